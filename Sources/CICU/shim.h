@@ -68,6 +68,15 @@ static inline void hb_icu_collator_keep_symbols(hb_icu_collator *collator, int32
     HB_ICU(ucol_setAttribute)(collator, /* UCOL_NORMALIZATION_MODE */ 4, /* UCOL_ON */ 17, status);
 }
 
+/// Texts that differ in case alone, or in accents alone, are equal.
+static inline void hb_icu_collator_ignore(
+    hb_icu_collator *collator, int32_t letter_case, int32_t accents, int32_t *status) {
+    *status = 0;
+    HB_ICU(ucol_setAttribute)
+    (collator, /* UCOL_STRENGTH */ 5, accents ? /* UCOL_PRIMARY */ 0 : /* UCOL_SECONDARY */ 1, status);
+    if (!letter_case) HB_ICU(ucol_setAttribute)(collator, /* UCOL_CASE_LEVEL */ 3, /* UCOL_ON */ 17, status);
+}
+
 /// Four numbers that change whenever sort keys may: ICU's code, the data and the locale's rules together.
 static inline void hb_icu_collator_version(const hb_icu_collator *collator, uint8_t *four) {
     HB_ICU(ucol_getVersion)(collator, four);

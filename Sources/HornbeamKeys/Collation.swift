@@ -4,28 +4,47 @@
 // stores `Collator.version` beside them, and rebuilds when it differs.
 
 private import CICU
+private import Synchronization
 
 /// A rule of order and equality for text.
 package enum Collation: Hashable, Sendable {
     /// By Unicode scalars of the composed form: the order and equality of Swift's `String`.
     case binary
+    /// The same of composed text whose letters A to Z count as a to z; all others are what they are.
+    case asciiCaseInsensitive
     /// The same of case-folded text: "STRASSE" equals "Straße".
     case caseInsensitive
     /// The same of case-folded text without accents: "Émile" equals "emile". Letters that merely look accented and
     /// have no decomposition ("ø", "ł") stay what they are.
     case caseAndDiacriticInsensitive
     /// The Unicode collation algorithm with the rules of a locale ("de", "sv", "de-u-co-phonebk"); nil is its root.
-    /// Case and accents break ties; punctuation and symbols count and sort before digits.
-    case unicode(locale: String?)
+    /// Case and accents break ties, but for what is ignored; punctuation and symbols count and sort before digits.
+    case unicode(locale: String?, ignoring: Differences = [])
+
+    /// What may differ between texts that are equal.
+    package struct Differences: OptionSet, Hashable, Sendable {
+        package let rawValue: UInt8
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+        package static let letterCase = Differences(rawValue: 1)
+        package static let accents = Differences(rawValue: 2)
+
+        /// The part of a name that says it.
+        fileprivate var suffix: String {
+            (contains(.letterCase) ? "-case" : "") + (contains(.accents) ? "-accents" : "")
+        }
+    }
+
+    private static let schemes: [Differences] = [[], .letterCase, .accents, [.letterCase, .accents]]
 
     /// The name under which the collation is stored.
     package var name: String {
         switch self {
         case .binary: "binary"
+        case .asciiCaseInsensitive: "asciiCaseInsensitive"
         case .caseInsensitive: "caseInsensitive"
         case .caseAndDiacriticInsensitive: "caseAndDiacriticInsensitive"
-        case .unicode(nil): "unicode"
-        case .unicode(let locale?): "unicode:" + locale
+        case .unicode(let locale, let ignored):
+            "unicode" + ignored.suffix + (locale.map { ":" + $0 } ?? "")
         }
     }
 
@@ -33,13 +52,14 @@ package enum Collation: Hashable, Sendable {
     package init?(name: String) {
         switch name {
         case "binary": self = .binary
+        case "asciiCaseInsensitive": self = .asciiCaseInsensitive
         case "caseInsensitive": self = .caseInsensitive
         case "caseAndDiacriticInsensitive": self = .caseAndDiacriticInsensitive
-        case "unicode": self = .unicode(locale: nil)
         default:
-            let scheme = "unicode:"
-            guard name.hasPrefix(scheme), name != scheme else { return nil }
-            self = .unicode(locale: String(name.dropFirst(scheme.count)))
+            let parts = name.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let ignored = Self.schemes.first(where: { "unicode" + $0.suffix == parts[0] }) else { return nil }
+            if parts.count == 2, parts[1].isEmpty { return nil }
+            self = .unicode(locale: parts.count == 2 ? String(parts[1]) : nil, ignoring: ignored)
         }
     }
 }
@@ -58,12 +78,30 @@ package struct Collator: Sendable {
         switch collation {
         case .binary:
             self = .binary
+        case .asciiCaseInsensitive:
+            self.init(collation: collation, version: "ascii-1", unicode: nil)
         case .caseInsensitive, .caseAndDiacriticInsensitive:
             self.init(collation: collation, version: "fold-1 unicode-\(CaseFolding.unicodeVersion)", unicode: nil)
-        case .unicode(let locale):
-            let unicode = try UnicodeCollator(locale: locale)
+        case .unicode(let locale, let ignored):
+            let unicode = try UnicodeCollator(locale: locale, ignoring: ignored)
             self.init(collation: collation, version: unicode.version, unicode: unicode)
         }
+    }
+
+    /// Those that were made last, so that not each comparison opens one anew.
+    private static let made = Mutex<[Collation: Collator]>([:])
+    private static let mostMade = 64
+
+    /// The same as `init`, which is asked once for each collation as long as there are few.
+    package static func shared(_ collation: Collation) throws(KeyError) -> Collator {
+        if case .binary = collation { return binary }
+        if let known = made.withLock({ $0[collation] }) { return known }
+        let collator = try Collator(collation)
+        made.withLock { made in
+            if made.count >= mostMade { made.removeAll() }
+            made[collation] = collator
+        }
+        return collator
     }
 
     private init(collation: Collation, version: String, unicode: UnicodeCollator?) {
@@ -88,6 +126,15 @@ extension KeyWriter {
 }
 
 extension Collator {
+    /// The text's place under the collation, by itself: these bytes sort, and are equal, as the texts are. Without the
+    /// zero that ends a component.
+    package func sortKey(of text: String) throws(KeyError) -> [UInt8] {
+        var key = KeyWriter(capacity: 2 * text.utf8.count + 8)
+        try append(text, to: &key)
+        key.bytes.removeLast()
+        return key.bytes
+    }
+
     fileprivate func append(_ text: String, to key: inout KeyWriter) throws(KeyError) {
         if let unicode {
             try unicode.appendSortKey(of: text, to: &key)
@@ -107,6 +154,7 @@ extension Collator {
     private func folded(_ text: String) throws(KeyError) -> String {
         switch collation {
         case .binary, .unicode: text
+        case .asciiCaseInsensitive: CaseFolding.foldedASCII(Normalisation.composedString(text))
         case .caseInsensitive: try CaseFolding.fold(text, removingAccents: false)
         case .caseAndDiacriticInsensitive: try CaseFolding.fold(text, removingAccents: true)
         }
@@ -137,7 +185,9 @@ enum CaseFolding {
         return String(decoding: try fold(units), as: UTF16.self)
     }
 
-    private static func foldedASCII(_ text: String) -> String {
+    /// The text with its letters A to Z in lower case. What is equal in another form must be composed before: “Á” is one
+    /// sign, or an “A” and its accent.
+    static func foldedASCII(_ text: String) -> String {
         String(unsafeUninitializedCapacity: text.utf8.count) { buffer in
             var count = 0
             for byte in text.utf8 {

@@ -16,7 +16,7 @@ final class UnicodeCollator: @unchecked Sendable {
     /// Listed when a prefix is first asked for, which takes some milliseconds.
     private let unfinished = Mutex<Set<UInt32>?>(nil)
 
-    init(locale: String?) throws(KeyError) {
+    init(locale: String?, ignoring ignored: Collation.Differences) throws(KeyError) {
         if let locale {
             guard !locale.utf8.contains(0), hb_icu_language_code(locale).pointee != 0 else {
                 throw .unknownLocale(locale)
@@ -27,6 +27,10 @@ final class UnicodeCollator: @unchecked Sendable {
             throw .collationFailed(status, in: "opening the collation of “\(locale ?? "root")”")
         }
         hb_icu_collator_keep_symbols(collator, &status)
+        if status <= 0, !ignored.isEmpty {
+            hb_icu_collator_ignore(
+                collator, ignored.contains(.letterCase) ? 1 : 0, ignored.contains(.accents) ? 1 : 0, &status)
+        }
         guard status <= 0 else {
             hb_icu_collator_close(collator)
             throw .collationFailed(status, in: "setting up a collation")

@@ -95,8 +95,10 @@ extension ExprSyntax {
             guard let type = names.firstIndex(of: "Metadata") else { return nil }
             names.removeSubrange(...type)
         }
-        guard names.first == "updatedAt", names.count == 1 || names == ["updatedAt", "desc"] else { return nil }
-        return (names[0], names.count == 2)
+        guard let name = names.first, ["updatedAt", "createdAt", "version"].contains(name),
+            names.count == 1 || names.count == 2 && names[1] == "desc"
+        else { return nil }
+        return (name, names.count == 2)
     }
 }
 

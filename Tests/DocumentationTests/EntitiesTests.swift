@@ -18,6 +18,15 @@ struct Customer: Codable {
 }
 
 @EntityModel
+struct Manuscript {
+    static let storedMetadata: [Metadata] = [.createdAt, .version]
+    @Index<Self>(.version.desc) private var byVersion
+
+    let id: Int
+    var text: String
+}
+
+@EntityModel
 struct Order: Codable {
     let id: Int
     var note: String?
@@ -89,6 +98,19 @@ struct EntitiesTests {
         #expect(changed.map(\.id) == [2, 1])
         #expect(saved.map { lastHour.contains($0) } == true)
         #expect(try changed.last?.updatedAt(in: context, withNested: .ids) == changed.last?.updatedAt(in: context))
+    }
+
+    @Test("A type may ask for when its entities came and how often they changed")
+    func storedMetadata() throws {
+        let database = try Database.inMemory(models: Manuscript.self)
+        for text in ["a", "b", "b", "c"] {
+            try database.write { context in try Manuscript(id: 1, text: text).save(to: &context) }
+        }
+        try database.read { context in
+            let worked = try Manuscript.filter(.version(in: 3...100)).sorted(by: .createdAt.desc).resolve(in: context)
+            let count = try worked.first?.version(in: context)
+            #expect(count == 3)
+        }
     }
 
     @Test("Deleting is denied, cascades, and can be taken back")

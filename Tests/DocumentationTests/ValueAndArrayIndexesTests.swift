@@ -72,6 +72,35 @@ struct ValueAndArrayIndexesTests {
         #expect(try database.deleteIndex(withName: "lower"))
     }
 
+    @Test("By names")
+    func names() throws {
+        let database = try people()
+        try database.createIndex(
+            Person.self, withName: "lowerName", config: ValueIndexConfiguration(["lower(name)", "age desc"]))
+        try database.createIndex(
+            Person.self, withName: "named",
+            config: ValueIndexConfiguration(["name"], where: "age > 17 AND name IS VALUED"))
+        let text = "SELECT name FROM Person WHERE lower(name) = 'sam' ORDER BY age DESC"
+        let sams = try database.query(text)
+        #expect(sams.map { $0["name"] } == [.string("Sam")])
+        let plan = try database.read { context in try Statement(text).explain(in: context) }
+        #expect(plan.contains("index lowerName, one range of 1 entries") && !plan.contains("sort"))
+        #expect(try self.plan(database, Person.filter(\.age > 30 && \.name == "Sam")).contains("index named"))
+    }
+
+    @Test("Collations")
+    func collations() throws {
+        let database = try people()
+        try database.createIndex(ValueIndex("bySurname", \Person.name, collation: .unicode(locale: "sv")))
+        try database.write { context in try Person(id: 100, name: "Åsa").save(to: &context) }
+        let late = Person.filter(\.name > "z".collated(.unicode(locale: "sv")))
+            .sorted(by: .by(\.name, collation: .unicode(locale: "sv")))
+        #expect(try plan(database, late).contains("index bySurname, one range of 1 entries"))
+        #expect(try database.read { context in try late.resolve(in: context) }.map(\.name) == ["Åsa"])
+        let remark = "index bySurname has another collation: unicode:sv, not binary"
+        #expect(try plan(database, Person.filter(\.name > "z")).contains(remark))
+    }
+
     @Test("Arrays and their elements")
     func arrays() throws {
         let database = try people()

@@ -14,6 +14,7 @@ func perform(_ scenario: String, _ run: Run) throws {
     case "chats": try chatScenario(run, isInMemory: false)
     case "chats-memory": try chatScenario(run, isInMemory: true)
     case "totals": try totalsScenario(run)
+    case "changes": try changesScenario(run)
     case "coding": try codingScenario(run)
     default: throw BenchError("there is no scenario \(scenario) of entities")
     }

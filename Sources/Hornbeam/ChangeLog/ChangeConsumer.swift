@@ -12,6 +12,9 @@ public enum ChangeKind: UInt8, Sendable {
     case inserted = 1
     case updated = 2
     case deleted = 3
+    /// Its relations lead elsewhere than before, or in another order, and its properties are the same. For consumers
+    /// that want links: see `Database.consumer(named:of:links:retention:)`.
+    case relinked = 4
 }
 
 /// One change of one entity.
@@ -32,7 +35,7 @@ public struct LoggedChange: Sendable, Hashable {
 }
 
 /// Changes in the order of their commits; those of one commit in the order of the consumer's types, of each the
-/// inserted ones first, then the updated, then the deleted.
+/// inserted ones first, then the updated, then those of other links, then the deleted.
 public struct ChangeBatch: Sendable {
     /// One or more.
     public let changes: [LoggedChange]
@@ -46,8 +49,8 @@ public enum PendingChanges: Sendable {
     /// There is nothing that it isn't done with.
     case none
     case batch(ChangeBatch)
-    /// The changes of these numbers were let go of, because there were more than are kept for it: it must look at all
-    /// entities of its types, and acknowledge `to`.
+    /// The changes of these numbers were let go of, because there were more than are kept for it, or because a migration
+    /// made all entities of a type anew: it must look at all entities of its types, and acknowledge `to`.
     case gap(from: UInt64, to: UInt64)
 }
 
@@ -56,6 +59,8 @@ public struct ChangeConsumerDescription: Sendable, Equatable {
     public let name: String
     /// The names of the types whose changes it gets.
     public let types: [String]
+    /// Whether it gets changes of links as well.
+    public let links: Bool
     /// Changes that are kept for it.
     public let pending: Int
     /// The last change that it is done with; 0 before the first.
@@ -169,19 +174,22 @@ extension Database {
     ///
     /// What the file keeps of a change is an entry of 24 bytes and the entity's id for each consumer. Give a bound to
     /// one that may stay away for long: of what is beyond it, it is told that it missed it. While there are consumers,
-    /// a write keeps in memory what all rows that it changes were before, of whatever type. Changes that migrations
-    /// make aren't logged.
+    /// a write keeps in memory what those rows were before that it changes of types which one of them wants. A migration
+    /// that makes the rows of a type anew is a gap to those who want it.
     ///
     /// `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
-    /// - Parameter retention: at most so many changes are kept for it; nil is no bound.
+    /// - Parameters:
+    ///   - links: whether entities whose relations come to lead elsewhere are told too, as `.relinked`: both, where both
+    ///     sides declare the relation.
+    ///   - retention: at most so many changes are kept for it; nil is no bound.
     public func consumer(
-        named name: String, of types: any EntityModelProtocol.Type..., retention: Int? = nil
+        named name: String, of types: any EntityModelProtocol.Type..., links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {
-        try consumer(named: name, of: types, retention: retention)
+        try consumer(named: name, of: types, links: links, retention: retention)
     }
 
     public func consumer(
-        named name: String, of types: [any EntityModelProtocol.Type], retention: Int? = nil
+        named name: String, of types: [any EntityModelProtocol.Type], links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {
         let size = name.utf8.count
         guard size > 0, size <= ChangeLog.maximumName else {
@@ -194,14 +202,13 @@ extension Database {
         if let retention, retention < 1 {
             throw HornbeamError(.invalid, "consumer “\(name)” keeps \(retention) changes: give 1 or more, or nil")
         }
-        let names = types.map { $0.entityName }
-        let limit = UInt64(retention ?? 0)
+        let wish = ChangeWish(types: types.map { $0.entityName }, links: links, limit: UInt64(retention ?? 0))
         // Mostly it is there, as it is wanted.
         let isThere = try read { (context) throws -> Bool in
             for type in types { try context.session.take(type) }
             return try context.session.run { session in
                 let stored = try ChangeLog(in: session.entities().transaction)?.consumer(name)
-                return stored.map { $0 == $0.wanting(names, limit) } ?? false
+                return stored.map { $0 == $0.wanting(wish) } ?? false
             }
         }
         if !isThere {
@@ -210,7 +217,7 @@ extension Database {
                     guard let log = try ChangeLog(in: session.entities().transaction, create: true) else {
                         throw ChangeLog.damaged("it can't be made")
                     }
-                    try log.register(name, wanting: names, limit)
+                    try log.register(name, wish)
                 }
                 // Before the next write begins.
                 mayLog.store(true, ordering: .releasing)
@@ -236,7 +243,7 @@ extension Database {
                 guard let log = try ChangeLog(in: session.entities().transaction) else { return [] }
                 return try log.consumers().map { name, consumer in
                     ChangeConsumerDescription(
-                        name: name, types: consumer.wanted,
+                        name: name, types: consumer.wanted, links: consumer.wantsLinks,
                         pending: Int(clamping: consumer.next - consumer.first), acknowledged: consumer.acknowledged,
                         retention: consumer.limit > 0 ? Int(clamping: consumer.limit) : nil)
                 }

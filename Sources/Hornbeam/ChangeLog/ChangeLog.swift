@@ -11,6 +11,13 @@
 import HornbeamPages
 import HornbeamTree
 
+/// The trees that a write transaction notes changes of for the log.
+struct LoggedTrees {
+    var rows: Set<TreeID> = []
+    /// Of links.
+    var links: Set<TreeID> = []
+}
+
 /// The log in one transaction.
 struct ChangeLog {
     static let treeName = "log:changes"
@@ -170,9 +177,21 @@ struct ChangeLog {
         if changes.isEmpty { return }
         for (name, stored) in try consumers() {
             var consumer = stored
-            for (place, type) in consumer.types.enumerated() where type.isWanted {
-                guard let idType = session.schema.types[type.name]?.idType else { continue }
-                try changes.forEach(of: type.name) { kind, id in
+            // What the bound would take at once is counted, and not put.
+            var excess: UInt64 = 0
+            if stored.limit > 0 {
+                var count: UInt64 = 0
+                try forEach(of: changes, for: stored, session.schema) { _, _, _, _ in count += 1 }
+                excess = count > stored.limit ? count - stored.limit : 0
+            }
+            if excess > 0 {
+                consumer.next += excess
+                try keep(from: consumer.next, of: &consumer)
+            }
+            try forEach(of: changes, for: stored, session.schema) { kind, id, idType, place in
+                if excess > 0 {
+                    excess -= 1
+                } else {
                     try append(kind, id, idType, place, to: &consumer)
                 }
             }
@@ -180,10 +199,60 @@ struct ChangeLog {
         }
     }
 
+    /// Calls `body` with each change that a consumer wants, in their order.
+    private func forEach(
+        of changes: StoreChanges, for consumer: StoredConsumer, _ schema: Schema,
+        _ body: (ChangeKind, Value, ColumnType, _ place: Int) throws -> Void
+    ) throws {
+        for (place, type) in consumer.types.enumerated() where type.isWanted {
+            guard let idType = schema.types[type.name]?.idType else { continue }
+            try changes.forEach(of: type.name) { kind, id in
+                if kind != .relinked || type.wantsLinks { try body(kind, id, idType, place) }
+            }
+        }
+    }
+
+    /// The trees whose changes somebody wants. All of them, if that can't be read: who changes one is told then.
+    func trees(_ schema: Schema) throws(StorageError) -> LoggedTrees {
+        var (trees, isReadable) = (LoggedTrees(), true)
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.first()
+        while isValid, let entry = try cursor.entry(), entry.key.first == 0 {
+            if let consumer = StoredConsumer(entry.value) {
+                for name in consumer.types where name.isWanted {
+                    guard let type = schema.types[name.name] else { continue }
+                    trees.rows.insert(type.rows)
+                    if name.wantsLinks { trees.links.insert(type.links) }
+                }
+            } else {
+                isReadable = false
+            }
+            isValid = try cursor.next()
+        }
+        if !isReadable { trees.rows = Set(schema.types.values.map(\.rows)) }
+        return trees
+    }
+
+    /// Tells those who want one of these types that they have missed changes of it: what a migration has done.
+    /// - Parameter relinked: types of which only links are others.
+    static func miss(_ types: Set<String>, relinked: Set<String>, in transaction: Transaction) throws {
+        guard let log = try ChangeLog(in: transaction) else { return }
+        for (name, stored) in try log.consumers() {
+            let isConcerned = stored.types.contains { type in
+                type.isWanted && (types.contains(type.name) || type.wantsLinks && relinked.contains(type.name))
+            }
+            guard isConcerned else { continue }
+            var consumer = stored
+            consumer.next += 1
+            try log.keep(from: consumer.next, of: &consumer)
+            try log.put(consumer, name)
+        }
+    }
+
     /// Registers a consumer, or what it wants from now on.
-    func register(_ name: String, wanting types: [String], _ limit: UInt64) throws {
+    func register(_ name: String, _ wish: ChangeWish) throws {
         let stored = try consumer(name) ?? StoredConsumer(number: newNumber())
-        try putWithinBound(stored.wanting(types, limit), name)
+        try putWithinBound(stored.wanting(wish), name)
     }
 
     /// Lets go of what is beyond the consumer's bound.
@@ -215,7 +284,7 @@ struct ChangeLog {
             var consumer = stored
             if let new { consumer.types[place].name = new } else { consumer.types[place].isWanted = false }
             // What had that name before has no changes any more, and may be wanted as well.
-            try log.put(consumer.wanting(consumer.wanted, consumer.limit), name)
+            try log.put(consumer.wanting(consumer.wish), name)
         }
     }
 }

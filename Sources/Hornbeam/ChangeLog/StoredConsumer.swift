@@ -3,6 +3,15 @@
 // of them is trusted before it was read here.
 
 import HornbeamPages
+import HornbeamText
+
+/// What a consumer asks for.
+struct ChangeWish {
+    var types: [String]
+    var links: Bool
+    /// 0 for none.
+    var limit: UInt64
+}
 
 /// A consumer as the file has it.
 struct StoredConsumer: Equatable {
@@ -10,6 +19,11 @@ struct StoredConsumer: Equatable {
         var name: String
         /// Whether its changes are wanted still; changes name types by their places here.
         var isWanted: Bool
+        /// Whether those of its links are, too.
+        var wantsLinks = false
+
+        fileprivate static let wanted: UInt8 = 1
+        fileprivate static let links: UInt8 = 2
     }
 
     /// Unlike any other's.
@@ -36,7 +50,7 @@ struct StoredConsumer: Equatable {
         for value in [acknowledged, first, next, limit] { bytes.append(little: value) }
         for type in types {
             let name = Array(type.name.utf8)
-            bytes.append(type.isWanted ? 1 : 0)
+            bytes.append((type.isWanted ? TypeName.wanted : 0) | (type.wantsLinks ? TypeName.links : 0))
             bytes.append(little: UInt16(truncatingIfNeeded: name.count))
             bytes += name
         }
@@ -45,34 +59,43 @@ struct StoredConsumer: Equatable {
 
     /// Nil if these bytes are none.
     init?(_ bytes: Bytes) {
-        var reader = LogReader(bytes)
-        guard reader.read(UInt8.self) == Self.format, let number = reader.read(UInt32.self),
-            let acknowledged = reader.read(UInt64.self), let first = reader.read(UInt64.self),
-            let next = reader.read(UInt64.self), let limit = reader.read(UInt64.self),
+        var reader = ByteReader(bytes)
+        guard reader.byte() == Self.format, let number = reader.fixed(UInt32.self),
+            let acknowledged = reader.fixed(UInt64.self), let first = reader.fixed(UInt64.self),
+            let next = reader.fixed(UInt64.self), let limit = reader.fixed(UInt64.self),
             acknowledged < first, first <= next, next < Self.end
         else { return nil }
         self.init(number: number)
         (self.acknowledged, self.first, self.next, self.limit) = (acknowledged, first, next, limit)
-        while !reader.rest.isEmpty {
-            guard let flag = reader.read(UInt8.self), flag <= 1, let count = reader.read(UInt16.self),
-                let text = reader.read(count: Int(count)), let name = String(validating: text, as: UTF8.self)
+        while !reader.isAtEnd {
+            guard let flags = reader.byte(), [0, TypeName.wanted, TypeName.wanted | TypeName.links].contains(flags),
+                let count = reader.fixed(UInt16.self), let text = reader.slice(UInt64(count)),
+                let name = String(validating: text, as: UTF8.self)
             else { return nil }
-            types.append(TypeName(name: name, isWanted: flag == 1))
+            types.append(TypeName(name: name, isWanted: flags != 0, wantsLinks: flags & TypeName.links != 0))
         }
     }
 
-    /// The same for these types and this bound. Types that aren't wanted any more keep their places, and of several
+    /// The same for what is wished now. Types that aren't wanted any more keep their places, and of several
     /// places with one name, which a type that takes another's name makes, one is wanted.
-    func wanting(_ names: [String], _ limit: UInt64) -> Self {
+    func wanting(_ wish: ChangeWish) -> Self {
         var consumer = self
-        consumer.limit = limit
-        var left = Set(names)
-        for place in types.indices { consumer.types[place].isWanted = left.remove(types[place].name) != nil }
-        for name in names where left.remove(name) != nil {
-            consumer.types.append(TypeName(name: name, isWanted: true))
+        consumer.limit = wish.limit
+        var left = Set(wish.types)
+        for place in types.indices {
+            let isWanted = left.remove(types[place].name) != nil
+            consumer.types[place].isWanted = isWanted
+            consumer.types[place].wantsLinks = isWanted && wish.links
+        }
+        for name in wish.types where left.remove(name) != nil {
+            consumer.types.append(TypeName(name: name, isWanted: true, wantsLinks: wish.links))
         }
         return consumer
     }
+
+    var wish: ChangeWish { ChangeWish(types: wanted, links: wantsLinks, limit: limit) }
+
+    var wantsLinks: Bool { types.contains(where: \.wantsLinks) }
 
     /// The names of the types whose changes it gets.
     var wanted: [String] { types.filter(\.isWanted).map(\.name) }
@@ -104,29 +127,12 @@ struct StoredChange {
 
     /// Nil if these bytes are none of this consumer.
     init?(_ bytes: Bytes, of consumer: StoredConsumer) {
-        var reader = LogReader(bytes)
-        guard let kind = reader.read(UInt8.self).flatMap(ChangeKind.init(rawValue:)),
-            let version = reader.read(UInt64.self), let type = reader.read(UInt16.self),
+        var reader = ByteReader(bytes)
+        guard let kind = reader.byte().flatMap(ChangeKind.init(rawValue:)),
+            let version = reader.fixed(UInt64.self), let type = reader.fixed(UInt16.self),
             consumer.types.indices.contains(Int(type))
         else { return nil }
         self.init(kind: kind, version: version, type: Int(type), id: Array(reader.rest))
-    }
-}
-
-/// Goes through the bytes of the log.
-private struct LogReader {
-    private(set) var rest: Bytes
-
-    init(_ bytes: Bytes) { rest = bytes }
-
-    mutating func read<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
-        read(count: MemoryLayout<Number>.size).map { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
-    }
-
-    mutating func read(count: Int) -> Bytes? {
-        guard rest.count >= count else { return nil }
-        defer { rest = Bytes(rebasing: rest.dropFirst(count)) }
-        return Bytes(rebasing: rest.prefix(count))
     }
 }
 

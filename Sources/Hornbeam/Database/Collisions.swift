@@ -28,6 +28,13 @@ extension Session {
                 let column = try store.type.column(component.column)
                 let value = try row.value(column)
                 if value == .null, index.nilsDistinct { return nil }
+                let type = store.type.description
+                if let collation = try index.collation(of: type.columns[column].type) {
+                    let place = try ComputedComponent(column: column, of: type, by: collation)
+                    let key = try place.value(row)
+                    conditions.append(.computed(ComputedTest(place, .equal, key, label: "\(place.label) == …")))
+                    continue
+                }
                 conditions.append(value == .null ? .isNull(column: column) : .compare(column: column, .equal, value))
             }
             return conditions

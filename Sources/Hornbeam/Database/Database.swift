@@ -198,12 +198,12 @@ public final class Database: Sendable {
     }
 
     /// Whether the log has consumers that a write has to tell.
-    private func isLogged(_ transaction: Transaction) throws(StorageError) -> Bool {
-        guard mayLog.load(ordering: .acquiring) else { return false }
+    private func loggedTrees(_ transaction: Transaction) throws(StorageError) -> LoggedTrees? {
+        guard mayLog.load(ordering: .acquiring) else { return nil }
         do throws(StorageError) {
-            if try ChangeLog(in: transaction) != nil { return true }
+            if let log = try ChangeLog(in: transaction) { return try log.trees(schema) }
             mayLog.store(false, ordering: .releasing)
-            return false
+            return nil
         } catch {
             transaction.abort()
             throw error
@@ -220,10 +220,11 @@ public final class Database: Sendable {
             if let durability { transaction.durability = durability.engine }
             let isWatched = live.isWatched
             let hooks = middleware.all
-            let isLogged = try isLogged(transaction)
+            let logged = try loggedTrees(transaction)
             let keepsAll = tell != nil || !hooks.isEmpty
             let capture =
-                isWatched || keepsAll || isLogged ? RowCapture(keepsAll: keepsAll, isLogged: isLogged) : nil
+                isWatched || keepsAll || logged != nil
+                ? RowCapture(isObserved: isWatched, keepsAll: keepsAll, logging: logged) : nil
             let entities = EntitySession(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { entities.requireRelations() }
             let session = Session(entities, models: models)

@@ -92,6 +92,7 @@ extension EntityModelProtocol {
     /// properties stay as they are, and no hook is called. Without effect if none is stored. `.invalid` for a date that
     /// is none: NaN or infinite.
     public func updateMetadata(_ metadata: Metadata, value: Date, in context: inout Context) throws {
+        try metadata.requireLastSave()
         try setLastSave(value, in: context)
     }
 
@@ -99,6 +100,7 @@ extension EntityModelProtocol {
     public func removeFromMetadata(
         _ metadata: Metadata, valueType: Date.Type = Date.self, in context: inout Context
     ) throws {
+        try metadata.requireLastSave()
         try setLastSave(nil, in: context)
     }
 
@@ -120,6 +122,16 @@ extension EntityModelProtocol {
             stored.write(to: &writer)
             if let date { writer.setDouble(date.timeIntervalSinceReferenceDate, column) }
             try store.save(try writer.finish(), row)
+        }
+    }
+}
+
+extension Metadata {
+    /// `.invalid` unless it is the time of the last save: what was counted is what was.
+    fileprivate func requireLastSave() throws(HornbeamError) {
+        guard column == Metadata.updatedAt.column else {
+            throw HornbeamError(
+                .invalid, "\(ColumnDescription.label(column)) is the store's to say: only updatedAt can be given")
         }
     }
 }

@@ -86,6 +86,10 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// stored, with the ids of its relations. A type that keeps none of its deleted entities gives nil.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
 
+    /// What the store keeps of each entity of the type beside its properties, and `updatedAt`, which it keeps of all:
+    /// `static let storedMetadata: [Metadata] = [.createdAt, .version]`. None by default; each takes 8 bytes of a row.
+    static var storedMetadata: [Metadata] { get }
+
     /// For entities saved without options.
     static var defaultMergeStrategy: MergeStrategy<Self> { get }
     /// For entities saved as fragments.
@@ -105,6 +109,8 @@ extension EntityModelProtocol {
     public func asDeleted(in context: Context) throws -> Deleted<Self>? {
         .asStored(self)
     }
+
+    public static var storedMetadata: [Metadata] { [] }
 
     @inlinable
     public static func _entities(

@@ -50,8 +50,8 @@ package final class EntitySession {
 
     /// A write to a file that no database has open: what it changes is logged, if somebody wants it.
     package convenience init(writing transaction: Transaction, schema: Schema) throws {
-        let isLogged = try ChangeLog(in: transaction) != nil
-        self.init(transaction, schema: schema, capture: isLogged ? RowCapture(isLogged: true) : nil)
+        let logged = try ChangeLog(in: transaction)?.trees(schema)
+        self.init(transaction, schema: schema, capture: logged.map { RowCapture(logging: $0) })
     }
 
     /// A read of an open database.
@@ -96,6 +96,7 @@ package final class EntitySession {
         try flush()
         adoptions += 1
         self.schema = schema
+        if let capture, capture.logged != nil { capture.follow(try ChangeLog(in: transaction)?.trees(schema)) }
         dropStores()
     }
 
@@ -166,15 +167,19 @@ package final class EntitySession {
     /// Flushes and commits. The transaction has ended afterwards, also after a failure.
     package func commit() throws { try beginCommit().wait() }
 
+    /// Adds what was changed to the log, for those who want it. To be called once, when all is flushed.
+    func logChanges() throws {
+        guard let capture, capture.logged != nil else { return }
+        try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self, withLinks: true), in: self)
+    }
+
     /// The same, up to where only the medium is to be waited for.
     /// - Parameter tell: gets what was gathered, while nobody can see it yet.
     func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
         do {
             try required?.check(self)
             try flush()
-            if let capture, capture.isLogged {
-                try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self), in: self)
-            }
+            try logChanges()
         } catch {
             transaction.abort()
             throw error

@@ -54,8 +54,12 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     let description: IndexDescription
     let collisions: CollisionResolver<Entity>?
 
-    public static func value(_ name: String, _ components: [IndexDescription.Component]) -> Self {
-        Self(description: IndexDescription(name: name, kind: .value, components: components), collisions: nil)
+    public static func value(
+        _ name: String, _ components: [IndexDescription.Component], collation: TextCollation = .binary
+    ) -> Self {
+        var description = IndexDescription(name: name, kind: .value, components: components)
+        description.go(by: collation)
+        return Self(description: description, collisions: nil)
     }
 
     public static func hash(_ name: String, _ components: [IndexDescription.Component]) -> Self {
@@ -66,14 +70,14 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     /// is an ordinary index, and saving asks it for collisions.
     public static func unique(
         _ name: String, _ components: [IndexDescription.Component], nilsDistinct: Bool = true,
-        collisions: CollisionResolver<Entity> = .upsert
+        collation: TextCollation = .binary, collisions: CollisionResolver<Entity> = .upsert
     ) -> Self {
         let kind: IndexDescription.Kind
         if case .custom = collisions.rule { kind = .value } else { kind = .unique }
-        return Self(
-            description: IndexDescription(
-                name: name, kind: kind, components: components, nilsDistinct: nilsDistinct),
-            collisions: collisions)
+        var description = IndexDescription(
+            name: name, kind: kind, components: components, nilsDistinct: nilsDistinct)
+        description.go(by: collation)
+        return Self(description: description, collisions: collisions)
     }
 
     public static func text(
@@ -142,9 +146,11 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
     ) {
         description = EntityDescription(
-            name: Entity.entityName, columns: columns.map(\.description) + [.updatedAt],
+            name: Entity.entityName,
+            columns: columns.map(\.description) + ColumnDescription.hidden(Entity.storedMetadata),
             indexes: indexes.map(\.description), relations: relations.map(\.description))
         self.relations = relations
+        updatedAtColumn = columns.count
         properties = columns.map { ($0.description.name, $0.keyPath) }
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
         hasResolvers = !resolvers.isEmpty
@@ -188,8 +194,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         searched.contains { $0.columns == match.columns && $0.index.answers(match) }
     }
 
-    /// The hidden column of the time of the last save: behind the declared ones.
-    var updatedAtColumn: Int { description.columns.count - 1 }
+    /// The hidden column of the time of the last save: the first one behind the declared ones.
+    let updatedAtColumn: Int
 
     /// The column that a key path names; nil for computed and nested properties.
     func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {

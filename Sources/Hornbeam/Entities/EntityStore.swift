@@ -186,6 +186,7 @@ package final class EntityStore {
     func saveUnlessHeld(
         _ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
+        let row = try counted(row, rowID)
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
         var followed: RegisteredChanges?
@@ -227,12 +228,6 @@ package final class EntityStore {
         let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }
         guard let rowID = try counterpart.rowID(ofAny: id), try counterpart.isSaved(rowID) else { return }
         try counterpart.delete(rowID)
-    }
-
-    /// Writes the time of the save that is under way into a row.
-    package func stamp(_ row: inout RowWriter) {
-        guard let column = type.updatedAt else { return }
-        row.setDouble(Date().timeIntervalSinceReferenceDate, column)
     }
 
     /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.

@@ -25,6 +25,9 @@ package final class EntityType: Sendable {
     let declared: Int
     /// The column of the time of the last save, if the type has one.
     let updatedAt: Int?
+    /// Those of the time of the first save, and of the number of changes.
+    let createdAt: Int?
+    let version: Int?
     /// An entity is stored or deleted, never both: the rows of the type called `counterpartName`, nil if the store
     /// knows none.
     let counterpart: TreeID?
@@ -57,6 +60,8 @@ package final class EntityType: Sendable {
     ) {
         self.counterpart = counterpart
         updatedAt = description.column(ColumnDescription.updatedAt.name)
+        createdAt = description.column(ColumnDescription.createdAt.name)
+        version = description.column(ColumnDescription.version.name)
         self.description = description
         self.declared = declared
         self.layout = layout
@@ -72,6 +77,15 @@ package final class EntityType: Sendable {
         self.relations = relations
         hasRequired = relations.contains(where: \.description.required)
         reaches = relations.contains { $0.description.deleteRule.reaches }
+    }
+
+    /// A type that lies nowhere, for who needs no more than names and types.
+    convenience init(named description: EntityDescription) {
+        let none = TreeID(rawValue: 0)
+        self.init(
+            description: description, declared: description.columns.count,
+            layout: RowLayout(columns: description.columns, type: description.name), rows: none, ids: none,
+            unsaved: none, links: none, indexes: [], textIndexes: [], relations: [], counterpart: nil)
     }
 
     /// The name of the type that the deleted entities of a type lie in.
@@ -167,6 +181,10 @@ package final class EntityIndex: Sendable {
     let computed: [ComputedComponent]
     /// Which rows have an entry; nil for all.
     let condition: IndexCondition?
+    /// The columns that the key is made of, be it by way of a computed component.
+    let sources: [Int]
+    /// Whether a component is made of what only the program's code knows.
+    let isOfCode: Bool
 
     init(
         description: IndexDescription, tree: TreeID, components: [Component], computed: [ComputedComponent] = [],
@@ -180,6 +198,8 @@ package final class EntityIndex: Sendable {
         columns = components.map(\.column)
         isUnique = description.kind == .unique
         isHashed = description.kind == .hash
+        isOfCode = computed.contains { $0.sources == nil }
+        sources = components.map(\.column).filter { $0 >= 0 } + computed.flatMap { $0.sources ?? [] }
     }
 }
 

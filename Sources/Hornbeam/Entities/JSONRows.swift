@@ -93,7 +93,7 @@ package struct JSONRows {
             if values[number] == .null, !column.type.isOptional {
                 throw invalid("\(type.name).\(column.name) is missing, and can't be nil")
             }
-            if number != type.updatedAt || values[number] != .null { row.set(values[number], number) }
+            if !column.isHidden || values[number] != .null { row.set(values[number], number) }
         }
         let bytes = try row.finish()
         let rowID = try store.ensureRowID(of: values[0], saving: true)

@@ -31,7 +31,7 @@ extension EntityStore {
 
     private func appendProperties(of row: RowReader, to json: inout JSONBytes) throws {
         json.open("{")
-        for (column, field) in type.layout.fields.enumerated() where column != type.updatedAt {
+        for (column, field) in type.layout.fields.enumerated() where !type.description.columns[column].isHidden {
             if try row.isNull(column: column) { continue }
             json.member(type.memberNames[column])
             switch field.type {

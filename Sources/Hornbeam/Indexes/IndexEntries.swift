@@ -183,7 +183,7 @@ struct IndexChanges {
         guard type.hasIndexes else { return }
         keys.reserveCapacity(type.indexes.count)
         for index in type.indexes {
-            if let old, let new, try Self.isUntouched(index.columns, old, new) { continue }
+            if let old, let new, try Self.isUntouched(index.sources, old, new) { continue }
             var change = IndexChange(index: index)
             if let old { change.removed = try index.key(of: old) }
             if let new { change.added = try index.key(of: new) }

@@ -23,6 +23,25 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
     ) {}
 
+    /// By a rule for its texts: `@Index<Self>(\.name, collation: .unicode(locale: "sv")) private var byName`.
+    public init<each Property>(
+        _ keyPaths: repeat KeyPath<Entity, each Property>, collation: @autoclosure () -> TextCollation
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A>(_ first: KeyPath<Entity, A>, collation: @autoclosure () -> TextCollation) {}
+
+    @inlinable @inline(__always)
+    public init<A, B>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, collation: @autoclosure () -> TextCollation
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A, B, C>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
+        collation: @autoclosure () -> TextCollation
+    ) {}
+
     /// Over what the store keeps of each entity: `@Index<Self>(.updatedAt) private var byUpdate`. It serves
     /// `.updated(within:)` and `sorted(by: .updatedAt)`.
     @inlinable @inline(__always)
@@ -67,29 +86,34 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
 }
 
 /// An index that admits each key once. Entities in which one of its properties is nil are exempt, unless it says
-/// `nilsDistinct: false`: nil is a value as any other then, that one entity may have.
+/// `nilsDistinct: false`: nil is a value as any other then, that one entity may have. With a collation, keys are the same
+/// that are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`.
 @propertyWrapper
 public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(
         _ keyPaths: repeat KeyPath<Entity, each Property>, nilsDistinct: Bool = true,
+        collation: @autoclosure () -> TextCollation = .binary,
         collisions: CollisionResolver<Entity> = .upsert
     ) {}
 
     @inlinable @inline(__always)
     public init<A>(
-        _ first: KeyPath<Entity, A>, nilsDistinct: Bool = true, collisions: CollisionResolver<Entity> = .upsert
+        _ first: KeyPath<Entity, A>, nilsDistinct: Bool = true,
+        collation: @autoclosure () -> TextCollation = .binary, collisions: CollisionResolver<Entity> = .upsert
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, nilsDistinct: Bool = true,
+        collation: @autoclosure () -> TextCollation = .binary,
         collisions: CollisionResolver<Entity> = .upsert
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B, C>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
-        nilsDistinct: Bool = true, collisions: CollisionResolver<Entity> = .upsert
+        nilsDistinct: Bool = true,
+        collation: @autoclosure () -> TextCollation = .binary, collisions: CollisionResolver<Entity> = .upsert
     ) {}
 
     private init(empty: Void) {}

@@ -136,21 +136,6 @@ extension MapKey: CustomStringConvertible {
     }
 }
 
-/// By which rule the strings in a map index's keys are ordered. Whatever it is, strings that Swift holds different are
-/// different keys; where they are alike to the rule, their scalars decide.
-public struct TextCollation: Sendable, Hashable {
-    let collation: Collation
-
-    /// The Unicode collation algorithm: letters first, then accents, then case. `a < A < aa`.
-    public static let unicode = TextCollation(collation: .unicode(locale: nil))
-    /// The same with the rules of a locale, such as `sv` or `de-u-co-phonebk`.
-    public static func unicode(locale: String) -> TextCollation { TextCollation(collation: .unicode(locale: locale)) }
-    /// By Unicode scalars, which is Swift's order: the fastest.
-    public static let binary = TextCollation(collation: .binary)
-    /// By scalars, of case-folded text.
-    public static let caseInsensitive = TextCollation(collation: .caseInsensitive)
-}
-
 /// A `Codable` type as the value that a map index emits: it is stored as JSON.
 /// `struct Line: EmittedValue { var text: String; var price: Double }`
 public protocol EmittedValue: ColumnValue, Codable {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates that follow rows, of a whole query and of groups: what a changed row gave is taken out, what it gives now
-// is added. Where that can't be (the least value goes, texts are joined in an order), the query is asked anew.
+// is added. Where that can't be (the least value goes and none as good comes, texts are joined in an order), the query is
+// asked anew.
 
 import HornbeamKeys
 import HornbeamPages
@@ -65,6 +66,9 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
     }
 
     var all: [Query.Group] { groups.values.map(\.whole) }
+
+    /// Whether each group can say what it has, after all that was taken out and added.
+    var isKnown: Bool { groups.values.allSatisfy(\.whole.state.isKnown) }
 }
 
 /// Groups that follow rows.
@@ -122,7 +126,7 @@ private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendabl
                 try gathered.add(&row)
             }
         }
-        guard isKnown, isRight else { return try begin(view) }
+        guard isKnown, isRight, !isTouched || gathered.isKnown else { return try begin(view) }
         return isTouched ? gathered.all : nil
     }
 }
@@ -200,8 +204,8 @@ extension Database {
     /// `database.observe(Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price)))`.
     ///
     /// Where the query is a filter over the entity's own properties, changed rows are read, and the groups made into
-    /// the result, in O(groups). It is asked anew when a least or greatest value goes, for `countDistinct`, sums of
-    /// decimals, and where texts are joined.
+    /// the result, in O(g log g) for g groups, which have an order. It is asked anew when a least or greatest value goes
+    /// without one as good in the same commit, for `countDistinct`, sums of decimals, and where texts are joined.
     public func observe<Entity, Key: Sendable, Values: Sendable>(
         _ query: GroupedQuery<Entity, Key, Values>
     ) -> LiveQuery<LiveGroups<Key, Values>> {

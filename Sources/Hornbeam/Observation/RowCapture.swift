@@ -3,7 +3,8 @@
 // was before, and of which rows links changed. Rows are kept as they were when the transaction began, so that a row
 // changed twice, or back again, is told by a comparison with what it has become. For the same reason going back to a
 // savepoint needs none of these undone: a row that was changed since and is as before is no change. Only the order of
-// the changes goes back with it. Too many rows are not kept for observers: then only the trees are known.
+// the changes goes back with it. Too many rows are not kept for observers: then only the trees are known. For the log
+// only what its consumers want is gathered, however much it is.
 
 import HornbeamPages
 import HornbeamTree
@@ -43,7 +44,7 @@ package final class RowCapture {
     }
 
     private(set) var rows: [TreeID: FormerRows] = [:]
-    private var links: [UInt16: (tree: TreeID, rows: Set<RowID>)] = [:]
+    private(set) var links: [UInt16: (tree: TreeID, rows: Set<RowID>)] = [:]
     /// The rows in the order of their changes, each as often as it was changed: for who asks within the transaction.
     private var order: [(tree: TreeID, row: RowID)] = []
     private var touches: [(tree: TreeID, row: RowID)] = []
@@ -51,19 +52,29 @@ package final class RowCapture {
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
     private let keepsAll: Bool
-    /// Whether the commit adds what is changed to the log: nothing of it may be let go of.
-    let isLogged: Bool
+    /// Whether all trees are of interest, not those alone that are logged.
+    private let isObserved: Bool
+    /// What the commit adds to the log, of which nothing may be let go of; nil if nobody wants any.
+    private(set) var logged: LoggedTrees?
 
-    init(keepsAll: Bool = false, isLogged: Bool = false) {
+    init(isObserved: Bool = false, keepsAll: Bool = false, logging logged: LoggedTrees? = nil) {
+        self.isObserved = isObserved || keepsAll
         self.keepsAll = keepsAll
-        self.isLogged = isLogged
+        self.logged = logged
     }
+
+    /// To be called when types have come or got other trees.
+    func follow(_ logged: LoggedTrees?) { self.logged = logged }
+
+    private var isForObservers: Bool { isObserved && !isOverfull }
+
+    private func isLogged(_ tree: TreeID) -> Bool { logged?.rows.contains(tree) ?? false }
 
     /// To be called before the row changes.
     /// - Parameter old: the row as it is, nil if there is none.
     func note(_ row: RowID, in tree: TreeID, old: RowReader?) {
         if keepsAll { order.append((tree, row)) }
-        guard !isOverfull, rows[tree]?[row] == nil else { return }
+        guard isForObservers || isLogged(tree), rows[tree]?[row] == nil else { return }
         let former = old.map { Array($0.bytes) }
         rows[tree, default: [:]].updateValue(former, forKey: row)
         size.rows += 1
@@ -73,7 +84,7 @@ package final class RowCapture {
 
     /// To be called for a row that was noted, and counts as changed whatever it is now.
     func noteTouch(_ row: RowID, in tree: TreeID) {
-        if !isOverfull { touches.append((tree, row)) }
+        if isForObservers || isLogged(tree) { touches.append((tree, row)) }
     }
 
     /// How many changes and touches there have been, to go back to.
@@ -99,7 +110,8 @@ package final class RowCapture {
 
     /// To be called when a link of the row comes or goes in a list, or gets another place.
     func note(_ list: LinkList, _ row: RowID) {
-        guard !isOverfull, links[list.number, default: (list.tree, [])].rows.insert(row).inserted
+        guard isForObservers || logged?.links.contains(list.tree) ?? false,
+            links[list.number, default: (list.tree, [])].rows.insert(row).inserted
         else { return }
         size.bytes += Self.bytesOfLink
         letGoIfTooMuch()
@@ -109,18 +121,18 @@ package final class RowCapture {
     private static var bytesOfLink: Int { 32 }
 
     private func letGoIfTooMuch() {
-        guard size.isTooMuch, !keepsAll, !isLogged else { return }
+        guard size.isTooMuch, isForObservers, !keepsAll else { return }
         isOverfull = true
-        rows = [:]
-        links = [:]
-        touches = []
+        rows = rows.filter { isLogged($0.key) }
+        links = links.filter { logged?.links.contains($0.value.tree) ?? false }
+        touches = touches.filter { isLogged($0.tree) }
         size = Size()
     }
 
     /// To be called when nothing is gathered above the trees any more. Nil in a read.
     func changes(of transaction: Transaction) -> CommitChanges? {
         guard let number = transaction.number else { return nil }
-        let isWhole = !isOverfull && !size.isTooMuch
+        let isWhole = isForObservers && !size.isTooMuch
         return CommitChanges(
             number: number, base: transaction.version, trees: transaction.treesChanged, rows: isWhole ? rows : nil,
             links: isWhole ? links.mapValues(\.rows) : nil,

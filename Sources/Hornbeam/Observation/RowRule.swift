@@ -6,7 +6,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// A filter, and an order by stored properties, by row ids, or that of one entity's links.
+/// A filter, and an order by stored properties or what is made of them, by row ids, or that of one entity's links.
 struct RowRule: Sendable {
     private let filter: Filter
     private let sort: [SortTerm]
@@ -25,10 +25,15 @@ struct RowRule: Sendable {
         let query = parts.query("")
         guard query.after == nil, var links = ignoresOrder ? [] : parts.nestedDependencies else { return nil }
         let order = ignoresOrder ? [] : query.sort
-        let isColumns = order.allSatisfy { if case .column = $0.key { true } else { false } }
+        let isOfRows = order.allSatisfy { term in
+            switch term.key {
+            case .column, .derived: true
+            case .linkCount, .score, .opaque: false
+            }
+        }
         linking = ignoresOrder || !order.isEmpty ? nil : query.filter.linkingOrder
         let isOrdered = ignoresOrder || !order.isEmpty || linking != nil
-        guard isColumns, let filter = Self.condition(query.filter, isOrdered: isOrdered) else { return nil }
+        guard isOfRows, let filter = Self.condition(query.filter, isOrdered: isOrdered) else { return nil }
         filter.addLinks(to: &links)
         self.filter = filter
         self.links = links

@@ -12,10 +12,12 @@ public struct StoreChanges: Sendable {
         var inserted: [Value] = []
         var updated: [Value] = []
         var deleted: [Value] = []
+        /// Those of no other list whose links came or went, or got other places. For the log alone.
+        var relinked: [Value] = []
         /// What was inserted or updated, in the order of the last saves; empty where that isn't known.
         var saved: [Value] = []
 
-        var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+        var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && relinked.isEmpty }
     }
 
     fileprivate var types: [String: OfType] = [:]
@@ -47,16 +49,19 @@ public struct StoreChanges: Sendable {
 
     public var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
 
-    /// Calls `body` with what became of each entity of a type: the inserted ones first, the deleted ones last.
+    /// Calls `body` with what became of each entity of a type: the inserted ones first, then the updated, then those of
+    /// other links, the deleted ones last.
     func forEach(of type: String, _ body: (ChangeKind, Value) throws -> Void) rethrows {
         guard let changed = types[type] else { return }
         for id in changed.inserted { try body(.inserted, id) }
         for id in changed.updated { try body(.updated, id) }
+        for id in changed.relinked { try body(.relinked, id) }
         for id in changed.deleted { try body(.deleted, id) }
     }
 
     /// What a transaction has changed so far.
-    init(_ capture: RowCapture, in session: EntitySession) throws {
+    /// - Parameter withLinks: whether also what became of links.
+    init(_ capture: RowCapture, in session: EntitySession, withLinks: Bool = false) throws {
         let touched = capture.touched
         for name in session.schema.typeNames {
             guard let type = session.schema.types[name], let former = capture.rows[type.rows] else { continue }
@@ -66,6 +71,29 @@ public struct StoreChanges: Sendable {
                 try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
                 return true
             }
+        }
+        if withLinks { try addLinks(capture, session) }
+    }
+
+    /// Adds the stored entities of which relations of their own lead elsewhere, as far as nothing else is told of them.
+    private mutating func addLinks(_ capture: RowCapture, _ session: EntitySession) throws {
+        guard !capture.links.isEmpty else { return }
+        for name in session.schema.typeNames {
+            guard let type = session.schema.types[name] else { continue }
+            var rows: Set<RowID> = []
+            for (list, changed) in capture.links where changed.tree == type.links {
+                if case .links? = type.role(of: list) { rows.formUnion(changed.rows) }
+            }
+            guard !rows.isEmpty else { continue }
+            let store = try session.store(name)
+            var ofType = types[name] ?? OfType()
+            let told = Set(ofType.inserted + ofType.updated)
+            for row in rows.sorted() {
+                guard let reader = try store.row(row) else { continue }
+                let id = try reader.value(0)
+                if !told.contains(id) { ofType.relinked.append(id) }
+            }
+            if !ofType.isEmpty { types[name] = ofType }
         }
     }
 

@@ -38,16 +38,47 @@ extension Planner {
     /// The range of an index that holds exactly the query's rows, with these columns behind what is fixed in it.
     func groupScan(by columns: [Int]) throws -> GroupScan? {
         guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
-        for index in try store.queryIndexes where !index.isHashed {
-            let match = try matches.first { $0.index === index } ?? (conjuncts.isEmpty ? whole(index) : nil)
-            guard let match, let range = match.range, match.answered.count == conjuncts.count else { continue }
-            let leading = match.fixed + columns.count
-            guard leading <= index.columns.count, index.columns[match.fixed..<leading].elementsEqual(columns) else {
-                continue
-            }
-            return GroupScan(index: index, range: range, leading: leading, store: store)
+        for index in try store.queryIndexes { if let scan = try groupScan(of: index, by: columns) { return scan } }
+        return nil
+    }
+
+    private func groupScan(of index: EntityIndex, by columns: [Int]) throws -> GroupScan? {
+        if index.isHashed { return nil }
+        let match = try matches.first { $0.index === index } ?? (conjuncts.isEmpty ? whole(index) : nil)
+        guard let match, let range = match.range, match.answered.count == conjuncts.count else { return nil }
+        let leading = match.fixed + columns.count
+        guard leading <= index.columns.count, index.columns[match.fixed..<leading].elementsEqual(columns) else {
+            return nil
+        }
+        return GroupScan(index: index, range: range, leading: leading, store: store)
+    }
+
+    /// The same of an index whose groups come in ascending order, and the entries of each in the query's: so that the
+    /// first of them is the query's first.
+    func firstScan(by columns: [Int]) throws -> GroupScan? {
+        guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
+        for index in try store.queryIndexes where !index.isUnique {
+            guard let scan = try groupScan(of: index, by: columns), scan.isAscending(columns.count),
+                isInOrder(index, behind: scan.leading)
+            else { continue }
+            return scan
         }
         return nil
+    }
+
+    /// Whether the query's sort is what follows the leading components, all of it and as it lies: then equal entries
+    /// come by their row ids.
+    private func isInOrder(_ index: EntityIndex, behind leading: Int) -> Bool {
+        var place = leading
+        for term in query.sort {
+            guard let column = index.column(of: term) else { return false }
+            if index.components[..<place].contains(where: { $0.column == column }) { continue }
+            guard place < index.components.count, index.components[place].column == column,
+                index.components[place].descending == term.descending
+            else { return false }
+            place += 1
+        }
+        return place == index.components.count
     }
 
     /// A scan of groups as the plan that it stands for.

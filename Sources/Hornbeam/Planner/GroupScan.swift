@@ -52,6 +52,26 @@ struct GroupScan {
         return true
     }
 
+    /// Calls `body` with the first row of each group, going from one to the next; false if a key is so long that the
+    /// index alone doesn't tell: then what it was called with doesn't count.
+    func forEachFirst(_ body: (RowID) throws -> Void) throws -> Bool {
+        var cursor = try store.transaction.cursor(index.tree)
+        var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        while isValid, let entry = try cursor.entry(), isInside(entry.key) {
+            guard let rowID = index.rowID(key: entry.key, value: entry.value) else {
+                throw store.corrupt("index \(index.description.name)", "an entry names no row")
+            }
+            guard entry.key.count < IndexKeyBytes.keptSize, let size = index.leadingSize(entry.key, leading) else {
+                return false
+            }
+            let next = KeyWriter.successor(ofPrefix: Array(entry.key.prefix(size)))
+            try body(rowID)
+            guard let next else { return true }
+            isValid = try cursor.seek(next)
+        }
+        return true
+    }
+
     /// Whether groups come in the ascending order of so many components, the last of those they are of.
     func isAscending(_ count: Int) -> Bool {
         index.components[..<leading].suffix(count).allSatisfy { !$0.descending }

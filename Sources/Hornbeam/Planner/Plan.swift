@@ -50,6 +50,8 @@ public struct Plan: Sendable, Hashable {
     public var isCovering: Bool
     /// Whether the number of results is known without reading an entry.
     public var isCountKnown: Bool
+    /// Indexes that would be used if they, or the query, were otherwise: those of another collation.
+    public var remarks: [String] = []
     /// The hand-kept index that the ids come from, if they do.
     public var list: String?
 }
@@ -67,6 +69,7 @@ extension Plan: CustomStringConvertible {
         }
         if isCovering { lines.append("covering: values are those of the index") }
         if isCountKnown { lines.append("count known without reading") }
+        lines += remarks
         return lines.joined(separator: "\n  ")
     }
 }

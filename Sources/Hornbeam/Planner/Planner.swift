@@ -146,7 +146,8 @@ struct Planner: ~Copyable {
             filter: rest.isEmpty ? nil : Filter.conjunction(rest).text(type.description),
             order: choice.isOrdered || terms.isEmpty ? .byAccess : .inMemory(terms), limit: query.limit,
             offset: query.offset, candidates: choice.path.candidates(rows: rows),
-            isCovering: choice.covering != .no, isCountKnown: finish(choice).knownCount != nil)
+            isCovering: choice.covering != .no, isCountKnown: finish(choice).knownCount != nil,
+            remarks: try collationRemarks())
     }
 
     /// What a choice leaves to be tested on rows.
@@ -493,7 +494,7 @@ struct Planner: ~Copyable {
         var place = fixed
         var reversed: Bool?
         for term in query.sort {
-            guard case .column(let column) = term.key else { return nil }
+            guard let column = index.column(of: term) else { return nil }
             // One that stands before, fixed or already named, changes nothing.
             if components[..<place].contains(where: { $0.column == column }) { continue }
             guard place < components.count, components[place].column == column else { return nil }

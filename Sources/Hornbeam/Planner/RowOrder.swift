@@ -34,6 +34,7 @@ final class RowOrder {
 
     private enum KeyPart {
         case column(Int, descending: Bool)
+        case derived(ComputedComponent, descending: Bool)
         case links(LinkCounter, descending: Bool)
         case score(descending: Bool)
     }
@@ -73,6 +74,7 @@ final class RowOrder {
                 add(.column(column, descending: term.descending))
             case .linkCount(let relation):
                 add(.links(try LinkCounter(relation, of: type, session), descending: term.descending))
+            case .derived(let component): add(.derived(component, descending: term.descending))
             case .score: add(.score(descending: term.descending))
             case .opaque(_, let key, let order):
                 segments.append(.opaque(key: key, order: order, descending: term.descending))
@@ -82,9 +84,9 @@ final class RowOrder {
         self.scores = scores
         needsStored = terms.contains { term in
             switch term.key {
-            case .column(let column): column == type.updatedAt
+            case .column(let column): type.description.columns[column].isHidden
             case .linkCount: true
-            case .score, .opaque: false
+            case .derived, .score, .opaque: false
             }
         }
     }
@@ -94,6 +96,11 @@ final class RowOrder {
         if terms.isEmpty { return [] }
         var key = KeyWriter(capacity: 32)
         for term in terms {
+            if case .derived(let component) = term.key {
+                try KeyCoding.appendComponent(
+                    try component.value(row), as: component.type, descending: term.descending, to: &key)
+                continue
+            }
             guard case .column(let column) = term.key, row.layout.fields.indices.contains(column),
                 row.layout.fields[column].type.isOrdered
             else {
@@ -124,6 +131,9 @@ final class RowOrder {
         switch part {
         case .column(let column, let descending):
             try KeyCoding.appendComponent(of: row, column: column, descending: descending, to: &key)
+        case .derived(let component, let descending):
+            try KeyCoding.appendComponent(
+                try component.value(row), as: component.type, descending: descending, to: &key)
         case .links(let counter, let descending):
             key.append(Int64(try counter.count(rowID)))
             if descending { key.invert(from: start) }

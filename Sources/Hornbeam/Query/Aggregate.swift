@@ -15,15 +15,20 @@ public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable
     let needs: RowNeeds?
     /// Whether rows with equal values count as one.
     let isOfDistinct: Bool
+    /// Whether it is the same in whatever order rows come.
+    let isOrderFree: Bool
 
     init(
-        isCount: Bool = false, _ needs: RowNeeds?, isOfDistinct: Bool = false,
+        isCount: Bool = false, _ needs: RowNeeds?, isOfDistinct: Bool = false, isOrderFree: Bool = true,
         _ begin: @escaping @Sendable () -> any Accumulator<Entity, Result>
     ) {
         self.begin = begin
         self.isCount = isCount
+        var needs = needs
+        needs?.isOrderFree = isOrderFree
         self.needs = needs
         self.isOfDistinct = isOfDistinct
+        self.isOrderFree = isOrderFree
     }
 }
 
@@ -36,15 +41,16 @@ protocol Accumulator<Entity, Result>: AnyObject {
     func add(rows: Int)
     /// Takes out a row that was added; false if the rows that are left must be added anew.
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool
-    /// Whether the result is the same in whatever order rows are added.
-    var isOrderFree: Bool { get }
+    /// Whether what was taken out has been made up for, so that there is a result without adding all rows anew. Asked
+    /// when all of a commit has been taken out and added.
+    var isKnown: Bool { get }
     func result() throws -> Result
 }
 
 extension Accumulator {
     func add(rows: Int) {}
     func remove(_: inout AggregatedRow<Entity>) throws -> Bool { false }
-    var isOrderFree: Bool { true }
+    var isKnown: Bool { true }
 }
 
 /// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
@@ -89,10 +95,8 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
         }
     }
 
-    /// The same for what depends on the order of the rows and on how texts are written.
-    var textNeeds: RowNeeds? {
-        column.map { RowNeeds(columns: [$0], isOrderFree: false, wantsExactText: true) }
-    }
+    /// The same for what depends on how texts are written.
+    var textNeeds: RowNeeds? { column.map { RowNeeds(columns: [$0], wantsExactText: true) } }
 
     private static func reader<Column: ColumnValue>(
         _: Column.Type, _ number: Int
@@ -217,14 +221,14 @@ extension Aggregate {
         _ keyPath: any KeyPath<Entity, String> & Sendable, separator: String = ","
     ) -> Self where Result == String {
         let property = AggregatedProperty(keyPath)
-        return Self(property.textNeeds) { Joined(property.read, separator) }
+        return Self(property.textNeeds, isOrderFree: false) { Joined(property.read, separator) }
     }
 
     public static func groupConcat(
         _ keyPath: any KeyPath<Entity, String?> & Sendable, separator: String = ","
     ) -> Self where Result == String {
         let property = AggregatedProperty(keyPath)
-        return Self(property.textNeeds) { Joined(property.read, separator) }
+        return Self(property.textNeeds, isOrderFree: false) { Joined(property.read, separator) }
     }
 }
 
@@ -232,6 +236,8 @@ private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & 
     private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
     private let isBetter: (Property, Property) -> Bool
     private var best: Property?
+    /// Whether the best was taken out, and nothing as good was added since: the next best isn't known.
+    private var isLost = false
 
     init(
         _ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?,
@@ -243,15 +249,24 @@ private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & 
 
     func add(_ row: inout AggregatedRow<Entity>) throws {
         guard let value = try read(&row) else { return }
-        if best.map({ isBetter(value, $0) }) ?? true { best = value }
+        if isLost, let best {
+            // An edit takes out a value and adds another: if that is no worse, it is the best again.
+            guard !isBetter(best, value) else { return }
+            self.best = value
+            isLost = false
+        } else if best.map({ isBetter(value, $0) }) ?? true {
+            best = value
+        }
     }
 
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
         guard let value = try read(&row) else { return true }
-        // The next best isn't known.
-        return best.map { isBetter($0, value) } ?? false
+        guard let best else { return false }
+        if !isBetter(best, value) { isLost = true }
+        return true
     }
 
+    var isKnown: Bool { !isLost }
     func result() -> Property? { best }
 }
 
@@ -273,6 +288,5 @@ private final class Joined<Entity: EntityModelProtocol>: Accumulator {
         text += value
     }
 
-    var isOrderFree: Bool { false }
     func result() -> String { text }
 }

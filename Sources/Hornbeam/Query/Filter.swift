@@ -191,6 +191,8 @@ package struct SortTerm: Sendable {
         case linkCount(String)
         /// Best score of the `matches` filter first (descending) or last. Ties go by id.
         case score
+        /// What is worked out from the row, which an index may hold.
+        case derived(ComputedComponent)
         /// What only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
         case opaque(
             label: String, key: @Sendable (RowReader) throws -> any Sendable,
@@ -217,6 +219,7 @@ package struct SortTerm: Sendable {
             case .column(let column): type.columns.indices.contains(column) ? type.columns[column].label : "#\(column)"
             case .linkCount(let relation): "count of \(relation)"
             case .score: "score"
+            case .derived(let component): component.label
             case .opaque(let label, _, _): label
             }
         return descending ? name + " desc" : name

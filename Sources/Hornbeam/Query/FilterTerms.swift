@@ -11,7 +11,8 @@ extension Filter {
         case .text(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
         case .matches(let match): RowNeeds(columns: Set(match.columns), wantsExactText: true)
         case .elements(let test): RowNeeds(columns: [test.column])
-        case .opaque, .computed, .anyElement: nil
+        case .computed(let test): test.sources.map { RowNeeds(columns: Set($0), wantsExactText: true) }
+        case .opaque, .anyElement: nil
         case .not(let part): part.needs
         case .and(let parts), .or(let parts):
             parts.reduce(RowNeeds() as RowNeeds?) { needs, part in part.needs.flatMap { needs?.union($0) } }

@@ -9,6 +9,7 @@ class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
     func add(rows: Int) {}
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }
+    var isKnown: Bool { true }
     func results() throws -> Values { throw HornbeamError(.invalid, "a group without aggregates was asked for them") }
 }
 
@@ -31,6 +32,13 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
     override func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
         for accumulator in repeat each accumulators {
             if try !accumulator.remove(&row) { return false }
+        }
+        return true
+    }
+
+    override var isKnown: Bool {
+        for accumulator in repeat each accumulators {
+            if !accumulator.isKnown { return false }
         }
         return true
     }
@@ -84,7 +92,7 @@ struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: Group
 
     var isOrderFree: Bool {
         for aggregate in repeat each aggregates {
-            if !aggregate.begin().isOrderFree { return false }
+            if !aggregate.isOrderFree { return false }
         }
         return true
     }
@@ -125,7 +133,7 @@ protocol GroupKeys<Entity, Key>: Sendable {
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key
 }
 
-private struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Sendable>: GroupKeys {
+struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Sendable>: GroupKeys {
     private let keys: (repeat GroupKey<Entity, each Property>)
 
     init(_ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable) {

@@ -291,9 +291,10 @@ extension QueryList {
             var writer = store.makeRow()
             entity.write(to: &writer)
             // What the store keeps beside the properties, only the stored row has.
-            if let column = store.type.updatedAt, let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID)
-            {
-                writer.setRaw(try row.rawBytes(column), column)
+            if let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID) {
+                for (column, description) in store.type.description.columns.enumerated() where description.isHidden {
+                    writer.setRaw(try row.rawBytes(column), column)
+                }
             }
             return QueryPosition(id: id, row: try writer.finish())
         }

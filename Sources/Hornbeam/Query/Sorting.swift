@@ -20,7 +20,7 @@ public struct Sorting<Entity: EntityModelProtocol>: Sendable {
 
     /// By what the store keeps of each entity: `.by(.updatedAt.desc)`.
     public static func by(_ metadata: Metadata) -> Self {
-        Self(term: .column(Entity.entityShape.updatedAtColumn, descending: metadata.isDescending))
+        Self(term: SortTerm(metadata, of: Entity.self))
     }
 
     /// By the score of the query's full-text match, best first. The match must be by an index.

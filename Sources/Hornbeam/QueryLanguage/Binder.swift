@@ -67,7 +67,9 @@ struct BoundMatch {
 /// Binds one statement, once.
 struct Binder {
     let text: String
-    let session: EntitySession
+    let schema: Schema
+    /// Nil where there are names alone, and nothing to be looked up.
+    let session: EntitySession?
     let parameters: StatementParameters
     var sources: [BoundSource] = []
     var matches: [BoundMatch] = []
@@ -88,7 +90,17 @@ struct Binder {
     init(_ text: String, _ session: EntitySession, _ parameters: StatementParameters) {
         self.text = text
         self.session = session
+        schema = session.schema
         self.parameters = parameters
+    }
+
+    /// Binds an expression on one type, by names alone.
+    init(_ text: String, to type: EntityDescription) throws {
+        self.text = text
+        session = nil
+        schema = Schema(types: [EntityType(named: type)])
+        parameters = StatementParameters()
+        try bindSources(SelectStatement(projections: [], source: Source(type: type.name, place: 0)))
     }
 
     func failure(_ what: String, at place: TextPlace) -> HornbeamError {
@@ -129,7 +141,7 @@ struct Binder {
 
     /// Entity types that a statement can name.
     private var typeNames: [String] {
-        session.schema.typeNames.filter { !EntityType.isTombstone($0) }
+        schema.typeNames.filter { !EntityType.isTombstone($0) }
     }
 
     private func type(_ name: String, at place: TextPlace) throws -> EntityType {
@@ -139,9 +151,9 @@ struct Binder {
                     "“_” stands for the only entity type, and there are \(typeNames.count): name one of "
                         + typeNames.joined(separator: ", "), at: place)
             }
-            return try session.schema.type(typeNames[0])
+            return try schema.type(typeNames[0])
         }
-        guard let type = session.schema.types[name] else {
+        guard let type = schema.types[name] else {
             throw failure("there is no entity type “\(name)”" + hint(name, typeNames), at: place)
         }
         return type
@@ -209,7 +221,7 @@ struct Binder {
 
     private mutating func follow(_ side: EdgeSide, _ from: Int, _ join: SourceJoin) throws {
         _ = try add(
-            join.alias ?? side.name, try session.schema.type(side.target), .link(from: from, side),
+            join.alias ?? side.name, try schema.type(side.target), .link(from: from, side),
             isOuter: join.kind == .leftOuter, at: join.place)
     }
 
@@ -246,7 +258,7 @@ struct Binder {
             if case .link(source.number, let other) = known.rows, other.name == side.name { return known }
         }
         return try add(
-            "\(source.alias).\(side.name)", try session.schema.type(side.target), .link(from: source.number, side),
+            "\(source.alias).\(side.name)", try schema.type(side.target), .link(from: source.number, side),
             isOuter: true, isImplicit: true, at: place)
     }
 

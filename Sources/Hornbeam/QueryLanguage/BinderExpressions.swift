@@ -171,14 +171,23 @@ extension Binder {
             case .plus: return .plus(inner)
             }
         case .binary(let sign, let left, let right, let place):
-            return .binary(sign, try bind(left), try bind(right), Mark(place))
+            let sides = Comparison(sign) == nil ? try bindAll([left, right]) : try bindCompared([left, right])
+            return .binary(sign, sides[0], sides[1], Mark(place))
         case .like(let text, let pattern, let escape):
             let mark = Mark((escape ?? pattern).place)
             return .like(try bind(text), try bind(pattern), escape: try bindIfAny(escape), mark)
-        case .between(let value, let low, let high): return .between(try bind(value), try bind(low), try bind(high))
-        case .within(let value, let list): return .within(try bind(value), try bindAll(list))
+        case .between(let value, let low, let high):
+            let parts = try bindCompared([value, low, high])
+            return .between(parts[0], parts[1], parts[2])
+        case .within(let value, let list):
+            let parts = try bindCompared([value] + list)
+            return .within(parts[0], Array(parts.dropFirst()))
         case .withinArray(let value, let list): return .withinArray(try bind(value), try bindArray(list))
         case .test(let inner, let test): return .test(try bind(inner), test)
+        case .collate(_, _, let place):
+            throw failure(
+                "COLLATE says how an operand of a comparison, of BETWEEN, of a list behind IN or of ORDER BY compares, and "
+                    + "has no place elsewhere", at: place)
         case .choice(let subject, let cases, let otherwise):
             let subject = try bindIfAny(subject)
             var bound: [BoundChoice] = []
@@ -202,6 +211,32 @@ extension Binder {
         case .meta(let field, let alias, let place): return try bindMeta(field, alias, at: place)
         case .star(_, let place): throw failure("* is a result, or what COUNT counts, and no value", at: place)
         }
+    }
+
+    /// What is compared with each other, or put in order: where one says by which collation, all texts go by it.
+    mutating func bindCompared(_ parts: [Expression]) throws -> [BoundExpression] {
+        var chosen: (collation: TextCollation, place: TextPlace)?
+        for case .collate(_, let collation, let place) in parts {
+            if let chosen, chosen.collation != collation {
+                throw failure(
+                    "one is compared by \(chosen.collation.words), the other by \(collation.words)", at: place)
+            }
+            chosen = (collation, place)
+        }
+        guard let (collation, place) = chosen, collation != .binary else {
+            return try bindAll(parts.map(\.withoutCollation))
+        }
+        let function: ScalarFunction
+        do {
+            function = try ScalarFunction.collating(by: collation)
+        } catch {
+            throw failure(error.message, at: place)
+        }
+        var bound: [BoundExpression] = []
+        for part in parts {
+            bound.append(fold(.call(function, [try bind(part.withoutCollation)], Mark(place))))
+        }
+        return bound
     }
 
     private mutating func bindAll(_ expressions: [Expression]) throws -> [BoundExpression] {
@@ -257,8 +292,14 @@ extension Binder {
             let type = source.type
         else { throw failure("no entity is called “\(alias ?? "")”", at: place) }
         if field == .id { return slot(.column(0), of: source) }
-        guard let column = type.description.column(ColumnDescription.updatedAt.name) else {
-            throw failure("the store doesn't keep when \(type.name) was last saved", at: place)
+        let wanted: ColumnDescription =
+            switch field {
+            case .createdAt: .createdAt
+            case .version: .version
+            case .updatedAt, .id: .updatedAt
+            }
+        guard let column = type.description.column(wanted.name) else {
+            throw failure("the store doesn't keep \(wanted.label) of \(type.name)", at: place)
         }
         return slot(.column(column), of: source)
     }
@@ -290,7 +331,7 @@ extension Expression {
         case .literal, .missing, .parameter, .path, .rank, .meta, .star: []
         case .array(let parts, _): parts
         case .object(let fields, _): fields.map(\.value)
-        case .unary(_, let inner, _), .test(let inner, _): [inner]
+        case .unary(_, let inner, _), .test(let inner, _), .collate(let inner, _, _): [inner]
         case .binary(_, let left, let right, _), .withinArray(let left, let right): [left, right]
         case .like(let text, let pattern, let escape): [text, pattern] + (escape.map { [$0] } ?? [])
         case .between(let value, let low, let high): [value, low, high]
@@ -322,7 +363,7 @@ extension Expression {
         case .call(let call): call.place
         case .match(let matching): matching.place
         case .binary(_, let left, _, _), .like(let left, _, _), .between(let left, _, _), .within(let left, _),
-            .withinArray(let left, _), .test(let left, _):
+            .withinArray(let left, _), .test(let left, _), .collate(let left, _, _):
             left.place
         case .choice(let subject, let cases, _): (subject ?? cases.first?.condition)?.place ?? 0
         case .quantified(_, _, let array, _): array.place

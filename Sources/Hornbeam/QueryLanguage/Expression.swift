@@ -25,6 +25,8 @@ indirect enum Expression: Sendable, Equatable {
     case within(Expression, [Expression])
     case withinArray(Expression, Expression)
     case test(Expression, StateTest)
+    /// `x COLLATE UNICODE`: an operand of a comparison, or of an order, that says how texts compare.
+    case collate(Expression, TextCollation, TextPlace)
     /// `CASE x WHEN …` if there is a subject, else `CASE WHEN …`.
     case choice(subject: Expression?, cases: [Choice], otherwise: Expression?)
     /// `ANY|EVERY|ANY AND EVERY name IN array SATISFIES condition END`
@@ -37,7 +39,7 @@ indirect enum Expression: Sendable, Equatable {
     case match(TextMatching)
     /// `RANK()` or `RANK(index)`: the score of that.
     case rank(TextPlace)
-    /// `META(alias).id`, `META(alias).updatedAt`: what the store knows of an entity.
+    /// `META(alias).id`, `META(alias).updatedAt` and the like: what the store knows of an entity.
     case meta(MetaField, alias: String?, TextPlace)
     /// `*` or `alias.*`, as a result or in `COUNT(*)`.
     case star(alias: String?, TextPlace)
@@ -121,10 +123,13 @@ enum StateTest: String, Sendable {
     case valued = "VALUED"
 }
 
-/// What META has: the entity's id, whatever its property is called, and the time of its last save.
+/// What META has: the entity's id, whatever its property is called, the time of its last save, and what else its type
+/// keeps.
 enum MetaField: String, Sendable {
     case id
     case updatedAt
+    case createdAt
+    case version
 }
 
 enum Quantifier: String, Sendable {

@@ -6,10 +6,11 @@
 //                          | [NOT] LIKE concat [ESCAPE concat] | [NOT] BETWEEN concat AND concat
 //                          | [NOT] IN (list | [ list ] | concat)] {IS [NOT] (NULL | MISSING | VALUED)}
 //     concat     = sum {|| sum}     sum = product {(+ | -) product}     product = sign {(* | / | %) sign}
-//     sign       = (- | +) sign | operand
+//     sign       = (- | +) sign | operand [COLLATE collation]
+//     collation  = BINARY | NOCASE | FOLDED | UNICODE | ( one of these {NOCASE | NODIAC} ['locale'] )
 //     operand    = literal | parameter | path | function([DISTINCT] list) | function(*) | ( expression ) | [ list ]
 //                | { "name" : expression, … } | CASE … END | ANY … END | EVERY … END | ARRAY … END
-//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt)
+//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt | createdAt | version)
 //     path       = name {. name | [ number ]}
 
 import FoundationEssentials
@@ -205,7 +206,7 @@ extension StatementParser {
         if take(sign: "+") {
             return try deeper { (parser) throws(HornbeamError) in .unary(.plus, try parser.signed(), start) }
         }
-        return try operand(start)
+        return try collated(try operand(start))
     }
 
     private func number(_ digits: String, _ place: TextPlace) throws(HornbeamError) -> Value {
@@ -394,7 +395,7 @@ extension StatementParser {
             try expect(sign: ")", "behind META(")
             try expect(sign: ".", "and id or updatedAt: META().id")
             guard let field = MetaField(rawValue: try memberName()) else {
-                throw failure("META() has an id and updatedAt, and nothing else", at: start)
+                throw failure("META() has an id, updatedAt, createdAt and version, and nothing else", at: start)
             }
             return .meta(field, alias: alias, start)
         default: break

@@ -24,6 +24,7 @@ extension Expression {
         case .within(let value, let list): "\(value.operand) IN (\(Self.list(list)))"
         case .withinArray(let value, let list): "\(value.operand) IN \(list.operand)"
         case .test(let inner, let test): "\(inner.operand) IS \(test.rawValue)"
+        case .collate(let inner, let collation, _): "\(inner.operand) COLLATE \(collation.words)"
         case .choice(let subject, let cases, let otherwise):
             "CASE" + (subject.map { " \($0.operand)" } ?? "")
                 + cases.map { " WHEN \($0.condition.text) THEN \($0.value.text)" }.joined()
@@ -48,7 +49,7 @@ extension Expression {
     /// In parentheses, if it has operators.
     private var operand: String {
         switch self {
-        case .unary, .binary, .like, .between, .within, .withinArray, .test: "(\(text))"
+        case .unary, .binary, .like, .between, .within, .withinArray, .test, .collate: "(\(text))"
         default: text
         }
     }

@@ -50,12 +50,13 @@ struct FilterPush {
         case .call(let function, let arguments, _): return called(function.name, arguments, wanted)
         case .like(let text, let pattern, let escape, _) where wanted: return like(text, pattern, escape)
         case .test(.slot(let slot), let test): return tested(slot, test, wanted)
+        case .test(let inner, let test): return derived(inner, test, wanted)
         case .slot(let slot): return flag(slot, wanted)
         default: return nil
         }
     }
 
-    private func exact(_ filter: Filter) -> PushedFilter { PushedFilter(filter: filter, isExact: true) }
+    func exact(_ filter: Filter) -> PushedFilter { PushedFilter(filter: filter, isExact: true) }
 
     // MARK: Logic
 
@@ -133,7 +134,7 @@ struct FilterPush {
             (slot, other) = (number, left)
             comparison = comparison.mirrored
         } else {
-            return nil
+            return derived(comparison, left, right, wanted) ?? derived(comparison.mirrored, right, left, wanted)
         }
         guard let item = item(other) else { return nil }
         if item.isUnknown { return exact(.none) }
@@ -162,13 +163,14 @@ struct FilterPush {
     private func linked(_ slot: Int, _ comparison: Comparison, _ item: Item) -> PushedFilter? {
         guard comparison == .equal, let (owner, content) = binder.content(of: slot), owner === source,
             case .link(let relation) = content, let side = source.type?.relations.first(where: { $0.name == relation }),
-            let inverse = side.inverse, let target = binder.session.schema.types[side.target],
+            let inverse = side.inverse, let target = binder.schema.types[side.target],
             let id = item.literal(target.idType)
         else { return nil }
         return exact(.related(RelationSource(type: side.target, relation: inverse, source: id)))
     }
 
     private func within(_ value: BoundExpression, _ list: [Item], _ wanted: Bool) -> PushedFilter? {
+        if let component = component(value) { return derived(component, within: list, wanted) }
         guard case .slot(let slot) = value, let column = column(slot), column.columnType.isOrdered else { return nil }
         if list.isEmpty { return exact(wanted ? .none : .all) }
         if !wanted, list.contains(where: \.isUnknown) { return exact(.none) }

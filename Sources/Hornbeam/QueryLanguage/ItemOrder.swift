@@ -102,6 +102,56 @@ extension Item {
         return rank == texts ? kind <= numbers : rank != kind
     }
 
+    // MARK: Keys of indexes
+
+    /// Bytes that sort as items do, and of which none are the beginning of another's: what an index over an expression
+    /// holds.
+    var orderedKey: [UInt8] {
+        var key = KeyWriter(capacity: 24)
+        appendOrdered(to: &key)
+        return key.bytes
+    }
+
+    /// What the keys of all of its kind begin with.
+    var kindPrefix: UInt8 { UInt8(rank) }
+
+    private func appendOrdered(to key: inout KeyWriter) {
+        key.bytes.append(UInt8(rank))
+        switch self {
+        case .missing: break
+        case .value(let value): Self.appendOrdered(value, to: &key)
+        // Each part behind a byte above that of the end: a beginning comes first.
+        case .array(let items):
+            for item in items {
+                key.bytes.append(1)
+                item.appendOrdered(to: &key)
+            }
+            key.bytes.append(0)
+        case .object(let fields):
+            for field in Self.sorted(fields) {
+                key.bytes.append(1)
+                key.append(field.name)
+                field.item.appendOrdered(to: &key)
+            }
+            key.bytes.append(0)
+        }
+    }
+
+    private static func appendOrdered(_ value: Value, to key: inout KeyWriter) {
+        switch value {
+        case .null, .array: break
+        case .bool(let flag): key.append(flag)
+        case .string(let text), .json(let text): key.append(text)
+        case .date(let seconds): key.append(seconds)
+        case .uuid(let id): key.append(uuid: id.uuid)
+        case .data(let data): key.append(bytes: Array(data))
+        case .int, .uint, .double, .decimal:
+            let number = NumberOrder.Parts(value)
+            key.bytes.append(UInt8(number.range + 2))
+            key.append(number.decimal)
+        }
+    }
+
     // MARK: Values
 
     private static func order(_ left: Value, _ right: Value) -> Int {

@@ -8,7 +8,7 @@ extension FilterPush {
         guard let (owner, content) = binder.content(of: slot), owner === source,
             case .linkedObjects(let name) = content,
             let side = source.type?.relations.first(where: { $0.name == name }),
-            let target = binder.session.schema.types[side.target]
+            let target = binder.schema.types[side.target]
         else { return nil }
         let filters = condition.conjuncts.compactMap { related(target, variable, $0) }
         guard !filters.isEmpty else { return nil }

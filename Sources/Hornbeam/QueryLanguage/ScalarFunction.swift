@@ -10,9 +10,15 @@ struct ScalarFunction: Sendable {
     let arity: ClosedRange<Int>
     /// Whether it is asked only if no argument is missing or null: else the result is missing, or null.
     let isStrict: Bool
+    /// Of what makes of a text its place under a collation.
+    let collation: TextCollation?
     private let body: Body
 
-    init(_ name: String, _ arity: ClosedRange<Int>, isStrict: Bool = true, _ body: @escaping Body) {
+    init(
+        _ name: String, _ arity: ClosedRange<Int>, isStrict: Bool = true, collation: TextCollation? = nil,
+        _ body: @escaping Body
+    ) {
+        self.collation = collation
         self.name = name
         self.arity = arity
         self.isStrict = isStrict

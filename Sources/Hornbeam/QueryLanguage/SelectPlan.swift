@@ -148,8 +148,15 @@ struct SelectPlan {
     /// Whether the planner can give the rows in this order, as it now will.
     private mutating func pushes(_ terms: [Order]) -> Bool {
         guard grouping == nil, let type = binder.sources[0].type else { return false }
+        let push = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: binder.slotCount))
         var sort: [SortTerm] = []
         for term in terms {
+            if let component = push.component(term.value), term.nullsFirst != term.isDescending,
+                !term.value.mayBeMissing
+            {
+                sort.append(SortTerm(.derived(component), descending: term.isDescending))
+                continue
+            }
             guard case .slot(let slot) = term.value, let (source, content) = binder.content(of: slot),
                 source.number == 0
             else { return false }
@@ -222,7 +229,7 @@ private struct SelectBinding {
         for term in clauses.order {
             order.append(
                 SelectPlan.Order(
-                    value: try binder.bind(term.value), isDescending: term.isDescending,
+                    value: try binder.bindCompared([term.value])[0], isDescending: term.isDescending,
                     nullsFirst: term.nulls.map { $0 == .first } ?? !term.isDescending,
                     text: term.value.text + (term.isDescending ? " DESC" : "")))
         }

@@ -73,15 +73,23 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var positions: Bool
     /// Of unique indexes: whether nil differs from nil, so that any number of entities may have it.
     public var nilsDistinct: Bool
+    /// Of value and unique indexes: by which rule their texts are in order and equal; nil for that of Swift's `String`.
+    public var collation: String?
+    /// The version of what that rule goes by: keys of another one are in another order.
+    public var collationVersion: String?
     /// What this program has declared it with: one of several versions, perhaps, of a tokenizer of its own.
     var declared = DeclaredAnalyzer()
 
-    private enum CodingKeys: String, CodingKey { case name, kind, components, analyzer, positions, nilsDistinct }
+    private enum CodingKeys: String, CodingKey {
+        case name, kind, components, analyzer, positions, nilsDistinct, collation, collationVersion
+    }
 
     public init(
         name: String, kind: Kind, components: [Component], analyzer: String? = nil, positions: Bool = true,
-        nilsDistinct: Bool = true
+        nilsDistinct: Bool = true, collation: String? = nil, collationVersion: String? = nil
     ) {
+        self.collation = collation
+        self.collationVersion = collationVersion
         self.name = name
         self.kind = kind
         self.components = components
@@ -97,7 +105,9 @@ public struct IndexDescription: Codable, Hashable, Sendable {
             components: try fields.decode([Component].self, forKey: .components),
             analyzer: try fields.decodeIfPresent(String.self, forKey: .analyzer),
             positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true,
-            nilsDistinct: try fields.decodeIfPresent(Bool.self, forKey: .nilsDistinct) ?? true)
+            nilsDistinct: try fields.decodeIfPresent(Bool.self, forKey: .nilsDistinct) ?? true,
+            collation: try fields.decodeIfPresent(String.self, forKey: .collation),
+            collationVersion: try fields.decodeIfPresent(String.self, forKey: .collationVersion))
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -108,6 +118,8 @@ public struct IndexDescription: Codable, Hashable, Sendable {
         try fields.encodeIfPresent(analyzer, forKey: .analyzer)
         if !positions { try fields.encode(positions, forKey: .positions) }
         if !nilsDistinct { try fields.encode(nilsDistinct, forKey: .nilsDistinct) }
+        try fields.encodeIfPresent(collation, forKey: .collation)
+        try fields.encodeIfPresent(collationVersion, forKey: .collationVersion)
     }
 }
 

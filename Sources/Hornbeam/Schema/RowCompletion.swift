@@ -20,17 +20,19 @@ package struct RowCompletion {
     /// - Parameters:
     ///   - added: the columns that the rows lack.
     ///   - narrowed: those that could be null until now.
-    func run(added: [ColumnDescription], narrowed: [ColumnDescription]) throws {
-        guard !added.isEmpty || !narrowed.isEmpty else { return }
+    /// - Returns: whether a row was written.
+    func run(added: [ColumnDescription], narrowed: [ColumnDescription]) throws -> Bool {
+        guard !added.isEmpty || !narrowed.isEmpty else { return false }
         var wanted = narrowed
         if rewrite != nil, try needsValues(added) { wanted += added }
-        if wanted.isEmpty { return }
+        if wanted.isEmpty { return false }
         let columns = try wanted.map { try type.column($0.name) }
         let total = Int(clamping: try transaction.count(type.rows))
         var reports = StepProgress(.completingRows, type.name, total: total, progress)
-        var next: RowID? = RowID(rawValue: 0)
-        while let start = next { next = try completeSome(from: start, columns, &reports) }
+        var (next, count) = (RowID(rawValue: 0) as RowID?, 0)
+        while let start = next { next = try completeSome(from: start, columns, &reports, &count) }
         if total > 0 { try reports.finish() }
+        return count > 0
     }
 
     /// Rows without an optional property need nothing: nil is what they read as. Unless it has another default, which
@@ -51,7 +53,7 @@ package struct RowCompletion {
     /// Completes the rows from `start` on, as many as are held in memory at a time.
     /// - Returns: where to go on; nil at the end.
     private func completeSome(
-        from start: RowID, _ columns: [Int], _ reports: inout StepProgress
+        from start: RowID, _ columns: [Int], _ reports: inout StepProgress, _ count: inout Int
     ) throws -> RowID? {
         var rows: [(key: [UInt8], row: [UInt8])] = []
         var size = 0
@@ -76,6 +78,7 @@ package struct RowCompletion {
             isValid = try cursor.next()
         }
         for (key, row) in rows { try transaction.put(type.rows, key, row) }
+        count += rows.count
         return next
     }
 

@@ -333,15 +333,9 @@ package enum SchemaCatalogue {
                     EntityTextIndex(
                         description: index, index: textIndex(index, name), columns: columns, place: textIndexes.count))
             } else {
-                let components = zip(columns, index.components).map { column, component in
-                    EntityIndex.Component(
-                        column: column, type: description.columns[column].type.unwrapped,
-                        descending: component.descending)
-                }
                 indexes.append(
-                    EntityIndex(
-                        description: index, tree: try tree(treeName(of: index, name), transaction),
-                        components: components))
+                    try EntityIndex(
+                        index, columns, of: description, tree: try tree(treeName(of: index, name), transaction)))
             }
         }
         let relations = try description.relations.map { try side($0, of: description, all, transaction) }

@@ -232,6 +232,7 @@ enum SchemaComparison {
                 throw mismatch(
                     "index “\(index.name)” of \(type.name) is without positions: only full-text indexes have any")
             }
+            try validateCollation(of: index, type)
             if let analyzer = index.analyzer {
                 let isCustom = analyzer.hasPrefix("custom:")
                 let size = analyzer.utf8.count - "custom:".utf8.count
@@ -260,6 +261,22 @@ enum SchemaComparison {
                 }
             }
         }
+    }
+
+    private static func validateCollation(
+        of index: IndexDescription, _ type: EntityDescription
+    ) throws(HornbeamError) {
+        guard index.collation != nil else { return }
+        var collations: [TextCollation] = []
+        for component in index.components {
+            guard let column = type.column(component.column) else { continue }
+            if let collation = try index.collation(of: type.columns[column].type) { collations.append(collation) }
+        }
+        guard index.kind == .value || index.kind == .unique, let collation = collations.first else {
+            throw mismatch(
+                "index “\(index.name)” of \(type.name) has a collation: only ordered indexes over Strings have one")
+        }
+        _ = try collation.collator
     }
 
     private static func validate(

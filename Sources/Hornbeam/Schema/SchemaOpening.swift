@@ -61,12 +61,13 @@ struct SchemaOpening {
         let steps = try pending(in: write)
         for (name, body) in steps {
             var reports = StepProgress(.running, "", name, total: 1, progress)
-            let entities = EntitySession(write, schema: schema)
+            let entities = try EntitySession(writing: write, schema: schema)
             let session = Session(entities, models: models)
             defer { session.end() }
             var context = Context(session)
             try body(&context)
             try entities.flush()
+            try entities.logChanges()
             try SchemaCatalogue.setRun(name, in: write)
             try reports.finish()
         }

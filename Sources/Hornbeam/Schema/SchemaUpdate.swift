@@ -38,21 +38,23 @@ struct SchemaUpdate {
             try RelationMigration(changes: links, transaction: transaction, schema: schema, progress: progress).run()
             try LooseLinks.pack(schema, in: transaction, progress)
         }
+        var rewritten = Set(plan.rows.keys).union(plan.tombstones.keys.map { EntityType.tombstoneName(of: $0) })
         for name in gaps.begun { try SchemaCatalogue.setGaps(name, true, in: transaction) }
         for (name, columns) in gaps.ended {
-            try RowCompletion(
-                type: try schema.type(name), transaction: transaction, rewrite: rewrite, progress: progress
-            )
-            .run(added: [], narrowed: columns)
+            let completion = RowCompletion(
+                type: try schema.type(name), transaction: transaction, rewrite: rewrite, progress: progress)
+            if try completion.run(added: [], narrowed: columns) { rewritten.insert(name) }
         }
         for name in gaps.closed { try SchemaCatalogue.setGaps(name, false, in: transaction) }
         for change in work {
             let type = try schema.type(change.stored.name)
-            try RowCompletion(type: type, transaction: transaction, rewrite: rewrite, progress: progress)
-                .run(added: change.added, narrowed: change.narrowed)
+            let completion = RowCompletion(
+                type: type, transaction: transaction, rewrite: rewrite, progress: progress)
+            if try completion.run(added: change.added, narrowed: change.narrowed) { rewritten.insert(type.name) }
             // After the rows: new indexes may be over new properties.
             try IndexBuilder(type: type, transaction: transaction, progress: progress).build(change.built)
         }
+        try ChangeLog.miss(rewritten, relinked: Set(links.map(\.type)), in: transaction)
         return schema
     }
 

@@ -12,6 +12,8 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         case keyPath(AnyKeyPath)
         /// Stored ones, with dots between them.
         case named(String, of: any Any.Type)
+        /// No property, but what is computed of several.
+        case expression(ColumnExpression)
     }
 
     private let property: Property
@@ -28,6 +30,12 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
     /// Of stored properties of a type and of one another, with dots between them.
     init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
 
+    init(_ expression: ColumnExpression) { self.init(.expression(expression)) }
+
+    var expression: ColumnExpression? {
+        if case .expression(let expression) = property { expression } else { nil }
+    }
+
     /// A property of it; nil if there is none of this path.
     func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
         guard case .keyPath(let keyPath) = property else { return nil }
@@ -41,6 +49,7 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         switch property {
         case .keyPath(let keyPath): keyPath.isNamed ? keyPath.path : nil
         case .named(let names, _): names
+        case .expression: nil
         }
     }
 
@@ -54,26 +63,38 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
             left == right && leftType == rightType
         case (.keyPath(let keyPath), .named(let names, let type)), (.named(let names, let type), .keyPath(let keyPath)):
             Swift.type(of: keyPath).rootType == type && keyPath.path == names
+        case (.expression(let left), .expression(let right)): left == right
+        case (.expression, _), (_, .expression): false
         }
     }
 }
 
 /// A component of a key that is worked out from a row. The property must give the same for the same entity, always:
 /// an index over it is of a version, which changes when the property's code does.
-struct ComputedComponent: Sendable {
+package struct ComputedComponent: Sendable {
     let subject: ComputedSubject
     let label: String
     let type: ColumnType
+    /// The columns that it is worked out from; nil where only the program's code knows.
+    let sources: [Int]?
     let value: @Sendable (RowReader) throws(HornbeamError) -> Value
+
+    init(
+        _ subject: ComputedSubject, label: String, type: ColumnType, sources: [Int]?,
+        value: @escaping @Sendable (RowReader) throws(HornbeamError) -> Value
+    ) {
+        self.subject = subject
+        self.label = label
+        self.type = type
+        self.sources = sources
+        self.value = value
+    }
 
     /// Nil for a property whose values have no order.
     init?<Entity: EntityModelProtocol, Property: Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
         guard let type = Self.type(of: Property.self) else { return nil }
         let label = keyPath.label
-        subject = ComputedSubject(keyPath)
-        self.label = label
-        self.type = type
-        value = { (row) throws(HornbeamError) in
+        self.init(ComputedSubject(keyPath), label: label, type: type, sources: nil) { (row) throws(HornbeamError) in
             let entity = try Entity(row: row)
             let value: Property
             do {
@@ -113,12 +134,15 @@ package final class ComputedTest: Sendable {
     let literal: Value
     /// For `explain`.
     let label: String
+    /// The columns that it looks at; nil for all that there may be.
+    let sources: [Int]?
     let accepts: @Sendable (RowReader) throws -> Bool
 
     init(
-        _ subject: ComputedSubject, _ comparison: Comparison, _ literal: Value, label: String,
+        _ subject: ComputedSubject, _ comparison: Comparison, _ literal: Value, label: String, sources: [Int]? = nil,
         accepts: @escaping @Sendable (RowReader) throws -> Bool
     ) {
+        self.sources = sources
         self.subject = subject
         self.comparison = comparison
         self.literal = literal
@@ -128,6 +152,15 @@ package final class ComputedTest: Sendable {
 }
 
 extension EntityIndex {
+    /// The number that the component goes by which is what a term of a sort goes by; nil if there is none.
+    func column(of term: SortTerm) -> Int? {
+        switch term.key {
+        case .column(let column): column
+        case .derived(let wanted): computed.firstIndex { $0.subject == wanted.subject }.map { -1 - $0 }
+        case .linkCount, .score, .opaque: nil
+        }
+    }
+
     /// A comparison of one of the computed components as if that were a column; anything else as it is.
     func stated(_ conjunct: Filter) -> Filter {
         guard case .computed(let test) = conjunct,

@@ -10,25 +10,46 @@ public protocol IndexConfiguration: Sendable {
     func index<Entity: EntityModelProtocol>(_ name: String, of _: Entity.Type) -> any RegisteredIndex
 }
 
-/// A value index over properties by their names: `["type", "name desc"]`.
+/// A value index over properties by their names, and over what is computed of them: `["type", "name desc"]`,
+/// `["lower(name)"]`, `["address.city"]`, `["name COLLATE UNICODE"]`.
+///
+/// Expressions are those of the query language, on one entity's stored properties; conditions and orders of statements
+/// that have the same one use the index. With `where` it has entries for the entities alone that the condition is true
+/// of, and serves queries that ask for no others.
 public struct ValueIndexConfiguration: IndexConfiguration {
     public var expressions: [String]
+    /// As a statement has it behind WHERE; nil for all entities.
+    public var condition: String?
+    /// Of texts among the properties.
+    public var collation: TextCollation
 
-    /// - Parameter expressions: names of stored properties, the most significant first, with ` desc` behind one for its
-    ///   reverse order.
-    public init(_ expressions: [String]) {
+    /// - Parameters:
+    ///   - expressions: the most significant first, with ` desc` behind one for its reverse order.
+    ///   - condition: comparisons of stored properties with values, IN, BETWEEN, IS VALUED and its like, `CONTAINS` and
+    ///     `ARRAY_CONTAINS`, joined by AND, OR and NOT.
+    public init(_ expressions: [String], where condition: String? = nil, collation: TextCollation = .binary) {
         self.expressions = expressions
+        self.condition = condition
+        self.collation = collation
     }
 
     public func index<Entity: EntityModelProtocol>(_ name: String, of _: Entity.Type) -> any RegisteredIndex {
-        let components = expressions.map { expression in
-            let words = expression.split(separator: " ")
-            let isDescending = words.count == 2 && words[1].lowercased() == "desc"
-            let isAscending = words.count == 2 && words[1].lowercased() == "asc"
-            let property = isDescending || isAscending ? String(words[0]) : expression
-            return ValueIndexDefinition.Component.property(property, descending: isDescending)
+        let type = Entity.entityShape.description
+        do throws(HornbeamError) {
+            let written = try expressions.map { (text) throws(HornbeamError) in
+                try ValueIndexDefinition.Component(written: text)
+            }
+            guard let components = ValueIndexDefinition.collated(written, by: collation, type) else {
+                throw HornbeamError(
+                    .invalid, "its collation \(collation) is one of texts, and none of its properties is stored as one")
+            }
+            let condition = try condition.map { (text) throws(HornbeamError) in
+                try StoredCondition(statement: text, type)
+            }
+            return ValueIndex<Entity>(name, components, condition)
+        } catch {
+            return ValueIndex<Entity>(name, [], nil, flaws: [error.message])
         }
-        return ValueIndex<Entity>(name, components, nil)
     }
 }
 

@@ -20,6 +20,9 @@ import HornbeamKeys
 /// It must give the same for the same entity, always; `version` has to change when its code does. Queries that compare
 /// just this property use the index.
 ///
+/// With `collation` texts among its properties are in its order, and equal as it says; comparisons and sorts that name the
+/// same collation use the index, others don't.
+///
 /// The file knows what the index is: but for computed properties it is kept by all programs, also by those that never
 /// heard of it, from one opening to the next, until it is dropped by `deleteIndex(withName:)`.
 ///
@@ -29,11 +32,12 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
 
     /// - Parameters:
     ///   - keyPaths: stored properties of types with an order, `.desc` for the reverse one, or computed ones.
+    ///   - collation: of its properties that are stored texts; one at least must be.
     ///   - condition: of the entities that have an entry; nil for all.
     ///   - version: of computed properties.
     public init<each Property: Sendable>(
         _ name: String, _ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable,
-        where condition: Predicate<Entity>? = nil, version: String = "1"
+        collation: TextCollation = .binary, where condition: Predicate<Entity>? = nil, version: String = "1"
     ) {
         var components: [ValueIndexDefinition.Component] = []
         var flaws: [String] = []
@@ -44,22 +48,25 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
                 flaws.append("\(keyPath.label) has no order: take a part of it that has one")
             }
         }
-        self.init(name, components, condition, version: version, flaws: flaws)
+        let collated = ValueIndexDefinition.collated(components, by: collation, Entity.entityShape.description)
+        if collated == nil {
+            flaws.append("its collation \(collation) is one of texts, and none of its properties is stored as one")
+        }
+        let stored = condition.map { StoredCondition($0.filter, Entity.entityShape.description) }
+        if let condition, case .some(.none) = stored {
+            flaws.append(
+                "its condition “\(condition.filter.text(Entity.entityShape.description))” is not one on stored "
+                    + "properties alone: a file could not keep it")
+        }
+        self.init(name, collated ?? components, stored.flatMap { $0 }, version: version, flaws: flaws)
     }
 
     init(
-        _ name: String, _ components: [ValueIndexDefinition.Component], _ condition: Predicate<Entity>?,
+        _ name: String, _ components: [ValueIndexDefinition.Component], _ condition: StoredCondition?,
         version: String = "1", flaws: [String] = []
     ) {
         let type = Entity.entityShape.description
-        let stored = condition.flatMap { StoredCondition($0.filter, type) }
-        let definition = ValueIndexDefinition(components, condition: stored)
-        var flaws = flaws
-        if let condition, stored == nil {
-            flaws.append(
-                "its condition “\(condition.filter.text(type))” is not one on stored properties alone: a file could "
-                    + "not keep it")
-        }
+        let definition = ValueIndexDefinition(components, condition: condition)
         registration = definition.registration(
             name, version: version, Entity.entityName, model: Entity.self,
             flaw: flaws.first ?? definition.flaw(for: type))

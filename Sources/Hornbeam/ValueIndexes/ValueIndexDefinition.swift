@@ -12,6 +12,8 @@ struct ValueIndexDefinition: Sendable {
     enum Component: Sendable {
         case property(String, descending: Bool)
         case computed(ComputedComponent)
+        /// What the file tells: an expression, or a text by a collation.
+        case expression(IndexExpression, descending: Bool)
     }
 
     static let kind = "value"
@@ -20,6 +22,10 @@ struct ValueIndexDefinition: Sendable {
         static let properties = "properties"
         static let condition = "where"
         static let computed = "computed"
+        /// The components as a list in JSON, where one is an expression.
+        static let expressions = "expressions"
+        /// The versions of the collations that they go by: keys of others sort otherwise.
+        static let collations = "collations"
     }
 
     /// More are of no use: no query states so many equalities.
@@ -36,9 +42,16 @@ struct ValueIndexDefinition: Sendable {
     /// What the settings say; nil if only code can tell, or they are no value index's.
     init?(settings: [String: String]) {
         guard let properties = settings[Setting.properties], settings[Setting.computed] == nil else { return nil }
-        components = properties.split(separator: ", ").map { text in
-            let isDescending = text.hasSuffix(" desc")
-            return .property(String(isDescending ? text.dropLast(5) : text), descending: isDescending)
+        if let list = settings[Setting.expressions] {
+            guard let texts = try? JSONDecoder().decode([String].self, from: Data(list.utf8)),
+                let found = try? texts.map(Component.init(written:))
+            else { return nil }
+            components = found
+        } else {
+            components = properties.split(separator: ", ").map { text in
+                let (name, isDescending) = Self.direction(of: String(text))
+                return .property(name, descending: isDescending)
+            }
         }
         guard let text = settings[Setting.condition] else {
             condition = nil
@@ -58,7 +71,45 @@ struct ValueIndexDefinition: Sendable {
         }
         let computed = components.compactMap { if case .computed(let component) = $0 { component.type } else { nil } }
         if !computed.isEmpty { settings[Setting.computed] = computed.map(\.description).joined(separator: ", ") }
+        let expressions = components.compactMap { if case .expression(let made, _) = $0 { made } else { nil } }
+        if !expressions.isEmpty { settings[Setting.expressions] = Self.json(components.map(\.text)) }
+        let versions = expressions.compactMap(\.collationVersion)
+        if !versions.isEmpty { settings[Setting.collations] = versions.joined(separator: ", ") }
         return settings
+    }
+
+    /// A list of texts can always be encoded.
+    private static func json(_ texts: [String]) -> String? {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        return (try? encoder.encode(texts)).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The components with each property that is stored as a text by a collation; nil if none is.
+    static func collated(
+        _ components: [Component], by collation: TextCollation, _ type: EntityDescription
+    ) -> [Component]? {
+        if collation == .binary { return components }
+        var isAny = false
+        let collated = components.map { component in
+            guard case .property(let name, let isDescending) = component, let column = type.column(name),
+                type.columns[column].type.unwrapped == .string
+            else { return component }
+            isAny = true
+            return .expression(IndexExpression(name, by: collation), descending: isDescending)
+        }
+        return isAny ? collated : nil
+    }
+
+    /// A component without the word behind it that says its direction.
+    static func direction(of text: String) -> (rest: String, isDescending: Bool) {
+        for (word, isDescending) in [("desc", true), ("asc", false)] {
+            let rest = text.dropLast(word.count)
+            guard text.lowercased().hasSuffix(word), let space = rest.last, space.isWhitespace else { continue }
+            let name = rest.reversed().drop(while: \.isWhitespace).reversed()
+            if !name.isEmpty { return (String(name), isDescending) }
+        }
+        return (text, false)
     }
 
     /// Why an entity type can't have the index; nil if it can.
@@ -68,6 +119,14 @@ struct ValueIndexDefinition: Sendable {
             return "it has \(components.count) properties, \(Self.mostComponents) are allowed"
         }
         var seen: Set<String> = []
+        for case .expression(let expression, _) in components {
+            do {
+                _ = try expression.component(of: type)
+            } catch {
+                return error.message
+            }
+            guard seen.insert(expression.text).inserted else { return "it has “\(expression.text)” twice" }
+        }
         for case .property(let name, _) in components {
             guard let column = type.column(name) else {
                 let names = type.columns.map(\.name)
@@ -101,6 +160,10 @@ struct ValueIndexDefinition: Sendable {
                 computed.append(component)
                 parts.append(
                     EntityIndex.Component(column: -computed.count, type: component.type, descending: false))
+            case .expression(let expression, let isDescending):
+                computed.append(try expression.component(of: type.description))
+                parts.append(
+                    EntityIndex.Component(column: -computed.count, type: .data, descending: isDescending))
             }
         }
         let description = IndexDescription(name: name, kind: .value, components: components.map(\.description))
@@ -121,9 +184,28 @@ struct ValueIndexDefinition: Sendable {
 }
 
 extension ValueIndexDefinition.Component {
+    /// As a configuration writes it: `name`, `name desc`, `lower(name)`. `.invalid` for what can't be read.
+    init(written: String) throws(HornbeamError) {
+        let (text, isDescending) = ValueIndexDefinition.direction(of: written)
+        let isName = text.utf8.allSatisfy { byte in
+            byte >= 0x80 || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "$")
+                || Character(UnicodeScalar(byte)).isLetter || Character(UnicodeScalar(byte)).isNumber
+        }
+        if isName {
+            self = .property(text, descending: isDescending)
+            return
+        }
+        let expression = try IndexExpression(text)
+        self =
+            expression.property.map { .property($0, descending: isDescending) }
+            ?? .expression(expression, descending: isDescending)
+    }
+
     fileprivate var text: String {
         switch self {
         case .property(let name, let isDescending): isDescending ? "\(name) desc" : name
+        case .expression(let expression, let isDescending):
+            isDescending ? "\(expression.text) desc" : expression.text
         case .computed(let component): component.label
         }
     }
@@ -132,6 +214,8 @@ extension ValueIndexDefinition.Component {
         switch self {
         case .property(let name, let isDescending): IndexDescription.Component(column: name, descending: isDescending)
         case .computed(let component): IndexDescription.Component(column: component.label)
+        case .expression(let expression, let isDescending):
+            IndexDescription.Component(column: expression.text, descending: isDescending)
         }
     }
 }
@@ -175,7 +259,7 @@ extension EntityIndex {
 
     /// Whether two rows are known to have the same entry.
     fileprivate func isUntouched(_ old: RowReader, _ new: RowReader) throws -> Bool {
-        guard condition == nil, computed.isEmpty else { return false }
-        return try IndexChanges.isUntouched(columns, old, new)
+        guard condition == nil, !isOfCode else { return false }
+        return try IndexChanges.isUntouched(sources, old, new)
     }
 }

@@ -2,20 +2,20 @@
 // The integers of the index's values: seven bits a byte, least significant first, the high bit says that more follow.
 // Reading checks every bound; it returns nil for whatever a writer here can't have written, and never traps.
 
-import HornbeamPages
+package import HornbeamPages
 
 /// Reads a value from its beginning. Borrows the bytes: use it only while they live.
-struct ByteReader {
+package struct ByteReader {
     private let bytes: Bytes
     private(set) var offset = 0
 
-    init(_ bytes: Bytes) { self.bytes = bytes }
+    package init(_ bytes: Bytes) { self.bytes = bytes }
 
-    var isAtEnd: Bool { offset == bytes.count }
-    var rest: Bytes { Bytes(rebasing: bytes[offset...]) }
+    package var isAtEnd: Bool { offset == bytes.count }
+    package var rest: Bytes { Bytes(rebasing: bytes[offset...]) }
 
     @inline(__always)
-    mutating func byte() -> UInt8? {
+    package mutating func byte() -> UInt8? {
         guard offset < bytes.count else { return nil }
         defer { offset &+= 1 }
         return bytes[offset]
@@ -47,8 +47,13 @@ struct ByteReader {
 
     mutating func varint32() -> UInt32? { varint().flatMap { UInt32(exactly: $0) } }
 
+    /// A number of its type's width, little-endian.
+    package mutating func fixed<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
+        slice(UInt64(MemoryLayout<Number>.size)).map { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
+    }
+
     /// The next `count` bytes.
-    mutating func slice(_ count: UInt64) -> Bytes? {
+    package mutating func slice(_ count: UInt64) -> Bytes? {
         guard count <= UInt64(bytes.count - offset) else { return nil }
         let end = offset + Int(count)
         defer { offset = end }

@@ -32,21 +32,14 @@ enum TermGroup {
     fileprivate func forEachTerm(
         of view: IndexView, _ body: ([UInt8]) throws(StorageError) -> Void
     ) throws(StorageError) {
-        let head: [UInt8]
-        var pattern: WildcardPattern?
         switch self {
-        case .listed(let terms):
-            for term in terms { try body(term.term) }
-            return
-        case .prefix(let prefix): head = prefix
-        case .pattern(let wanted): (head, pattern) = (wanted.prefix, wanted)
-        }
-        // Longer terms come in any order behind their first 200 bytes.
-        let orderedPart = Array(head.prefix(TermDictionary.plainLimit))
-        try view.forEachTerm(from: orderedPart) { (term) throws(StorageError) in
-            guard term.begins(with: orderedPart) else { return .stop }
-            if term.begins(with: head), pattern?.matches(term) ?? true { try body([UInt8](term)) }
-            return .next
+        case .listed(let terms): for term in terms { try body(term.term) }
+        case .prefix(let head):
+            try view.forEachTerm(beginningWith: head) { (term) throws(StorageError) in try body([UInt8](term)) }
+        case .pattern(let pattern):
+            try view.forEachTerm(beginningWith: pattern.prefix) { (term) throws(StorageError) in
+                if pattern.matches(term) { try body([UInt8](term)) }
+            }
         }
     }
 }

@@ -39,18 +39,27 @@ class IndexView {
         from start: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Step
     ) throws(StorageError) {}
 
+    /// Calls `body` with each term that begins so.
+    final func forEachTerm(
+        beginningWith prefix: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        // Longer terms come in any order behind their first 200 bytes.
+        let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
+        try forEachTerm(from: orderedPart) { (term) throws(StorageError) in
+            guard term.begins(with: orderedPart) else { return .stop }
+            if term.begins(with: prefix) { try body(term) }
+            return .next
+        }
+    }
+
     /// Adds the postings of all terms that begin with `prefix` and that `accepts` takes; how many terms, and the first
     /// of them.
     func addPostings(
         _ prefix: [UInt8], to union: inout PostingUnion, accepts: (_ term: Bytes) -> Bool
     ) throws(StorageError) -> (terms: Int, first: [UInt8]) {
-        // Longer terms come in any order behind their first 200 bytes.
-        let orderedPart = Array(prefix.prefix(TermDictionary.plainLimit))
         var found: [[UInt8]] = []
-        try forEachTerm(from: orderedPart) { (term) throws(StorageError) in
-            guard term.begins(with: orderedPart) else { return .stop }
-            if term.begins(with: prefix), accepts(term) { found.append([UInt8](term)) }
-            return .next
+        try forEachTerm(beginningWith: prefix) { (term) throws(StorageError) in
+            if accepts(term) { found.append([UInt8](term)) }
         }
         for term in found {
             if let source = try postings(of: term) { try union.add(source, self) }

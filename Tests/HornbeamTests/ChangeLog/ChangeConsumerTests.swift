@@ -45,6 +45,18 @@ struct Relogged {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
+/// The same with a property more.
+@EntityModel
+struct Weighed {
+    @Unique<Self>(\.code) private var byCode
+
+    let id: Int
+    var code: String
+    var weight = 5
+
+    @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
+}
+
 private let models: [any EntityModelProtocol.Type] = [Logged.self, LoggedTag.self, SeenChange.self]
 
 extension Database {
@@ -158,9 +170,9 @@ struct ChangeConsumerTests {
         #expect(
             try database.changeConsumers() == [
                 ChangeConsumerDescription(
-                    name: "first", types: ["LoggedTag"], pending: 2, acknowledged: 0, retention: nil),
+                    name: "first", types: ["LoggedTag"], links: false, pending: 2, acknowledged: 0, retention: nil),
                 ChangeConsumerDescription(
-                    name: "second", types: ["LoggedTag"], pending: 2, acknowledged: 0, retention: nil),
+                    name: "second", types: ["LoggedTag"], links: false, pending: 2, acknowledged: 0, retention: nil),
             ])
         #expect(try database.unregisterConsumer(named: "first"))
         #expect(throws: HornbeamError.self) { try first.next() }
@@ -383,7 +395,8 @@ struct ChangeConsumerTests {
 
     @Test("of a consumer, no byte that is another makes the log unsafe to read")
     func forged() throws {
-        var consumer = StoredConsumer(number: 7).wanting(["Logged", "Crate"], 9)
+        var consumer = StoredConsumer(number: 7)
+            .wanting(ChangeWish(types: ["Logged", "Crate"], links: false, limit: 9))
         (consumer.acknowledged, consumer.first, consumer.next) = (3, 4, 8)
         #expect(consumer.bytes.withUnsafeBytes { StoredConsumer($0) } == consumer)
         for place in consumer.bytes.indices {
@@ -395,6 +408,156 @@ struct ChangeConsumerTests {
             }
             let isCut = place > 0 && consumer.bytes[..<place].withUnsafeBytes { StoredConsumer($0) } == consumer
             #expect(!isCut)
+        }
+    }
+
+    @Test("whose log has any byte that is another, everything told of it is told as damage, or as the log says it")
+    func damagedFile() throws {
+        func entries(_ disk: SimulatedDisk) throws -> [(key: [UInt8], value: [UInt8])] {
+            let database = try MigratedFile.open(disk, models, [])
+            defer { try? database.close() }
+            return try database.read { context in
+                let log = try #require(try ChangeLog(in: context.session.entities().transaction))
+                var found: [(key: [UInt8], value: [UInt8])] = []
+                var cursor = try log.transaction.cursor(log.tree)
+                var isValid = try cursor.first()
+                while isValid {
+                    found.append((Array(cursor.key), Array(cursor.value)))
+                    isValid = try cursor.next()
+                }
+                return found
+            }
+        }
+        let start = try SimulatedDisk()
+        let whole = try MigratedFile.open(start, models, [])
+        _ = try whole.consumer(named: "upload", of: Logged.self, links: true, retention: 9)
+        try whole.put(1, 2)
+        try whole.close()
+        for (key, value) in try entries(try SimulatedDisk(image: start.killedImage())) {
+            for place in value.indices {
+                for byte in [0, 3, 0x80, 0xFF] as [UInt8] where value[place] != byte {
+                    let database = try MigratedFile.open(try SimulatedDisk(image: start.killedImage()), models, [])
+                    let damaged = try database.store.beginWrite()
+                    let tree = try #require(try damaged.tree(ChangeLog.treeName))
+                    try damaged.put(tree, key, Array(value[..<place]) + [byte] + value[(place + 1)...])
+                    try damaged.commit()
+                    let what = "byte \(place) of \(key)"
+                    var problems: [String] = []
+                    let isSound = try database.check { problems.append($0) }
+                    #expect(isSound == problems.isEmpty)
+                    do {
+                        let upload = try database.consumer(named: "upload", of: Logged.self, links: true, retention: 9)
+                        if case .batch(let batch) = try upload.next() {
+                            #expect(batch.first <= batch.last && batch.changes.count <= 9, "\(what)")
+                            try upload.acknowledge(batch)
+                        }
+                        try database.put(3)
+                    } catch let error as HornbeamError {
+                        let isTold = error.code == .corrupt || error.code == .invalid || error.code == .schemaMismatch
+                        #expect(isTold, "\(what): \(error)")
+                    }
+                    // Whatever it is, it goes with the consumer.
+                    #expect(try database.unregisterConsumer(named: "upload"), "\(what)")
+                    try database.put(4)
+                    #expect(try database.check { Issue.record("\(what): \($0)") })
+                    try database.close()
+                }
+            }
+        }
+    }
+
+    @Test("of one type alone make a write keep no row of another")
+    func keptRows() throws {
+        let database = try database()
+        let tags = try database.consumer(named: "tags", of: LoggedTag.self)
+        try database.write { context in
+            for id in 0..<500 { try Logged(id: id, code: "c\(id)").save(to: &context) }
+            try LoggedTag(id: "a", text: "").save(to: &context)
+            let session = try context.session.entities()
+            let capture = try #require(session.capture)
+            #expect(capture.rows[try session.store("Logged").type.rows] == nil)
+            #expect(capture.rows[try session.store("LoggedTag").type.rows]?.count == 1)
+            #expect(capture.links.isEmpty)
+        }
+        #expect(try tags.lines() == ["1 inserted LoggedTag a"])
+    }
+
+    @Test("that are observed beside the log are told all of a load that observers aren't")
+    func observed() async throws {
+        let database = try database()
+        let upload = try database.consumer(named: "upload", of: LoggedTag.self)
+        var observer = database.observeAll().makeAsyncIterator()
+        _ = try await observer.next()
+        func load() throws {
+            try database.write { context in
+                for id in 0..<6_000 {
+                    try Logged(id: id, code: "c\(id)").save(to: &context)
+                    try LoggedTag(id: "\(id)", text: "").save(to: &context)
+                }
+            }
+        }
+        try load()
+        let seen = try #require(try await observer.next())
+        #expect(!seen.isComplete(for: Logged.self))
+        #expect(try database.changeConsumers().map(\.pending) == [6_000])
+        #expect(try upload.lines(limit: 1) == ["1 inserted LoggedTag 0"])
+    }
+
+    @Test("that want links are told of entities whose relations lead elsewhere, once each")
+    func links() throws {
+        let database = try database()
+        let plain = try database.consumer(named: "plain", of: Logged.self)
+        let linked = try database.consumer(named: "linked", of: Logged.self, LoggedTag.self, links: true)
+        #expect(try database.changeConsumers().map(\.links) == [true, false])
+        try database.write { context in
+            try LoggedTag(id: "a", text: "").save(to: &context)
+            try LoggedTag(id: "b", text: "").save(to: &context)
+        }
+        try database.put(1, 2, 3)
+        try linked.acknowledge(through: 5)
+        try database.write { context in
+            try Logged(id: 1, code: "c1", labels: .ids(["a", "b"])).save(to: &context)
+            try Logged(id: 2, code: "new", labels: .ids(["a"])).save(to: &context)
+            try Logged(id: 4, code: "c4", labels: .ids(["b"])).save(to: &context)
+        }
+        #expect(try linked.lines() == ["6 inserted Logged 4", "7 updated Logged 2", "8 relinked Logged 1"])
+        try linked.acknowledge(through: 8)
+        // One that goes takes its links with it. A one-way relation is no property of what it leads to.
+        try database.write { context in _ = try LoggedTag.delete(id: "a", from: &context) }
+        #expect(
+            try linked.lines()
+                == ["9 relinked Logged 1", "10 relinked Logged 2", "11 deleted LoggedTag a"])
+        #expect(try plain.lines().last == "5 updated Logged 2")
+        // Who wants no links any more is told of none.
+        _ = try database.consumer(named: "linked", of: Logged.self, LoggedTag.self)
+        try linked.acknowledge(through: 11)
+        try database.write { context in
+            try Logged(id: 1, code: "c1", labels: .ids([])).save(to: &context)
+        }
+        #expect(try linked.lines() == [])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test(
+        "are told by a gap that a migration has made the entities of a type anew, and of a program's step each change")
+    func migrations() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open(models) { database in
+            _ = try database.consumer(named: "upload", of: Logged.self)
+            _ = try database.consumer(named: "tags", of: LoggedTag.self)
+            try database.put(1, 2)
+        }
+        let steps: [Migration] = [
+            .rename("Logged", to: Weighed.self),
+            .run("later") { context in try Weighed(id: 3, code: "c3").save(to: &context) },
+        ]
+        let grown: [any EntityModelProtocol.Type] = [Weighed.self, LoggedTag.self, SeenChange.self]
+        try file.open(grown, steps) { database in
+            let upload = try database.consumer(named: "upload", of: Weighed.self)
+            #expect(try upload.lines() == ["gap 1-3"])
+            try upload.acknowledge(through: 3)
+            #expect(try upload.next().batch?.changes.map { $0.id(of: Weighed.self) } == [3])
+            #expect(try database.consumer(named: "tags", of: LoggedTag.self).lines() == [])
         }
     }
 

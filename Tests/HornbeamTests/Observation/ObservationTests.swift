@@ -174,6 +174,32 @@ struct ObservationTests {
         observation.finish()
     }
 
+    @Test("of a least value ask again only if it goes and none as good comes with it")
+    func extremes() async throws {
+        let database = try liveDatabase()
+        for id in 1...50 { try database.save(id, rank: id) }
+        let maker = AggregateMaker<LiveNote, Int?>(.min(\.rank))
+        let observation = observe(AggregateResult(LiveNote.query(), maker), database)
+        #expect(try observation.poll() == 1)
+        let queries = database.live.figures.counts.queries
+        // The best one is another, and better; then it is edited and as good.
+        try database.save(1, rank: -3)
+        #expect(try observation.poll() == -3)
+        try database.save(1, rank: -3, name: "new")
+        #expect(try observation.poll() == nil)
+        // It goes, and another one takes its place in the same commit.
+        try database.commit { context in
+            try LiveNote.delete(id: 1, from: &context)
+            try LiveNote(id: 7, rank: -5, text: "").save(to: &context)
+        }
+        #expect(try observation.poll() == -5)
+        #expect(database.live.figures.counts.queries == queries)
+        try database.save(7, rank: 7)
+        #expect(try observation.poll() == 2)
+        #expect(database.live.figures.counts.queries == queries + 1)
+        observation.finish()
+    }
+
     @Test("follow relations: what was read is what they depend on")
     func relations() async throws {
         let database = try liveDatabase()

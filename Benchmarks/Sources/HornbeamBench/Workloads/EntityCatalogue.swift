@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads of the Swift library: documents and chats, on disk and in memory, totals, and the form of an entity.
+// Workloads of the Swift library: documents and chats, on disk and in memory, totals, the change log, and the form of an
+// entity.
 
 /// What SQLite has no like of.
-private let ownWorkloads: Set = ["read", "live", "totals-alone", "totals-beside", "totals-background"]
+private let ownWorkloads: Set =
+    Set(["read", "live", "totals-alone", "totals-beside", "totals-background"] + changeWorkloads.map(\.0))
 
 private let documentWorkloads = [
     ("save-value", "documents with an index of scores and a unique one of keys, all in one transaction"),
@@ -48,6 +50,15 @@ private let totalsWorkloads = [
     ("totals-background", "a sale's share of that building"),
 ]
 
+private let changeWorkloads = [
+    ("log-none", "an order saved in a transaction of its own that need not survive power loss, without the change log"),
+    ("log-one", "the same with one consumer of orders"),
+    ("log-other", "the same with one consumer of another type"),
+    ("log-load", "orders, 10,000 in a transaction, with one consumer of them"),
+    ("log-read", "100 changes read by the consumer"),
+    ("log-acknowledge", "100 changes acknowledged in a transaction of their own"),
+]
+
 private func scenarios(_ name: String, _ workloads: [(name: String, summary: String)]) -> [Scenario] {
     let needs = { (name: String) in ownWorkloads.contains(name) ? Feature.live : .typed }
     return [
@@ -65,7 +76,7 @@ private func scenarios(_ name: String, _ workloads: [(name: String, summary: Str
 /// Of hornbeam-bench-typed.
 let entityScenarios: [Scenario] =
     scenarios("documents", documentWorkloads) + scenarios("chats", chatWorkloads)
-    + scenarios("totals", totalsWorkloads).prefix(1) + [
+    + scenarios("totals", totalsWorkloads).prefix(1) + scenarios("changes", changeWorkloads).prefix(1) + [
         Scenario(
             name: "coding",
             workloads: [

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the store writes into a row of its own: when it is saved, and, where its type keeps that, when it was first saved
+// and how often it was changed.
+
+import FoundationEssentials
+import HornbeamPages
+
+extension EntityStore {
+    /// Writes the time of the save that is under way into a row.
+    package func stamp(_ row: inout RowWriter) {
+        guard let column = type.updatedAt else { return }
+        row.setDouble(Date().timeIntervalSinceReferenceDate, column)
+    }
+
+    /// The row with when it was first saved and how often it was changed, where its type keeps that. What a new row says
+    /// of itself, which came from elsewhere, stays.
+    func counted(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
+        guard type.createdAt != nil || type.version != nil else { return row }
+        return try row.withUnsafeBytes { bytes in
+            let new = try RowReader(bytes, of: type)
+            let old = try self.row(rowID)
+            var writer = makeRow()
+            for column in type.layout.columns where column != type.createdAt && column != type.version {
+                writer.setRaw(try new.rawBytes(column), column)
+            }
+            if let column = type.createdAt {
+                if let kept = try (old ?? new).rawBytes(column) {
+                    writer.setRaw(kept, column)
+                } else if old == nil {
+                    writer.setDouble(Date().timeIntervalSinceReferenceDate, column)
+                }
+            }
+            if let column = type.version {
+                let before = try (old ?? new).int(column) ?? 0
+                let isCounted = try old.map { try hasChanged(from: $0, to: new) } ?? (before == 0)
+                writer.setInt(isCounted ? before &+ 1 : before, column)
+            }
+            return try writer.finish()
+        }
+    }
+
+    /// Whether a property that models know is another.
+    private func hasChanged(from old: RowReader, to new: RowReader) throws -> Bool {
+        let columns = (0..<type.declared).filter { !type.description.columns[$0].isHidden }
+        return try !IndexChanges.isUntouched(columns, old, new)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why an index over a text isn't used though the query compares that text, or sorts by it: because its collation is
+// another one. Said in plans, for people who wonder.
+
+extension Planner {
+    /// One for each index of another collation than what is asked of its texts, where no index has that one.
+    func collationRemarks() throws -> [String] {
+        let asked = conjuncts.flatMap { textsAsked($0) } + query.sort.compactMap { textAsked($0) }
+        guard !asked.isEmpty else { return [] }
+        let indexes = try store.queryIndexes.map { index in (index, index.texts(type)) }
+        var remarks: [String] = []
+        for text in asked where !indexes.contains(where: { $0.1.contains(text) }) {
+            for (index, texts) in indexes {
+                guard let other = texts.first(where: { $0.column == text.column }) else { continue }
+                let remark =
+                    "index \(index.description.name) has another collation: \(other.collation), not \(text.collation)"
+                if !remarks.contains(remark) { remarks.append(remark) }
+            }
+        }
+        return remarks
+    }
+
+    private func textsAsked(_ filter: Filter) -> [CollatedColumn] {
+        switch filter {
+        case .compare(let column, _, _), .within(let column, _): [plain(column)].compactMap(\.self)
+        case .computed(let test): [CollatedColumn(test.subject)].compactMap(\.self)
+        case .and(let parts), .or(let parts): parts.flatMap { textsAsked($0) }
+        default: []
+        }
+    }
+
+    private func textAsked(_ term: SortTerm) -> CollatedColumn? {
+        switch term.key {
+        case .column(let column): plain(column)
+        case .derived(let component): CollatedColumn(component.subject)
+        case .linkCount, .score, .opaque: nil
+        }
+    }
+
+    private func plain(_ column: Int) -> CollatedColumn? {
+        let columns = type.description.columns
+        guard columns.indices.contains(column), columns[column].type.unwrapped == .string else { return nil }
+        return CollatedColumn(column: column, collation: .binary)
+    }
+}
+
+/// A column of texts, and by which rule it is compared.
+private struct CollatedColumn: Equatable {
+    let column: Int
+    let collation: TextCollation
+
+    init(column: Int, collation: TextCollation) {
+        self.column = column
+        self.collation = collation
+    }
+
+    init?(_ subject: ComputedSubject) {
+        guard let (column, collation) = subject.expression?.collated else { return nil }
+        self.init(column: column, collation: collation)
+    }
+}
+
+extension EntityIndex {
+    /// The texts that its keys are made of. An index by hashes has no order, but equality of its own.
+    fileprivate func texts(_ type: EntityType) -> [CollatedColumn] {
+        components.compactMap { component in
+            if component.column < 0 { return CollatedColumn(computed[-1 - component.column].subject) }
+            guard component.type == .string else { return nil }
+            return CollatedColumn(column: component.column, collation: .binary)
+        }
+    }
+}

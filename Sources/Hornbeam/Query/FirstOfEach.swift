@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first entity of each group in one call: the latest message of each room, the cheapest offer of each product. An
+// index over the groups and the order is gone through from group to group (a loose scan), whatever lies between.
+
+import HornbeamKeys
+import HornbeamPages
+
+extension QueryList {
+    /// Of the entities that are equal in these properties only the first one in the query's order, in the order of the
+    /// groups:
+    /// `Message.query().sorted(by: \.sentAt.desc).first(ofEach: \.room).resolve(in: context)` is the latest of each room.
+    ///
+    /// With an index over the properties and then the order, `@Index<Self>(\.room, \.sentAt.desc)`, that takes one look
+    /// into it for each group; otherwise all of the query's entities are gone through. The result is a list as any:
+    /// sort it, filter it, cut it; what is said of it counts after the groups.
+    public func first<each Key: Hashable & Sendable>(
+        ofEach keyPaths: repeat any KeyPath<Entity, each Key> & Sendable
+    ) -> QueryList<Entity> {
+        let keys = GroupProperties<Entity, repeat each Key>(repeat each keyPaths)
+        let base = self
+        var list = QueryList<Entity>(context: context) { session in try base.firstRows(keys, session) }
+        list.nested = nested
+        return list
+    }
+
+    private func firstRows<Keys: GroupKeys>(_ keys: Keys, _ session: Session) throws -> [RowID]
+    where Keys.Entity == Entity {
+        let store = try session.store(Entity.self)
+        if isSelection, let columns = keys.columns, let scan = try Planner(coreQuery, store).firstScan(by: columns) {
+            var rows: [RowID] = []
+            if try scan.forEachFirst({ rows.append($0) }) { return rows }
+        }
+        var firsts: [(key: [UInt8], row: RowID)] = []
+        var seen: Set<[UInt8]> = []
+        var unordered = UnorderedKeys()
+        for rowID in try rows(session) {
+            guard let reader = try store.row(rowID) else { continue }
+            var row = AggregatedRow<Entity>(reader)
+            var key = KeyWriter(capacity: 32)
+            try keys.append(&row, to: &key, &unordered)
+            if seen.insert(key.bytes).inserted { firsts.append((key.bytes, rowID)) }
+        }
+        return firsts.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.row)
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// COLLATE: by which rule texts compare. What is compared becomes the texts' places under the collation, bytes that sort
+// as the texts do; so all comparisons, lists and orders take it without knowing of it. What is no text stays what it is.
+
+import FoundationEssentials
+import HornbeamKeys
+
+extension ScalarFunction {
+    /// `.invalid` if the collation can't be had.
+    static func collating(by collation: TextCollation) throws(HornbeamError) -> ScalarFunction {
+        let collator = try collation.collator
+        return ScalarFunction("collate \(collation)", 1...1, collation: collation) { arguments, _ in
+            guard let text = arguments[0].text else { return arguments[0] }
+            return .value(.data(Data(try collator.key(of: text))))
+        }
+    }
+}
+
+extension TextCollation {
+    /// `.invalid` for a locale that nobody knows.
+    var collator: Collator {
+        get throws(HornbeamError) {
+            do {
+                return try Collator.shared(collation)
+            } catch {
+                throw HornbeamError(.invalid, "the collation \(self) can't be had: \(error)")
+            }
+        }
+    }
+
+    /// As statements write it.
+    var words: String {
+        switch collation {
+        case .binary: return "BINARY"
+        case .asciiCaseInsensitive: return "NOCASE"
+        case .caseInsensitive: return "FOLDED"
+        case .caseAndDiacriticInsensitive: return "(FOLDED NODIAC)"
+        case .unicode(nil, []): return "UNICODE"
+        case .unicode(let locale, let ignored):
+            var words = ["UNICODE"]
+            if ignored.contains(.letterCase) { words.append("NOCASE") }
+            if ignored.contains(.accents) { words.append("NODIAC") }
+            if let locale { words.append(Value.string(locale).text) }
+            return "(\(words.joined(separator: " ")))"
+        }
+    }
+
+    /// What words say; nil if they say nothing together.
+    fileprivate init?(_ words: Set<String>, locale: String?) {
+        let (isNoCase, isNoAccent) = (words.contains("NOCASE"), words.contains("NODIAC"))
+        if words.contains("UNICODE") {
+            guard words.isDisjoint(with: ["BINARY", "FOLDED"]) else { return nil }
+            self = .unicode(locale: locale, caseSensitive: !isNoCase, diacriticSensitive: !isNoAccent)
+            return
+        }
+        guard locale == nil else { return nil }
+        switch words {
+        case ["BINARY"]: self = .binary
+        case ["NOCASE"]: self = .asciiCaseInsensitive
+        case ["FOLDED"], ["FOLDED", "NOCASE"]: self = .caseInsensitive
+        case ["FOLDED", "NODIAC"], ["FOLDED", "NOCASE", "NODIAC"]: self = .caseAndDiacriticInsensitive
+        default: return nil
+        }
+    }
+}
+
+extension Collator {
+    /// The text's place; `.invalid` if it is too long for that.
+    func key(of text: String) throws(HornbeamError) -> [UInt8] {
+        do {
+            return try sortKey(of: text)
+        } catch {
+            throw HornbeamError(.invalid, "a text can't be compared by the collation \(collation.name): \(error)")
+        }
+    }
+}
+
+extension StatementParser {
+    private static let collationWords: Set<String> = ["BINARY", "NOCASE", "NODIAC", "FOLDED", "UNICODE"]
+
+    /// The operand with the collation that stands behind it, if one does. The word alone may be a name.
+    mutating func collated(_ operand: Expression) throws(HornbeamError) -> Expression {
+        guard isAt("COLLATE") else { return operand }
+        let isNamed =
+            if case .name(let word) = token(after: 1) { Self.collationWords.contains(word.uppercased()) } else { false }
+        guard isNamed || token(after: 1) == .sign("(") else { return operand }
+        let start = place
+        next()
+        var words: Set<String> = []
+        var locale: String?
+        if take(sign: "(") {
+            while !isAt(sign: ")") { try addCollation(to: &words, &locale) }
+            next()
+        } else {
+            try addCollation(to: &words, &locale)
+        }
+        guard let collation = TextCollation(words, locale: locale) else {
+            throw failure(
+                "no collation is called so: there are BINARY, NOCASE, FOLDED, (FOLDED NODIAC), UNICODE, and "
+                    + "(UNICODE NOCASE NODIAC 'locale') with any of its parts", at: start)
+        }
+        return .collate(operand, collation, start)
+    }
+
+    private mutating func addCollation(to words: inout Set<String>, _ locale: inout String?) throws(HornbeamError) {
+        switch peek {
+        case .name(let word) where Self.collationWords.contains(word.uppercased()): words.insert(word.uppercased())
+        case .string(let text) where locale == nil: locale = text
+        default: throw failure("expected UNICODE, NOCASE, NODIAC, FOLDED, BINARY, or a locale in quotes")
+        }
+        next()
+    }
+}
+
+extension Expression {
+    var withoutCollation: Expression {
+        if case .collate(let inner, _, _) = self { inner } else { self }
+    }
+}

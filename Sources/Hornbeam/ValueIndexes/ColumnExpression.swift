@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index may be over beside properties, and any program can tell that opens the file: expressions of the query
+// language over one row's columns, and texts by a collation. Conditions and sorts name them in the same way, so that the
+// planner sees when an index is over just that.
+
+import FoundationEssentials
+import HornbeamKeys
+import HornbeamPages
+
+/// An expression on the rows of one type.
+struct ColumnExpression: Equatable, Sendable {
+    let entity: String
+    /// Its slots are the numbers of columns.
+    let expression: BoundExpression
+
+    init(entity: String, own expression: BoundExpression) {
+        self.entity = entity
+        self.expression = expression
+    }
+
+    /// A column by a collation: the column, and which; nil for any other expression.
+    var collated: (column: Int, collation: TextCollation)? {
+        guard case .call(let function, let arguments, _) = expression, let collation = function.collation,
+            case .slot(let column)? = arguments.first
+        else { return nil }
+        return (column, collation)
+    }
+}
+
+extension ComputedComponent {
+    /// A column of texts by a collation.
+    init(column: Int, of type: EntityDescription, by collation: TextCollation) throws(HornbeamError) {
+        let collator = try collation.collator
+        let function = try ScalarFunction.collating(by: collation)
+        let subject = ColumnExpression(entity: type.name, own: .call(function, [.slot(column)], Mark(0)))
+        self.init(
+            ComputedSubject(subject), label: "\(type.columns[column].name) COLLATE \(collation.words)", type: .data,
+            sources: [column]
+        ) { (row) throws(HornbeamError) in
+            guard let text = try row.string(column) else { return .null }
+            return .data(Data(try collator.key(of: text)))
+        }
+    }
+
+    /// The same of an expression; nil if it is another one, or of what isn't stored as a text.
+    init?(collated expression: ColumnExpression, of type: EntityDescription) throws(HornbeamError) {
+        guard let (column, collation) = expression.collated, type.columns[column].type.unwrapped == .string else {
+            return nil
+        }
+        try self.init(column: column, of: type, by: collation)
+    }
+
+    /// Any expression: its keys sort as its values do.
+    /// - Parameter label: for people.
+    init(_ expression: ColumnExpression, label: String) {
+        let columns = expression.expression.slots.sorted()
+        let slots = (columns.last ?? -1) + 1
+        self.init(ComputedSubject(expression), label: label, type: .data, sources: columns) {
+            (row) throws(HornbeamError) in
+            let frame = Frame(slots: slots)
+            for column in columns { frame.slots[column] = Item(try row.value(column)) }
+            let item: Item
+            do {
+                item = try expression.expression.evaluate(frame)
+            } catch {
+                let reason = (error as? HornbeamError)?.message ?? "\(error)"
+                throw HornbeamError(.invalid, "“\(label)”, which an index is over, can't be computed: \(reason)")
+            }
+            return item.isUnknown ? .null : .data(Data(item.orderedKey))
+        }
+    }
+}
+
+extension ComputedTest {
+    /// A comparison of what an index may hold.
+    /// - Parameter literal: a key's bytes, or null.
+    convenience init(_ component: ComputedComponent, _ comparison: Comparison, _ literal: Value, label: String) {
+        let value = component.value
+        self.init(component.subject, comparison, literal, label: label, sources: component.sources) { row in
+            switch (try value(row), literal) {
+            case (.data(let found), .data(let wanted)):
+                return comparison.holds(
+                    found.withUnsafeBytes { found in wanted.withUnsafeBytes { found.order($0) } })
+            case (.null, .null): return comparison == .equal
+            default: return comparison == .notEqual
+            }
+        }
+    }
+}
+
+/// An expression that an index is to be over, as it is written.
+struct IndexExpression: Sendable {
+    /// The same however it was written, where that can be read.
+    let text: String
+    private let tree: Expression
+
+    /// `.invalid` if it is none.
+    init(_ written: String) throws(HornbeamError) {
+        tree = try QueryLanguage.expression(written)
+        let plain = tree.text
+        // A name that only quotes make one stays as it was written.
+        text = (try? QueryLanguage.expression(plain))?.text == plain ? plain : written
+    }
+
+    /// A property by a collation.
+    init(_ property: String, by collation: TextCollation) {
+        tree = .collate(.path(Path(steps: [.name(property)], place: 0)), collation, 0)
+        text = tree.text
+    }
+
+    /// The property, if it is nothing but that.
+    var property: String? {
+        guard case .path(let path) = tree, path.steps.count == 1 else { return nil }
+        return path.head
+    }
+
+    /// The version of what it compares texts by; nil where it does that by nothing.
+    var collationVersion: String? {
+        guard case .collate(_, let collation, _) = tree else { return nil }
+        return (try? collation.collator)?.version ?? "unknown"
+    }
+
+    /// What an index of this type's rows is over. `.invalid` if that can't be.
+    func component(of type: EntityDescription) throws(HornbeamError) -> ComputedComponent {
+        func refused(_ reason: String) -> HornbeamError {
+            HornbeamError(.invalid, "“\(text)” can't be what an index is over: \(reason)")
+        }
+        if tree.isOfTime { throw refused("it is not the same at all times") }
+        let own: BoundExpression?
+        do {
+            var binder = try Binder(text, to: type)
+            let bound = try binder.bindCompared([tree])[0]
+            own = bound.mappingSlots { slot in
+                guard case .column(let number)? = binder.content(of: slot)?.content else { return nil }
+                return number
+            }
+        } catch let error as HornbeamError {
+            throw error
+        } catch {
+            throw refused("\(error)")
+        }
+        guard let own else {
+            throw refused(
+                "it is made of more than one entity's properties, or of elements by a name: an ArrayIndex is over those"
+            )
+        }
+        guard !own.slots.isEmpty else { throw refused("it is the same for all entities") }
+        let found = ColumnExpression(entity: type.name, own: own)
+        if let component = try ComputedComponent(collated: found, of: type) { return component }
+        if case .collate = tree { throw refused("COLLATE is for a stored String property") }
+        guard own.kinds(type).isDisjoint(with: .written) else {
+            throw refused(
+                "it may give a date, a UUID or data, which texts say too: index the property itself, or a part of it")
+        }
+        return ComputedComponent(found, label: text)
+    }
+}
+
+extension Expression {
+    /// Whether it asks for the time.
+    fileprivate var isOfTime: Bool {
+        if case .call(let call) = self, call.name == "now" { return true }
+        return children.contains(where: \.isOfTime)
+    }
+}
