@@ -37,6 +37,7 @@ struct SchemaUpdate {
         if movesLinks {
             try RelationMigration(changes: links, transaction: transaction, schema: schema, progress: progress).run()
             try LooseLinks.pack(schema, in: transaction, progress)
+            try LooseLinks.forgetUnlinked(schema, in: transaction)
         }
         for name in gaps.begun { try SchemaCatalogue.setGaps(name, true, in: transaction) }
         for (name, columns) in gaps.ended {
