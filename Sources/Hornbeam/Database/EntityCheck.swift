@@ -136,6 +136,9 @@ package struct EntityCheck {
             guard let rowID = RowID(key: key), try !store.isSaved(rowID) else {
                 return problem("\(type.name): a saved entity is listed as unsaved")
             }
+            if try !session.edges.isLinked(type, rowID) {
+                problem("\(type.name): \(rowID) is listed as unsaved, and nothing links it")
+            }
             // An integer id is its own row id: there is nothing to lead to it.
             if rowID < RowID.firstAssigned { return }
             guard let id = ValueBytes.decode(value, as: type.idType), try store.rowID(ofAny: id) == rowID else {

@@ -33,12 +33,15 @@ final class Session {
     @exclusivity(unchecked) var depth = 0
     /// The depth of the save or deletion that is undone as a whole if it throws; -1 if there is none.
     @exclusivity(unchecked) private var undoneDepth = -1
+    /// How deep in one another the values lie that are being saved or looked at. Those that a hook saves lie deeper
+    /// than the one whose hook it is.
+    @exclusivity(unchecked) var nesting = 0
     /// What the save that is under way stores, if unique keys change hands in it.
     @exclusivity(unchecked) var batch: UniqueBatch?
     /// What the deletion that is under way takes, where a delete rule may deny it.
-    @exclusivity(unchecked) var deleting: Set<EntityRow> = []
+    @exclusivity(unchecked) var deleting = EntityRows()
     /// Of which entities the deletion that is under way leaves no `Deleted`.
-    @exclusivity(unchecked) var purging: Set<EntityRow> = []
+    @exclusivity(unchecked) var purging = EntityRows()
     /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
     @exclusivity(unchecked) var print: Fingerprint?
 
@@ -82,7 +85,7 @@ final class Session {
 
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) {
-        (depth, undoneDepth) = (0, -1)
+        (depth, undoneDepth, nesting) = (0, -1, 0)
         try core?.resume()
     }
 
@@ -181,6 +184,23 @@ final class Session {
         return HornbeamError(error)
     }
 
+    /// Goes down one level in a value that is saved or looked at; who asked for it takes one from `nesting` when it is
+    /// done. `.invalid` if there are too many.
+    /// - Parameter failsWrite: whether something of the value has been stored already. Then the write can't be
+    ///   committed, but for a part of it that goes back to its start.
+    @inline(__always)
+    func descend(into what: @autoclosure () -> String, failsWrite: Bool = false) throws(HornbeamError) {
+        guard nesting < Nesting.most else { throw tooNested(what(), failsWrite) }
+        nesting += 1
+    }
+
+    @inline(never)
+    private func tooNested(_ what: String, _ failsWrite: Bool) -> HornbeamError {
+        let error = StorageError.invalid(Nesting.tooDeep(what))
+        if failsWrite { core?.transaction.fail(error) }
+        return HornbeamError(error)
+    }
+
     /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
     func nested<Result>(_ body: () throws -> Result) throws -> Result {
         let core = try open()
@@ -255,8 +275,9 @@ final class Session {
 
     // MARK: - Rows
 
+    /// The row of an id; nil also for what can be no id, so that it finds nothing, as by a filter.
     func row<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
-        try store(Entity.self).rowID(of: id)
+        try store(Entity.self).rowID(ofAny: id)
     }
 
     func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
@@ -275,8 +296,7 @@ final class Session {
     }
 
     func isStored<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Bool {
-        let store = try store(Entity.self)
-        return try store.rowID(of: id).map { try store.isSaved($0) } ?? false
+        try storedRow(of: id, Entity.self) != nil
     }
 
     func isStored<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> Bool {
@@ -318,7 +338,7 @@ final class Session {
 
     func entity<Entity: EntityModelProtocol>(_ id: Entity.ID, _: Entity.Type) throws -> Entity? {
         let store = try store(Entity.self)
-        guard let row = try store.rowID(of: id.columnValue), let reader = try store.row(row) else { return nil }
+        guard let row = try store.rowID(ofAny: id.columnValue), let reader = try store.row(row) else { return nil }
         return try Entity(row: reader)
     }
 
@@ -365,7 +385,7 @@ final class Session {
     func remove<Entity: EntityModelProtocol>(_ ids: [Entity.ID], _: Entity.Type) throws {
         let store = try store(Entity.self)
         for id in ids {
-            if let row = try store.rowID(of: id.columnValue) { try store.deleteRow(row) }
+            if let row = try store.rowID(ofAny: id.columnValue) { try store.deleteRow(row) }
         }
     }
 
@@ -401,7 +421,7 @@ final class Session {
         var found: [RowID] = []
         var seen: Set<RowID> = []
         for id in ids {
-            guard let target = try store.rowID(of: id.columnValue), try open().edges.contains(side, row, target),
+            guard let target = try store.rowID(ofAny: id.columnValue), try open().edges.contains(side, row, target),
                 seen.insert(target).inserted
             else { continue }
             found.append(target)
@@ -425,12 +445,24 @@ final class Session {
     }
 
     /// Row ids for ids that are linked, stored or not.
-    func rowsToLink<Target: EntityModelProtocol>(_ ids: [Target.ID], _: Target.Type) throws -> [RowID] {
+    func rowsToLink<Target: EntityModelProtocol>(_ ids: [Value], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
         var rows: [RowID] = []
         rows.reserveCapacity(ids.count)
-        for place in 0..<ids.count { rows.append(try store.ensureRowID(of: ids[place].columnValue)) }
+        do {
+            for id in ids { rows.append(try store.ensureRowID(of: id)) }
+        } catch {
+            // Those before it won't be linked.
+            for row in rows { try store.noteUnlinked(row) }
+            throw error
+        }
         return rows
+    }
+
+    /// The row of an entity that is stored; nil if none is.
+    func storedRow<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
+        let store = try store(Entity.self)
+        return try store.rowID(ofAny: id).flatMap { try store.isSaved($0) ? $0 : nil }
     }
 
     func setLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {

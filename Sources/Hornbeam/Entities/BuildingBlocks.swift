@@ -40,12 +40,30 @@ extension EntityModelProtocol {
             // What is nested has its keys looked at together, as in the save of the whole entity.
             var check = RelationSaver<Self>(checking: context, batch: nil)
             if session.mayHaveUniqueKeys { try session.run { _ in try check.save(relation, relation: number) } }
-            let rows = try session.run { try $0.rowsToLink([id], Self.self) }
-            guard let row = rows.first else { return }
-            var saver = RelationSaver<Self>(context: context, row: row)
-            guard let batch = check.batch else { return try saver.save(relation, relation: number) }
-            try session.saving(batch) { try saver.save(relation, relation: number) }
+            guard let batch = check.batch else { return try saveAlone(relation, number, in: context) }
+            try session.saving(batch) { try saveAlone(relation, number, in: context) }
         }
+    }
+
+    private func saveAlone<Target, D, C, K>(
+        _ relation: Relation<Target, D, C, K>, _ number: Int, in context: Context
+    ) throws {
+        func row() throws -> RowID {
+            try context.session.run { session in
+                let store = try session.store(Self.self)
+                let row = try store.ensureRowID(of: id.columnValue)
+                // It may be linked to nothing in the end.
+                try store.noteUnlinked(row)
+                return row
+            }
+        }
+        var saver = RelationSaver<Self>(context: context, row: try row(), isByID: true)
+        try saver.save(relation, relation: number)
+        guard saver.isLost else { return }
+        // Saving the entities in it has deleted this one, or let go of its id.
+        saver = RelationSaver(again: saver, row: try row())
+        try saver.save(relation, relation: number)
+        if saver.isLost { throw Self.keepsGoing("a relation of \(Self.entityName) \(id)") }
     }
 
     /// A query of one entity with the levels of `nested` loaded, as `query.with(.entities, .ids)` does.

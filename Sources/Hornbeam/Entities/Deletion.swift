@@ -116,7 +116,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     /// Whether somebody may have saved the entity again, as the session counts saves.
     private var saves = 0
     /// What was being deleted before.
-    private var former: Set<EntityRow> = []
+    private var former = EntityRows()
     /// Whether somebody may have removed it since it was looked up, as the session counts removals.
     private var removals: Int?
 
@@ -129,7 +129,9 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
 
     override fileprivate func takesOthers(_ session: Session) throws -> Bool {
         let store = try session.store(Entity.self)
-        guard store.type.reaches, try session.isWritable, let row = try row(session) else { return false }
+        guard store.type.reaches, try session.isWritable, let row = try row(session), try store.isSaved(row) else {
+            return false
+        }
         return try store.type.relations.contains { side in
             guard side.description.deleteRule.reaches else { return false }
             return try !store.session.edges.targets(side, of: row, limit: 1).isEmpty
@@ -156,7 +158,8 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     override fileprivate func remove(in context: inout Context) throws {
         try context.session.change("deleted", of: name) { session in
             guard let row = try row(session) else { return }
-            try findTargets(of: row, session)
+            // What isn't stored is not deleted, only let go of: its delete rules are none, as they are of `detach`.
+            if try session.isStored(row, Entity.self) { try findTargets(of: row, session) }
             try session.delete(row, Entity.self)
             saves = try session.entities().saves
         }
@@ -258,7 +261,7 @@ extension EntityModelProtocol {
         let session = context.session
         let (former, purged) = (session.deleting, session.purging)
         defer { (session.deleting, session.purging) = (former, purged) }
-        if leavingNothing { session.purging.formUnion(rows.map { EntityRow(type: entityName, rowID: $0) }) }
+        if leavingNothing { session.purging.add(rows.map { EntityRow(type: entityName, rowID: $0) }) }
         try session.run { try $0.refuseDenied(rows, Self.self) }
         for row in rows {
             // It may have gone with one before it.

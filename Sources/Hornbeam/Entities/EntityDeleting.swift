@@ -4,7 +4,10 @@
 // so that relations which lead in a circle come to an end.
 
 extension EntityModelProtocol {
-    /// Deletes the entity and, by its delete rules, those related to it. The hooks run whether it is stored or not.
+    /// Deletes the entity and, by its delete rules, those related to it. If it isn't stored, the hooks run all the
+    /// same, links that lead from and to its id go, and nothing else: its delete rules say what goes with an entity,
+    /// and none goes.
+    ///
     /// What was stored is kept as a `Deleted` of its type, unless `asDeleted` gives nil. If a hook of those related
     /// throws, none of them is deleted, and the write can go on; what this entity's own `willDelete` has changed is
     /// undone too, unless it linked the first of them itself.
@@ -13,8 +16,7 @@ extension EntityModelProtocol {
     /// this entity, or of one that would be deleted with it.
     public func delete(from context: inout Context) throws {
         let row = try context.session.run { session in
-            let store = try session.store(Self.self)
-            return try store.rowID(of: id.columnValue).flatMap { try store.isSaved($0) ? $0 : nil }
+            try session.storedRow(of: id.columnValue, Self.self)
         }
         try Deletion(self, at: row).runWhole(in: &context)
     }
@@ -71,6 +73,22 @@ extension EntityModelProtocol {
         try detach(keyPath, only: ids, in: context)
     }
 
+    /// The same with the ids in an array.
+    public func detach<Target, C, K>(
+        _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
+        in context: inout Context
+    ) throws {
+        try detach(keyPath, only: ids, in: context)
+    }
+
+    public func detach<Target, C, K, InverseC, InverseK>(
+        _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
+        inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, in context: inout Context
+    ) throws {
+        try Self.requireInverse(inverse, of: keyPath)
+        try detach(keyPath, only: ids, in: context)
+    }
+
     /// Deletes the entities of a relation, and with them the links. It is one deletion: all of it or, if something
     /// throws, nothing.
     public func delete<Target, C, K>(
@@ -98,6 +116,22 @@ extension EntityModelProtocol {
 
     public func delete<Target, C, K, InverseC, InverseK>(
         _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
+        inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, from context: inout Context
+    ) throws {
+        try Self.requireInverse(inverse, of: keyPath)
+        try delete(keyPath, only: ids, from: &context)
+    }
+
+    /// The same with the ids in an array.
+    public func delete<Target, C, K>(
+        _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
+        from context: inout Context
+    ) throws {
+        try delete(keyPath, only: ids, from: &context)
+    }
+
+    public func delete<Target, C, K, InverseC, InverseK>(
+        _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, from context: inout Context
     ) throws {
         try Self.requireInverse(inverse, of: keyPath)

@@ -24,11 +24,16 @@ extension Relation: CustomStringConvertible, CustomDebugStringConvertible, Custo
             case .null: "null"
             case .ids(let ids) where Cardinality.isToMany: "\(ids)"
             case .ids(let ids): ids.first.map { "id(\(String(reflecting: $0)))" } ?? "null"
-            case .entities(let entities) where Cardinality.isToMany:
-                "[\(entities.map { String(describing: $0) }.joined(separator: ", "))]"
-            case .entities(let entities): entities.first.map { String(describing: $0) } ?? "null"
+            case .entities(let entities): Self.description(of: entities)
             }
         return (isSlice ? "appending " : "") + (isFragment ? "fragment " : "") + said
+    }
+
+    private static func description(of entities: [Entity]) -> String {
+        guard CodedNesting.descend() else { return "…" }
+        defer { CodedNesting.ascend() }
+        if Cardinality.isToMany { return "[\(entities.map { String(describing: $0) }.joined(separator: ", "))]" }
+        return entities.first.map { String(describing: $0) } ?? "null"
     }
 
     public var debugDescription: String { description }

@@ -4,6 +4,10 @@
 // before anything is changed, and where a collision has others changed or deleted first, or nested entities have unique
 // keys, a savepoint is there to go back to. What the entities of one save are in the end is what counts: see
 // UniqueBatch.swift.
+//
+// Saving what is nested may delete the entity around it, which is stored already: by a cascade from an entity that
+// makes room, or by a hook. What is saved stays: it is stored once more, with its links, and with those of the
+// entities nested in it that have gone too.
 
 import HornbeamPages
 
@@ -38,55 +42,97 @@ extension EntityModelProtocol {
         try entity.store(in: &context, options: options)
     }
 
-    /// Saves an entity that lies in the relation of one that is being saved. Its row, unless a hook changed its id.
-    func saveRelated(to context: inout Context, options: MergeStrategy<Self>) throws -> RowID? {
+    /// Saves an entity that lies in the relation of one that is being saved. Its row, and its id if a hook changed it.
+    func saveRelated(
+        to context: inout Context, options: MergeStrategy<Self>
+    ) throws -> (row: RowID, renamed: Value?) {
         var changed = self
         try changed.willSave(to: &context)
         let entity = consume changed
         let row = try entity.store(in: &context, options: options)
-        return entity.id == id ? row : nil
+        return (row, entity.id == id ? nil : entity.id.columnValue)
     }
 
     /// Saves what `willSave` has left, and gives its row.
     @discardableResult
     func store(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
-        let row: RowID? = try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
-            if options.replaces, !Self.entityShape.hasResolvers { return try session.save(self) }
-            let stored = try merged(options, session)
-            // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of
-            // the save's instructions.
-            if session.batch == nil, !Self.entityShape.hasCustomResolvers, let row = try session.saveUnlessHeld(stored)
-            {
-                return row
-            }
-            return try stored.mustMakeRoom(session) ? nil : try session.save(stored)
+        if options.replaces { return try store(self, in: &context) }
+        return try store(try context.session.run { try mergedWithStored(options, $0) }, in: &context)
+    }
+
+    /// - Parameter merged: what this value comes to with the one stored before.
+    private func store(_ merged: Self, in context: inout Context) throws -> RowID {
+        let row = try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
+            try merged.storeUnlessHeld(session)
         }
-        guard let row else { return try storeMakingRoom(in: &context, options: options) }
-        try finish(row, in: &context)
-        return row
+        guard let row else { return try storeMakingRoom(merged, in: &context) }
+        return try finish(row, merged, in: &context)
+    }
+
+    /// Stores the row; nil, with nothing changed, if others have to make room for it first.
+    private func storeUnlessHeld(_ session: Session) throws -> RowID? {
+        let shape = Self.entityShape
+        if !shape.hasResolvers { return try session.save(self) }
+        // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of
+        // the save's instructions.
+        if session.batch == nil, !shape.hasCustomResolvers, let row = try session.saveUnlessHeld(self) { return row }
+        return try mustMakeRoom(session) ? nil : try session.save(self)
     }
 
     /// The same where the rules of the unique indexes have others changed or deleted first. Whatever is refused from
     /// there on is undone with that.
     @inline(never)
-    private func storeMakingRoom(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
+    private func storeMakingRoom(_ merged: Self, in context: inout Context) throws -> RowID {
         try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
             try session.requireWrite("\(Self.entityName) \(id) can't be saved")
             return try session.whole {
-                let stored = try merged(options, session)
-                try stored.makeRoom(in: &context)
-                let row = try session.save(stored)
-                try finish(row, in: &context)
+                try merged.makeRoom(in: &context)
+                let row = try session.save(merged)
+                return try finish(row, merged, in: &context)
+            }
+        }
+    }
+
+    /// What follows once the row is there: what the value says about its relations, and the hook. The row in the end.
+    private func finish(_ row: RowID, _ merged: Self, in context: inout Context) throws -> RowID {
+        var saver = RelationSaver<Self>(context: context, row: row)
+        try saveRelations(with: &saver)
+        let kept = saver.isLost ? try storeAgain(merged, after: saver, in: &context) : row
+        try didSave(to: &context)
+        return kept
+    }
+
+    /// Stores the entity once more, because saving what is nested in it has deleted it.
+    @inline(never)
+    private func storeAgain(
+        _ merged: Self, after first: RelationSaver<Self>, in context: inout Context
+    ) throws -> RowID {
+        try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
+            try session.whole {
+                let row: RowID
+                if let stored = try session.storedRow(of: id.columnValue, Self.self) {
+                    // A hook has saved it meanwhile, under another row.
+                    row = stored
+                } else if let stored = try merged.storeUnlessHeld(session) {
+                    row = stored
+                } else {
+                    try merged.makeRoom(in: &context)
+                    row = try session.save(merged)
+                }
+                var saver = RelationSaver<Self>(again: first, row: row)
+                try saveRelations(with: &saver)
+                guard !saver.isLost else { throw Self.keepsGoing("\(Self.entityName) \(id)") }
                 return row
             }
         }
     }
 
-    /// What follows once the row is there: what the value says about its relations, and the hook.
-    private func finish(_ row: RowID, in context: inout Context) throws {
-        var saver = RelationSaver<Self>(context: context, row: row)
-        try saveRelations(with: &saver)
-        try didSave(to: &context)
+    /// For an entity that was stored a second time, and is gone again.
+    static func keepsGoing(_ what: String) -> HornbeamError {
+        HornbeamError(
+            .invalid,
+            "\(what) can't be saved: saving the entities nested in it deletes it again each time; look for two of them "
+                + "with the same unique key, whose delete rules lead back to it, or for a hook that deletes it")
     }
 
     /// What will be stored: the entity merged with the stored one. Indexes follow this, never the value passed in.
@@ -236,17 +282,46 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     private let row: RowID?
     /// Takes what is to be checked.
     private(set) var batch: UniqueBatch?
+    /// Whether the entity may be one that isn't stored, whose id alone is linked.
+    private let isByID: Bool
+    /// Whether entities that are stored are linked only, having been saved before.
+    private let isAgain: Bool
+    /// Whether the entity has gone while those nested in it were saved. Nothing is linked any more then.
+    private(set) var isLost = false
+    /// The ids of those nested in it that have another one than their value says, by a hook. Nearly always none.
+    private var renamed: [Renamed] = []
 
-    init(context: Context, row: RowID) {
+    private struct Renamed {
+        let relation: Int
+        let place: Int
+        let id: Value
+    }
+
+    /// - Parameter isByID: whether the entity may be one that isn't stored.
+    init(context: Context, row: RowID, isByID: Bool = false) {
         self.context = context
         self.row = row
+        self.isByID = isByID
+        isAgain = false
         batch = nil
     }
 
     init(checking context: Context, batch: UniqueBatch?) {
         self.context = context
         row = nil
+        isByID = false
+        isAgain = false
         self.batch = batch
+    }
+
+    /// Saves the same relations once more, of an entity that has gone and has a row again.
+    init(again first: Self, row: RowID) {
+        context = first.context
+        self.row = row
+        isByID = first.isByID
+        isAgain = true
+        batch = nil
+        renamed = first.renamed
     }
 
     /// Saves relation number `number`: first the entities in it, then the links.
@@ -255,14 +330,12 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         let options = relation.isFragment ? Target.fragmentMergeStrategy : Target.defaultMergeStrategy
         guard let row else {
             if let print = context.session.print { return try print.add(relation, number: number) }
-            for entity in relation.entities ?? [] {
-                try entity.join(&batch, in: context, options: options, isFinal: false)
-            }
-            return
+            return try check(relation, options)
         }
-        let saved = try saveEntities(of: relation, options)
+        let saved = try saveEntities(of: relation, number, options)
+        if isLost { return }
         try context.session.run { session in
-            let targets = try saved ?? session.rowsToLink(relation.linkedIds ?? [], Target.self)
+            let targets = try saved ?? session.rowsToLink(ids(relation, number), Target.self)
             let side = try session.side(number, of: Entity.self)
             if relation.isSlice {
                 try session.appendLinks(targets, of: row, side)
@@ -272,19 +345,70 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Saves the entities in a relation. Their rows, unless a hook may have removed one of them again, or changed its
-    /// id; nil also where the relation holds no entities.
+    private mutating func check<Target, D, C, K>(
+        _ relation: Relation<Target, D, C, K>, _ options: MergeStrategy<Target>
+    ) throws {
+        guard case .entities(let entities) = relation.content else { return }
+        let session = context.session
+        try session.descend(into: "\(Target.entityName) can't be saved")
+        defer { session.nesting -= 1 }
+        for entity in entities { try entity.join(&batch, in: context, options: options, isFinal: false) }
+    }
+
+    /// Saves the entities in a relation. Their rows, unless one of them may have been removed again; nil also where the
+    /// relation holds no entities.
     private mutating func saveEntities<Target, D, C, K>(
-        of relation: Relation<Target, D, C, K>, _ options: MergeStrategy<Target>
+        of relation: Relation<Target, D, C, K>, _ number: Int, _ options: MergeStrategy<Target>
     ) throws -> [RowID]? {
         guard case .entities(let entities) = relation.content else { return nil }
-        let session = try context.session.entities()
-        let removals = session.removals
+        let session = context.session
+        try session.descend(into: "\(Target.entityName) can't be saved", failsWrite: true)
+        defer { session.nesting -= 1 }
+        let core = try session.entities()
+        let removals = core.removals
         var rows: [RowID] = []
         rows.reserveCapacity(entities.count)
-        for entity in entities {
-            if let row = try entity.saveRelated(to: &context, options: options) { rows.append(row) }
+        for place in entities.indices {
+            if isAgain, let row = try storedRow(entities[place], number, place) {
+                rows.append(row)
+                continue
+            }
+            let saved = try entities[place].saveRelated(to: &context, options: options)
+            rows.append(saved.row)
+            if let id = saved.renamed { rename(number, place, id) }
         }
-        return rows.count == entities.count && session.removals == removals ? rows : nil
+        if core.removals == removals { return rows }
+        if let row, !isLost { isLost = try !isThere(row, session) }
+        return nil
+    }
+
+    /// Whether the entity whose relations are saved still has its row.
+    @inline(never)
+    private func isThere(_ row: RowID, _ session: Session) throws -> Bool {
+        try session.run { session in
+            let store = try session.store(Entity.self)
+            return try isByID ? store.isKnown(row) : store.isSaved(row)
+        }
+    }
+
+    @inline(never)
+    private func storedRow<Target: EntityModelProtocol>(
+        _ entity: Target, _ number: Int, _ place: Int
+    ) throws -> RowID? {
+        let id = renamed.first { $0.relation == number && $0.place == place }?.id ?? entity.id.columnValue
+        return try context.session.run { try $0.storedRow(of: id, Target.self) }
+    }
+
+    @inline(never)
+    private mutating func rename(_ number: Int, _ place: Int, _ id: Value) {
+        renamed.removeAll { $0.relation == number && $0.place == place }
+        renamed.append(Renamed(relation: number, place: place, id: id))
+    }
+
+    /// The ids that a relation is to lead to.
+    private func ids<Target, D, C, K>(_ relation: Relation<Target, D, C, K>, _ number: Int) -> [Value] {
+        var ids = (relation.linkedIds ?? []).map(\.columnValue)
+        for entity in renamed where entity.relation == number { ids[entity.place] = entity.id }
+        return ids
     }
 }

@@ -23,6 +23,8 @@ package final class EntitySession {
     @exclusivity(unchecked) var removals = 0
     /// How often a row was saved, or may have been, but for what deletions leave behind.
     @exclusivity(unchecked) var saves = 0
+    /// Whether links may lead from or to what isn't stored, in any type. Nil if nobody has looked yet.
+    @exclusivity(unchecked) var mayMiss: Bool?
     /// How often a row has let go of a unique key for another one.
     var yields = 0
     /// Nil where a write may leave entities without their required relations.
@@ -76,7 +78,9 @@ package final class EntitySession {
     func resume() throws(StorageError) {
         let version = transaction.version
         try transaction.resume()
-        if transaction.version != version { for store in stores { store.forgetSearchers() } }
+        guard transaction.version != version else { return }
+        for store in stores { store.forgetSearchers() }
+        edges.missing = []
     }
 
     /// The registered indexes that queries may use, if their trees are as they should be.
@@ -110,7 +114,25 @@ package final class EntitySession {
     /// Brings the trees up to what the session gathered.
     package func flush() throws {
         try settleLinks()
+        if mayMiss == true { for store in stores { try store.forgetUnlinked() } }
         for store in stores { try store.flush() }
+    }
+
+    /// To be called for each end of a link that goes. What isn't stored is known only as long as it is linked.
+    @inline(__always)
+    func noteUnlinked(_ type: String, _ rowID: RowID) throws {
+        if mayMiss == false { return }
+        try lookUpUnlinked(type, rowID)
+    }
+
+    @inline(never)
+    private func lookUpUnlinked(_ type: String, _ rowID: RowID) throws {
+        if mayMiss == nil {
+            // Once in a transaction; whoever adds one tells.
+            mayMiss = try schema.types.values.contains { try transaction.count($0.unsaved) > 0 }
+            if mayMiss == false { return }
+        }
+        try store(type).noteUnlinked(rowID)
     }
 
     /// Puts links that wait into their trees, or takes them out. Slices of entries that were handed out end here, so

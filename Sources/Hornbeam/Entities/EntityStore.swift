@@ -23,6 +23,8 @@ package final class EntityStore {
     @exclusivity(unchecked) private var known = KnownRows()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded = YieldedEntries()
+    /// Of what isn't stored, what has lost a link: it may have been the last one.
+    private var unlinked: Set<RowID> = []
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
@@ -265,8 +267,37 @@ package final class EntityStore {
         let wasSaved = try removeRow(rowID)
         try session.edges.removeAll(of: type, rowID)
         if let id, RowID(integerID: id) == nil { _ = try transaction.delete(type.ids, try idKey(id)) }
-        if !wasSaved { _ = try transaction.delete(type.unsaved, RowKey(rowID)) }
+        if !wasSaved, try transaction.delete(type.unsaved, RowKey(rowID)) {
+            // Somebody may have its row in hand, to link it.
+            session.removals += 1
+        }
         return wasSaved
+    }
+
+    /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
+    func noteUnlinked(_ rowID: RowID) throws {
+        guard try transaction.get(type.unsaved, rowID) != nil else { return }
+        session.mayMiss = true
+        unlinked.insert(rowID)
+    }
+
+    /// Forgets the ids to which the last link has gone and that are not stored. Only between whole changes: what is
+    /// about to be linked must not be forgotten before.
+    func forgetUnlinked() throws {
+        guard !unlinked.isEmpty else { return }
+        // In the order in which they lie in the trees.
+        let rows = unlinked.sorted()
+        unlinked = []
+        for rowID in rows {
+            guard try transaction.get(type.unsaved, rowID) != nil, try !session.edges.isLinked(type, rowID) else {
+                continue
+            }
+            if rowID >= RowID.firstAssigned, let id = try id(of: rowID) {
+                _ = try transaction.delete(type.ids, try idKey(id))
+            }
+            _ = try transaction.delete(type.unsaved, RowKey(rowID))
+            session.removals += 1
+        }
     }
 
     /// Removes a row and its index entries. Links stay, as links to an entity that is not stored.
@@ -278,6 +309,7 @@ package final class EntityStore {
             var bytes: [UInt8] = []
             if isAssigned { _ = ValueBytes.append(id, as: type.idType, to: &bytes) }
             try transaction.put(type.unsaved, rowID.key, bytes)
+            session.mayMiss = true
         } else if isAssigned {
             _ = try transaction.delete(type.ids, try idKey(id))
         }
@@ -452,6 +484,7 @@ package final class EntityStore {
         yielded = pending.yielded
         nextRowID = nil
         nextRowIDChanged = false
+        unlinked = []
         textWriters = type.textIndexes.map { _ in nil }
         forgetSearchers()
         known = KnownRows()
@@ -539,6 +572,7 @@ extension EntityStore {
         var bytes: [UInt8] = []
         _ = ValueBytes.append(id, as: type.idType, to: &bytes)
         try transaction.put(type.unsaved, rowID.key, bytes)
+        session.mayMiss = true
         return rowID
     }
 
@@ -549,6 +583,7 @@ extension EntityStore {
             known.note(rowID, removals: session.removals)
         } else {
             try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
+            session.mayMiss = true
         }
         return rowID
     }

@@ -137,7 +137,7 @@ extension EntityModelProtocol {
 extension Session {
     func updatedAt<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Date? {
         let store = try store(Entity.self)
-        guard let column = store.type.updatedAt, let rowID = try store.rowID(of: id), let row = try store.row(rowID)
+        guard let column = store.type.updatedAt, let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID)
         else { return nil }
         return try row.double(column).map { Date(timeIntervalSinceReferenceDate: $0) }
     }

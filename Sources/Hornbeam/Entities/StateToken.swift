@@ -27,7 +27,7 @@ extension EntityModelProtocol {
     public static func stateToken(id: ID, in context: Context) throws -> StateToken? {
         try context.session.run { session in
             let store = try session.store(Self.self)
-            return try store.rowID(of: id.columnValue).flatMap { try store.row($0) }.map { StateToken($0) }
+            return try store.rowID(ofAny: id.columnValue).flatMap { try store.row($0) }.map { StateToken($0) }
         }
     }
 

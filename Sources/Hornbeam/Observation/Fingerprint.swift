@@ -32,6 +32,8 @@ final class Fingerprint {
         hasher.combine(number)
         guard let entities = relation.entities else { return hasher.combine(relation.linkedIds) }
         hasher.combine(entities.count)
+        try session.descend(into: "\(Target.entityName) can't be observed")
+        defer { session.nesting -= 1 }
         for entity in entities { try add(entity) }
     }
 }

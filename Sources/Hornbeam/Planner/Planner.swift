@@ -370,7 +370,7 @@ struct Planner: ~Copyable {
             switch conjunct {
             case .ids(let ids):
                 var seen: Set<RowID> = []
-                var rowIDs = try ids.compactMap { try store.rowID(of: $0) }.filter { seen.insert($0).inserted }
+                var rowIDs = try ids.compactMap { try store.rowID(ofAny: $0) }.filter { seen.insert($0).inserted }
                 if let position = self.position, query.sort.isEmpty {
                     guard let last, let place = rowIDs.firstIndex(of: last) else { throw position.missing(type) }
                     rowIDs.removeFirst(place + 1)

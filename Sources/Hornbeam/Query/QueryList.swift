@@ -397,7 +397,7 @@ extension QueryList {
         return try context.session.run { session in
             let store = try session.store(Entity.self)
             guard let index = store.type.textIndex(for: match),
-                let rowID = try store.rowID(of: id.columnValue)
+                let rowID = try store.rowID(ofAny: id.columnValue)
             else { return nil }
             try match.requireSense(store.type)
             return try IndexSearch(index, match, store).explain(rowID).map { ScoreExplanation($0) }

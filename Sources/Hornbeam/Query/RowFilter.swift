@@ -103,7 +103,7 @@ struct RowFilter {
         case .matches(let match): return try bind(match, type)
         case .ids(let ids):
             let store = try present().store(type.name)
-            return .rows(Set(try ids.compactMap { try store.rowID(of: $0) }))
+            return .rows(Set(try ids.compactMap { try store.rowID(ofAny: $0) }))
         case .related(let source):
             let (side, rowID) = try bind(source, type, present())
             guard let rowID else { return .constant(false) }
@@ -129,7 +129,7 @@ struct RowFilter {
                 "\(source.type).\(source.relation) leads to \(side.target), not to \(type.name): ask it for "
                     + "\(side.target), or take another relation")
         }
-        return (side, try store.rowID(of: source.source))
+        return (side, try store.rowID(ofAny: source.source))
     }
 
     private static func bind(

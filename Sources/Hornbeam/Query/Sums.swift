@@ -50,7 +50,20 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
         return total
     }
 
-    var value: Double { Double(sum) }
+    /// The sum divided by a number, rounded once.
+    func mean(of count: Int) -> Double { Self.mean(sum, count) }
+
+    static func mean(_ sum: Int128, _ count: Int) -> Double {
+        let (size, divisor) = (sum.magnitude, UInt128(count.magnitude))
+        // Both are doubles as they are.
+        if size < 1 << 53, divisor < 1 << 53 { return Double(sum) / Double(count) }
+        // With 64 bits of the quotient at least, of which the last is set if others follow: more than a double has, so
+        // that rounding to one sees what the whole quotient is nearest to.
+        let shift = size.leadingZeroBitCount
+        let (quotient, rest) = (size << shift).quotientAndRemainder(dividingBy: divisor)
+        let mean = Double(rest == 0 ? quotient : quotient | 1) * Double(sign: .plus, exponent: -shift, significand: 1)
+        return (sum < 0) == (count < 0) ? mean : -mean
+    }
 }
 
 /// A sum of doubles without error, rounded once: infinite only if the sum itself is beyond the greatest double, however
@@ -268,7 +281,7 @@ public struct FloatSummation: NumberSummation {
 }
 
 extension SummableNumber where Self: FixedWidthInteger, Summation == IntegerSummation<Self> {
-    public static func average(_ sum: IntegerSummation<Self>, count: Int) -> Double { sum.value / Double(count) }
+    public static func average(_ sum: IntegerSummation<Self>, count: Int) -> Double { sum.mean(of: count) }
 }
 
 extension Int: SummableNumber { public typealias Summation = IntegerSummation<Int> }

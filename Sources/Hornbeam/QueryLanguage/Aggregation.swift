@@ -132,7 +132,7 @@ struct NumberSum {
     func average() throws(HornbeamError) -> Item? {
         if count == 0 { return nil }
         if hasDecimal { return .value(.decimal(allDecimals.mean(of: count))) }
-        return .double(hasDouble ? all.mean(of: count) : Double(integers) / Double(count))
+        return .double(hasDouble ? all.mean(of: count) : IntegerSummation<Int>.mean(integers, count))
     }
 
     /// The other numbers among the decimals; the sum of doubles rounded once.

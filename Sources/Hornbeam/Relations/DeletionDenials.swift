@@ -8,12 +8,57 @@ struct EntityRow: Hashable {
     let rowID: RowID
 }
 
+/// Rows to which deletions that hooks make within others add theirs, each until it is done. What was there before is
+/// shared, not copied: it may be all that a bulk deletion takes, and each of these may have a hook that deletes.
+struct EntityRows {
+    private final class Part {
+        let rows: Set<EntityRow>
+        private(set) var before: Part?
+
+        init(_ rows: Set<EntityRow>, before: Part?) {
+            self.rows = rows
+            self.before = before
+        }
+
+        deinit {
+            // One after the other: a deletion that fails lets go of all of them, of which each would free the next.
+            var part = before
+            before = nil
+            while part != nil, isKnownUniquelyReferenced(&part) {
+                let next = part?.before
+                part?.before = nil
+                part = next
+            }
+        }
+    }
+
+    /// What was added last. Few: one for each deletion within another that takes something new.
+    private var last: Part?
+
+    var isEmpty: Bool { last == nil }
+
+    func contains(_ row: EntityRow) -> Bool {
+        var part = last
+        while let here = part {
+            if here.rows.contains(row) { return true }
+            part = here.before
+        }
+        return false
+    }
+
+    mutating func add(_ rows: [EntityRow]) {
+        if !rows.isEmpty { last = Part(Set(rows), before: last) }
+    }
+}
+
 /// What one deletion takes, and whether it may.
 struct DeletionDenials {
     private let session: EntitySession
     /// All that goes, in the order in which it was found.
     private(set) var taken: [EntityRow] = []
-    private var known: Set<EntityRow>
+    private var known: Set<EntityRow> = []
+    /// What a deletion that is under way takes already.
+    private let before: EntityRows
     /// What goes too if nothing else leads to it by these relations.
     private var orphans: [Candidate: Holders] = [:]
     /// Of them those to be asked, in the order in which they were found.
@@ -34,17 +79,19 @@ struct DeletionDenials {
         case count(Int)
     }
 
-    /// - Parameter taken: what a deletion that is under way takes already.
-    init(_ session: EntitySession, taken: Set<EntityRow>) {
+    /// - Parameter before: what a deletion that is under way takes already.
+    init(_ session: EntitySession, before: EntityRows) {
         self.session = session
-        known = taken
+        self.before = before
     }
+
+    private func isKnown(_ row: EntityRow) -> Bool { known.contains(row) || before.contains(row) }
 
     /// Adds a row with all that is deleted with it.
     mutating func take(_ row: EntityRow) throws {
         var waiting = [row]
         while let next = waiting.popLast() {
-            guard known.insert(next).inserted else { continue }
+            guard !before.contains(next), known.insert(next).inserted else { continue }
             let store = try session.store(next.type)
             guard try store.isSaved(next.rowID) else { continue }
             taken.append(next)
@@ -84,7 +131,7 @@ struct DeletionDenials {
         while place < waiting.count {
             let candidate = waiting[place]
             place += 1
-            if try !known.contains(candidate.row) && !isHeld(candidate) { try take(candidate.row) }
+            if try !isKnown(candidate.row) && !isHeld(candidate) { try take(candidate.row) }
         }
         waiting = []
     }
@@ -101,7 +148,7 @@ struct DeletionDenials {
         var count = 0
         try session.edges.forEachSource(side, of: candidate.row.rowID) { source in
             let row = EntityRow(type: side.type, rowID: source)
-            if known.contains(row) || row == candidate.row { return true }
+            if isKnown(row) || row == candidate.row { return true }
             count += 1
             if isFirst { orphans[candidate] = .one(source) }
             return !isFirst
@@ -118,7 +165,7 @@ struct DeletionDenials {
                 let targets = try session.store(side.target)
                 var (count, example): (Int, RowID?) = (0, nil)
                 try session.edges.forEachTarget(side, of: row.rowID) { target in
-                    if try known.contains(EntityRow(type: side.target, rowID: target)) || !targets.isSaved(target) {
+                    if try isKnown(EntityRow(type: side.target, rowID: target)) || !targets.isSaved(target) {
                         return true
                     }
                     example = example ?? target
@@ -160,10 +207,10 @@ extension Session {
         let store = try store(Entity.self)
         let core = store.session
         if core.schema.denying.isEmpty { return }
-        var denials = DeletionDenials(core, taken: deleting)
+        var denials = DeletionDenials(core, before: deleting)
         for rowID in rows { try denials.take(EntityRow(type: store.type.name, rowID: rowID)) }
         try denials.takeOrphans()
         try denials.refuse()
-        deleting.formUnion(denials.taken)
+        deleting.add(denials.taken)
     }
 }

@@ -53,6 +53,8 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private(set) var isRemoving = false
     /// Links asked for so far.
     @exclusivity(unchecked) private var asked = 0
+    /// In a read: links to what isn't stored, of the sides where they were looked for.
+    @exclusivity(unchecked) var missing: [MissingLinks] = []
 
     init(session: EntitySession, limits: Limits) {
         self.session = session

@@ -84,26 +84,42 @@ private struct AnyKey: CodingKey {
     }
 }
 
-/// What stands for an entity in the plain form: an object that has an id and nothing else is the id, even if an entity
-/// could do with that: saved as an entity it would take the other properties from the one that is stored. Only where
-/// there are no others it is an entity. One that no entity can be made of is the id in it.
-private enum PlainElement<Entity: EntityModelProtocol & Decodable>: Decodable where Entity.ID: Decodable {
-    case id(Entity.ID)
-    case entity(Entity)
+/// The id that stands for an entity in the plain form, nil for an entity. An object that has an id and nothing else is
+/// the id, even if an entity could do with that: saved as an entity it would take the other properties from the one
+/// that is stored. Only where there are no others it is an entity.
+private struct PlainID<Entity: EntityModelProtocol>: Decodable where Entity.ID: Decodable {
+    let id: Entity.ID?
 
     init(from decoder: any Decoder) throws {
-        if let keys = try? decoder.container(keyedBy: AnyKey.self).allKeys, keys.count == 1,
+        guard let keys = try? decoder.container(keyedBy: AnyKey.self).allKeys, keys.count == 1,
             keys[0].stringValue == RelationKey.id.rawValue, Entity.entityShape.description.columns.count > 2
-        {
-            self = .id(try decoder.container(keyedBy: RelationKey.self).decode(Entity.ID.self, forKey: .id))
-        } else {
-            do {
-                self = .entity(try Entity(from: decoder))
-            } catch {
-                guard let coded = try? CodedID<Entity.ID>(from: decoder) else { throw error }
-                self = .id(coded.id)
-            }
+        else {
+            id = nil
+            return
         }
+        id = try decoder.container(keyedBy: RelationKey.self).decode(Entity.ID.self, forKey: .id)
+    }
+}
+
+/// Reads entities that lie in a relation.
+private func decodingNested<Result>(_ name: String, _ body: () throws -> Result) throws -> Result {
+    try CodedNesting.descend(into: "\(name) can't be decoded")
+    defer { CodedNesting.ascend() }
+    return try body()
+}
+
+/// An entity, or the id in what no entity can be made of.
+private func entityOrID<Coded: Decodable, ID: Decodable>(
+    _ decoder: any Decoder, _ name: String, _: Coded.Type, _: ID.Type
+) throws -> (entity: Coded?, id: ID?) {
+    do {
+        return (try decodingNested(name) { try Coded(from: decoder) }, nil)
+    } catch let error as HornbeamError {
+        // Nested too deeply: not to be cut off there.
+        throw error
+    } catch {
+        guard let coded = try? ID(from: decoder) else { throw error }
+        return (nil, coded)
     }
 }
 
@@ -111,6 +127,13 @@ private enum PlainElement<Entity: EntityModelProtocol & Decodable>: Decodable wh
 
 extension Relation: Encodable where Entity: Encodable, Entity.ID: Encodable {
     public func encode(to encoder: any Encoder) throws {
+        guard case .entities = content else { return try encodeContent(to: encoder) }
+        try CodedNesting.descend(into: "\(Entity.entityName) can't be encoded")
+        defer { CodedNesting.ascend() }
+        try encodeContent(to: encoder)
+    }
+
+    private func encodeContent(to encoder: any Encoder) throws {
         switch RelationEncodingStrategy(of: encoder) {
         case .plain: try encodePlain(to: encoder)
         case .keyedContainer: try encodeKeyed(to: encoder, tellsSlices: false)
@@ -178,33 +201,29 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
 
     private init(plain decoder: any Decoder) throws {
         guard Cardinality.isToMany else {
-            switch try PlainElement<Entity>(from: decoder) {
-            case .id(let id): self.init(.ids([id]))
-            case .entity(let entity): self.init(.entities([entity]))
+            if let id = try PlainID<Entity>(from: decoder).id {
+                self.init(.ids([id]))
+                return
             }
+            let found = try entityOrID(decoder, Entity.entityName, Entity.self, CodedID<Entity.ID>.self)
+            self.init(found.entity.map { .entities([$0]) } ?? .ids(found.id.map { [$0.id] } ?? []))
             return
         }
         var container = try decoder.unkeyedContainer()
         var ids: [Entity.ID] = []
         while !container.isAtEnd {
-            guard case .id(let id) = try container.decode(PlainElement<Entity>.self) else {
-                self = try Self.entitiesOrIDs(decoder)
+            // Without a look into the entity: one that was read here and then again with the list would be read twice
+            // as often at each level.
+            guard let id = try container.decode(PlainID<Entity>.self).id else {
+                // Of a list in which one is an entity all are: one whose other properties are nil looks like an id. If
+                // they can't be, all are ids.
+                let found = try entityOrID(decoder, Entity.entityName, [Entity].self, [CodedID<Entity.ID>].self)
+                self.init(found.entity.map { .entities($0) } ?? .ids(found.id.map { $0.map(\.id) } ?? []))
                 return
             }
             ids.append(id)
         }
         self.init(ids.isEmpty ? .entities([]) : .ids(ids))
-    }
-
-    /// Of a list in which one is an entity all are: one whose other properties are nil looks like an id. If they can't
-    /// be, all are ids.
-    private static func entitiesOrIDs(_ decoder: any Decoder) throws -> Self {
-        do {
-            return Self(.entities(try [Entity](from: decoder)))
-        } catch {
-            guard let coded = try? [CodedID<Entity.ID>](from: decoder) else { throw error }
-            return Self(.ids(coded.map(\.id)))
-        }
     }
 
     /// Nil if it is no keyed form: an object whose only key is one of a relation's.
@@ -219,15 +238,21 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
                 return Self(Constraints.isRequired ? .none : .null)
             }
             return Self(.ids([id]))
-        case (.object, false): return Self(.entities([try container.decode(Entity.self, forKey: .object)]))
+        case (.object, false):
+            let entity = try decodingNested(Entity.entityName) { try container.decode(Entity.self, forKey: .object) }
+            return Self(.entities([entity]))
         case (.ids, true): return Self(.ids(try container.decode([Entity.ID].self, forKey: .ids)))
-        case (.objects, true): return Self(.entities(try container.decode([Entity].self, forKey: .objects)))
+        case (.objects, true): return Self(.entities(try list(container, .objects)))
         case (.sliceIds, true) where readsSlices:
             return Self(.ids(try container.decode([Entity.ID].self, forKey: .sliceIds)), isSlice: true)
         case (.slice, true) where readsSlices:
-            return Self(.entities(try container.decode([Entity].self, forKey: .slice)), isSlice: true)
+            return Self(.entities(try list(container, .slice)), isSlice: true)
         default: return nil
         }
+    }
+
+    private static func list(_ container: KeyedDecodingContainer<RelationKey>, _ key: RelationKey) throws -> [Entity] {
+        try decodingNested(Entity.entityName) { try container.decode([Entity].self, forKey: key) }
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists that lead to some entities that aren't stored. Entities may be linked before they are saved; which ones are
 // missing the store remembers by their type, not by who links them. Where these are few, each is looked for in a list,
-// so that the list is counted and places in it are found without a look at all of its targets.
+// so that the list is counted and places in it are found without a look at all of its targets. Where many lists are
+// asked for, all that is missing is looked up once: see MissingLinks.swift.
 
 import HornbeamPages
 import HornbeamTree
@@ -12,8 +13,9 @@ extension EdgeTrees {
         try !session.store(side.target).mayMiss()
     }
 
-    /// How many stored entities a source is linked to, of those behind `last`: in O(log n) for each entity of the
-    /// target type that is linked by anybody and not stored, and never in more than a look at each link.
+    /// How many stored entities a source is linked to, of those behind `last`: in O(log n) for each of its links to
+    /// what isn't stored. Until a read knows these it takes a look for each entity of the target type that is linked by
+    /// anybody and not stored, and never more than a look at each link.
     package func storedCount(_ side: EdgeSide, of source: RowID, behind last: RowID? = nil) throws -> Int {
         let count = try last.map { try self.count(side, of: source, behind: $0) } ?? self.count(side, of: source)
         if try count == 0 || isWhole(side) { return count }
@@ -79,19 +81,39 @@ extension EdgeTrees {
     /// entities would have to be looked for.
     private func gaps(_ side: EdgeSide, of source: RowID, atMost most: Int) throws -> [Int]? {
         let target = try session.store(side.target).type
-        guard try transaction.count(target.unsaved) <= UInt64(max(0, most)) else { return nil }
+        let missing = Int(entries: try transaction.count(target.unsaved))
+        if let places = try knownGaps(side, of: source, among: missing, cost: min(missing, max(0, most))) {
+            return try places.map { try gap(side, of: source, at: $0) }
+        }
+        guard missing <= max(0, most) else { return nil }
         try settle()
         var gaps: [Int] = []
         var cursor = try transaction.cursor(target.unsaved)
         while try cursor.next() {
-            guard cursor.key.count == 8, let row = RowID(key: cursor.key) else {
-                throw StorageError.corrupt(Corruption(tree: "n:\(target.name)", reason: "a key is no row id"))
-            }
-            guard let ends = try ends(side, source, row) else { continue }
-            let behind = side.isToMany ? try transaction.count(side.list, of: source, from: ends.from.place) : 1
-            gaps.append(max(0, try count(side, of: source) - Int(entries: behind)))
+            guard let ends = try ends(side, source, try target.unsavedRow(cursor.key)) else { continue }
+            gaps.append(try gap(side, of: source, at: ends.from.place))
         }
         gaps.sort()
         return gaps
+    }
+
+    /// How many links of a source stand before the one at a place.
+    private func gap(_ side: EdgeSide, of source: RowID, at place: UInt64) throws -> Int {
+        guard side.isToMany else { return 0 }
+        let behind = Int(entries: try transaction.count(side.list, of: source, from: place))
+        return max(0, try count(side, of: source) - behind)
+    }
+
+    /// The places of a source's links to what isn't stored, ascending; nil if it is worthwhile to look each up.
+    private func knownGaps(
+        _ side: EdgeSide, of source: RowID, among all: Int, cost: Int
+    ) throws -> [UInt64]? {
+        // In a write links come and go.
+        guard side.isToMany, !transaction.isWritable else { return nil }
+        if let known = missing.first(where: { $0.list == side.list }) {
+            return try known.places(side, of: source, among: all, cost: cost, in: self)
+        }
+        missing.append(MissingLinks(side.list))
+        return try missing.last?.places(side, of: source, among: all, cost: cost, in: self)
     }
 }

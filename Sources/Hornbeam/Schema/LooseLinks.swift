@@ -97,6 +97,20 @@ enum LooseLinks {
         }
     }
 
+    /// Forgets the ids of entities that aren't stored to which a relation led that is gone now.
+    static func forgetUnlinked(_ schema: Schema, in transaction: Transaction) throws {
+        let session = EntitySession(transaction, schema: schema)
+        for name in schema.typeNames {
+            let store = try session.store(name)
+            var cursor = try transaction.cursor(store.type.unsaved)
+            while try cursor.next() {
+                guard let row = RowID(key: cursor.key) else { throw store.corrupt("n:\(name)", "a key is no row id") }
+                try store.noteUnlinked(row)
+            }
+        }
+        try session.flush()
+    }
+
     private static func pack(
         _ side: EdgeSide, in transaction: Transaction, _ progress: MigrationProgress.Handler?
     ) throws {

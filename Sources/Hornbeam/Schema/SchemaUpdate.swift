@@ -37,6 +37,7 @@ struct SchemaUpdate {
         if movesLinks {
             try RelationMigration(changes: links, transaction: transaction, schema: schema, progress: progress).run()
             try LooseLinks.pack(schema, in: transaction, progress)
+            try LooseLinks.forgetUnlinked(schema, in: transaction)
         }
         var rewritten = Set(plan.rows.keys).union(plan.tombstones.keys.map { EntityType.tombstoneName(of: $0) })
         for name in gaps.begun { try SchemaCatalogue.setGaps(name, true, in: transaction) }

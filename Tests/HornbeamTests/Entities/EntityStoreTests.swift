@@ -47,6 +47,7 @@ struct EntityStoreTests {
         #expect(try store["Package"].rowID(of: .string("later")) == unsaved)
         #expect(try store["N"].ensureRowID(of: .int(1 << 40)).rawValue == RowID.firstAssigned.rawValue + 1)
         #expect(throws: HornbeamError.self) { try store["N"].rowID(of: .string("x")) }
+        for id in [7, -1, 1 << 40] { try store.save("N", [.int(Int64(id))]) }
         #expect(try store.problems() == [])
     }
 

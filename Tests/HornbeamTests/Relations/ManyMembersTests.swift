@@ -92,6 +92,16 @@ private struct LargeCrew {
         return looks - before
     }
 
+    /// How many pages a read looks at that has done the same several times.
+    func pagesReadAgain(_ body: (Context) throws -> Void) throws -> UInt64 {
+        try database.read { context in
+            for _ in 0..<4 { try body(context) }
+            let before = looks
+            try body(context)
+            return looks - before
+        }
+    }
+
     /// How many pages a write looks at.
     func pagesReadToWrite(_ body: (inout Context) throws -> Void) throws -> UInt64 {
         try database.write { context in
@@ -185,6 +195,35 @@ struct ManyMembersTests {
                 #expect(found?.id == count - 1)
             }
         }
+    }
+
+    @Test("is counted without a look at what others link and isn't stored, once a read knows that; never if it is gone")
+    func missingElsewhere() throws {
+        let crew = try LargeCrew(1_000)
+        let all = Crew.query(1).related(\.$sailors)
+        func pages() throws -> UInt64 {
+            try crew.pagesReadAgain { context in
+                #expect(try all.count(in: context) == 999)
+                #expect(try all.limit(3, offset: 700).resolve(in: context).map(\.id) == [701, 702, 703])
+            }
+        }
+        // One is missing here, and very many elsewhere.
+        try crew.database.write { context in
+            try Crew(id: 1).detach(7, relation: \.$sailors, inverse: \.$crew, in: &context)
+            try Crew(id: 1, sailors: .appending(ids: [-1])).save(to: &context)
+        }
+        let few = try pages()
+        let missing = Array(-2_000 ... -2)
+        try crew.database.write { try Crew(id: 2, sailors: .ids(missing)).save(to: &$0) }
+        #expect(try pages() <= few + 20)
+        // Once nobody links them any more, nobody looks for them.
+        try crew.database.write { try Crew.delete(id: 2, from: &$0) }
+        try crew.database.read { context in
+            let session = try context.session.entities()
+            let type = try session.store("Sailor").type
+            #expect(try session.transaction.count(type.unsaved) == 1)
+        }
+        #expect(try pages() <= few + 2)
     }
 
     @Test("costs what one with few costs: appending, paging by offset and from a member, counting, removing")

@@ -2,9 +2,10 @@
 // Aggregates of queries and of groups against the same by hand.
 
 import Foundation
-import Hornbeam
 import HornbeamTestSupport
 import Testing
+
+@testable import Hornbeam
 
 @EntityModel
 private struct Sale: Equatable {
@@ -69,6 +70,24 @@ struct AggregateTests {
         #expect(try Sale.query(in: context).sum(\.price) == sales.map(\.price).reduce(0, +))
         let (count, least, most) = try Sale.query().aggregate(.count, .min(\.price), .max(\.weight), in: context)
         #expect(count == 90 && least == sales.map(\.price).min() && most == sales.compactMap(\.weight).max())
+    }
+
+    @Test("the mean of integers is the double that is nearest to it, however great their sum is", .seeded)
+    func integerMeans() {
+        var random = SeededGenerator()
+        for _ in 0..<2_000 {
+            let bits = Int128.random(in: 0..<(1 << 40), using: &random)
+            let low = Int128.random(in: 1..<(1 << 70), using: &random)
+            let sum = (bits << 70 | low) >> Int.random(in: 0..<40, using: &random)
+            let count = Int.random(in: 1..<(1 << 12), using: &random)
+            let mean = IntegerSummation<Int>.mean(sum, count)
+            #expect(IntegerSummation<Int>.mean(-sum, count) == -mean)
+            // Doubles of this size are integers.
+            guard mean >= 0x1p54 else { continue }
+            func distance(_ number: Double) -> Int128 { abs(Int128(number) * Int128(count) - sum) }
+            #expect(distance(mean) <= min(distance(mean.nextUp), distance(mean.nextDown)), "\(sum) / \(count)")
+        }
+        #expect(IntegerSummation<Int>.mean(0, 7) == 0)
     }
 
     @Test("of nothing the sum is 0, and there is no average, least or greatest value")

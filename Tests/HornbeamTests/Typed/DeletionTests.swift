@@ -90,6 +90,17 @@ private struct Ash {
     func didDelete(from context: inout Context) throws { try Phoenix(id: id).save(to: &context) }
 }
 
+/// Is saved when it is to be deleted.
+@EntityModel
+private struct Sudden {
+    let id: Int
+    @Relationship(deleteRule: .cascade) var ash: Ash?
+
+    func willDelete(from context: inout Context) throws {
+        try Sudden(id: id, ash: .relation(Ash(id: 1))).save(to: &context)
+    }
+}
+
 /// Leaves that remove each other while they are saved.
 @EntityModel
 private struct Tree {
@@ -294,12 +305,46 @@ struct DeletionTests {
         #expect(try context.ids(Leaf.self) == ["b"])
         #expect(try context.isWhole())
         try Tree(id: 1, leaves: .relation([Leaf(id: "b"), Leaf(id: "c", becomes: "d")])).save(to: &context)
-        #expect(try Tree.query(1).with(.ids).resolve(in: context)?.$leaves.ids == ["b", "c"])
+        #expect(try Tree.query(1).with(.ids).resolve(in: context)?.$leaves.ids == ["b", "d"])
         #expect(try context.ids(Leaf.self) == ["b", "d"])
         #expect(try context.isWhole())
         try Tree(id: 2, leaves: .relation([Leaf(id: "e"), Leaf(id: "b")])).save(to: &context)
         #expect(try Tree.query(2).with(.ids).resolve(in: context)?.$leaves.ids == ["e", "b"])
-        #expect(try Tree.query(1).with(.ids).resolve(in: context)?.$leaves.ids == ["c"])
+        #expect(try Tree.query(1).with(.ids).resolve(in: context)?.$leaves.ids == ["d"])
+        #expect(try context.isWhole())
+    }
+
+    @Test("a value that isn't stored takes the links of its id with it, and nobody that they lead to")
+    func unsaved() throws {
+        var context = Context()
+        try [Link(id: 2, next: .id(3)), Link(id: 3)].save(to: &context)
+        let unsaved = Link(id: 1, next: .id(2))
+        try unsaved.save(\.$next, to: &context)
+        #expect(try Link.query(1).related(\.$next).resolve(in: context)?.id == 2)
+        try unsaved.delete(from: &context)
+        #expect(try context.ids(Link.self) == [2, 3])
+        #expect(try Link.query(1).related(\.$next).resolve(in: context) == nil)
+        #expect(try context.session.store(Link.self).mayMiss() == false)
+        // One that a hook saves while it is deleted is stored, and goes with all that its rules take.
+        try Sudden(id: 1).delete(from: &context)
+        #expect(try context.ids(Sudden.self) == [] && context.ids(Ash.self) == [])
+        #expect(try context.ids(Deleted<Ash>.self) == [1])
+        #expect(try context.isWhole())
+    }
+
+    @Test("some of a relation are detached and deleted by an array of ids")
+    func arrays() throws {
+        var context = Context()
+        let knot = Knot(id: 1, members: .relation((2...6).map { Knot(id: $0) }), owner: .id(2))
+        try knot.save(to: &context)
+        try knot.detach([2, 4, 99], relation: \.$members, inverse: \.$groups, in: &context)
+        #expect(try Knot.query(1).related(\.$members).ids(in: context) == [3, 5, 6])
+        try knot.delete([3, 4, 6], relation: \.$members, inverse: \.$groups, from: &context)
+        #expect(try context.ids(Knot.self) == [1, 2, 4, 5])
+        try knot.detach([3], relation: \.$owner, in: &context)
+        #expect(try Knot.query(1).related(\.$owner).resolve(in: context)?.id == 2)
+        try knot.delete([2], relation: \.$owner, from: &context)
+        #expect(try context.ids(Knot.self) == [1, 4, 5])
         #expect(try context.isWhole())
     }
 }

@@ -120,6 +120,28 @@ struct DenyTests {
         #expect(try context.isWhole())
     }
 
+    /// In a bulk deletion a hook's deletions each add a few to what is a set of all that goes.
+    @Test("knows what deletions within others take, each until it is done, without copies of what the others take")
+    func withinOthers() async throws {
+        try await inSmallThread {
+            func rows(_ range: Range<Int>) -> [EntityRow] {
+                range.map { EntityRow(type: "Box", rowID: RowID(rawValue: UInt64($0))) }
+            }
+            var taken = EntityRows()
+            #expect(taken.isEmpty)
+            taken.add(rows(0..<1_000))
+            let former = taken
+            // As many copies of a thousand would be of a hundred million, and letting go of these one in the other
+            // would use up the stack.
+            for number in 1_000..<101_000 { taken.add(rows(number..<number + 1)) }
+            for row in rows(0..<1) + rows(999..<1_001) + rows(100_999..<101_000) { #expect(taken.contains(row)) }
+            #expect(rows(101_000..<101_001).allSatisfy { !taken.contains($0) })
+            taken = former
+            #expect(rows(999..<1_000).allSatisfy(taken.contains))
+            #expect(rows(1_000..<1_001).allSatisfy { !taken.contains($0) })
+        }
+    }
+
     @Test("of orphans that others lead to no more than one of these is looked for")
     func manySources() throws {
         let database = try Database.inMemory(models: Photo.self, Word.self, Box.self, Thing.self, Shelf.self)

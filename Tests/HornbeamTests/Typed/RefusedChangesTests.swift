@@ -2,7 +2,6 @@
 // Saves and deletions that are refused midway, in a write that goes on: nothing of them is left. Hooks and resolvers
 // that would go on for ever come to an end.
 
-import Foundation
 import Testing
 
 @testable import Hornbeam
@@ -255,15 +254,6 @@ private struct Domino {
 
 @Suite("Hooks and resolvers without end")
 struct EndlessChangesTests {
-    /// In a thread with the smallest stack that a thread is likely to have: that of others but the first one on Darwin.
-    private func inSmallThread(_ body: @escaping @Sendable () throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            let thread = Thread { continuation.resume(with: Result(catching: body)) }
-            thread.stackSize = 512 << 10
-            thread.start()
-        }
-    }
-
     private func refusal(_ body: () throws -> Void, _ location: SourceLocation = #_sourceLocation) {
         let error = #expect(throws: HornbeamError.self, sourceLocation: location) { try body() }
         #expect(error?.code == .invalid, sourceLocation: location)

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// How deep values may lie in one another. Whoever goes through them calls itself for each level, and a thread's stack
+// may be as small as 512 KiB: a chain of replies that is built as one value has an end before the stack has.
+
+import Glibc
+
+enum Nesting {
+    /// So many levels of entities may lie in the relations of one another.
+    static let most = 100
+
+    static func tooDeep(_ what: String) -> String {
+        "\(what): it lies within more than \(most) entities, each in a relation of the one before; link those further "
+            + "down by their ids, and save them by themselves"
+    }
+}
+
+/// Levels of what is encoded, decoded or described, which knows no session.
+enum CodedNesting {
+    /// How many a thread is in. Nil if the system has no key left: then nothing is bounded.
+    private static let level: pthread_key_t? = {
+        var key: pthread_key_t = 0
+        return pthread_key_create(&key, nil) == 0 ? key : nil
+    }()
+
+    /// Goes down one level, which `ascend` takes back; false if there are too many.
+    static func descend() -> Bool {
+        guard let level else { return true }
+        let now = UInt(bitPattern: pthread_getspecific(level))
+        guard now < Nesting.most else { return false }
+        return pthread_setspecific(level, UnsafeRawPointer(bitPattern: now + 1)) == 0
+    }
+
+    static func ascend() {
+        guard let level else { return }
+        pthread_setspecific(level, UnsafeRawPointer(bitPattern: UInt(bitPattern: pthread_getspecific(level)) - 1))
+    }
+
+    /// The same; `.invalid` if there are too many.
+    static func descend(into what: @autoclosure () -> String) throws(HornbeamError) {
+        guard descend() else { throw HornbeamError(.invalid, Nesting.tooDeep(what())) }
+    }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which links of a side lead to what isn't stored, by their sources. The store knows these targets by their type: one
+// who counts the lists of many sources would look for each of the missing ones in each of the lists. So a read that has
+// looked for as many as there are goes through them once, and then knows of all lists.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Of one side, in one state of the store.
+final class MissingLinks {
+    let list: LinkList
+    /// Look-ups that were made, or would have been made, without this.
+    private var cost = 0
+    /// From so many look-ups on they are gathered; nil before it is known how many are missing.
+    private var bound: Int?
+    /// The places of each source's links that lead to what isn't stored, ascending. Nil if they aren't gathered.
+    private var places: [RowID: [UInt64]]?
+
+    /// No more are kept in memory.
+    private static var mostLinks: Int { 1 << 20 }
+
+    init(_ list: LinkList) {
+        self.list = list
+    }
+
+    /// The places of a source's links, or nil if they are sooner looked up, which takes `cost` look-ups.
+    /// - Parameter all: how many entities of the target's type are linked and not stored.
+    func places(
+        _ side: EdgeSide, of source: RowID, among all: Int, cost: Int, in edges: EdgeTrees
+    ) throws -> [UInt64]? {
+        if let places { return places[source] ?? [] }
+        self.cost += cost
+        guard self.cost > bound ?? all else { return nil }
+        // Each of the missing ones may be linked by many. No more work than was done for nothing, four times.
+        guard try gather(side, atMost: min(4 * self.cost, Self.mostLinks), in: edges) else {
+            bound = 4 * self.cost
+            return nil
+        }
+        return places?[source] ?? []
+    }
+
+    private func gather(_ side: EdgeSide, atMost most: Int, in edges: EdgeTrees) throws -> Bool {
+        guard let other = side.other else { return false }
+        let target = try edges.session.store(side.target).type
+        var found: [RowID: [UInt64]] = [:]
+        var count = 0
+        var cursor = try edges.transaction.cursor(target.unsaved)
+        while try cursor.next() {
+            let row = try target.unsavedRow(cursor.key)
+            try edges.forEachLink(other.list, of: row) { link in
+                count += 1
+                found[link.other.row, default: []].append(link.other.place)
+                return count < most
+            }
+            count += 1
+            if count >= most { return false }
+        }
+        places = found.mapValues { $0.sorted() }
+        return true
+    }
+}
+
+extension EntityType {
+    /// The row in the key of one that is linked and not stored.
+    func unsavedRow(_ key: Bytes) throws(StorageError) -> RowID {
+        guard key.count == 8, let row = RowID(key: key) else {
+            throw StorageError.corrupt(Corruption(tree: "n:\(name)", reason: "a key is no row id"))
+        }
+        return row
+    }
+}
