@@ -68,8 +68,8 @@ struct PendingTermTable: ~Copyable {
         return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
     }
 
-    /// The numbers in the order of the terms' bytes. Merges runs, of eight at first and twice as many each time: for the
-    /// hundred terms of a text that takes a fraction of what the library's sort does, which is made for more.
+    /// The numbers in the order of the terms' bytes. Merges runs, of eight at first and twice as many each time: for
+    /// the hundred terms of a text that takes a fraction of what the library's sort does, which is made for more.
     func sorted() -> [Int] {
         var order: [Place] = []
         order.reserveCapacity(count)
