@@ -56,6 +56,13 @@ let sharedLibraryLinker: [LinkerSetting] = [
 // is fuzzed does without it.
 let isFuzzing = Context.environment["HORNBEAM_FUZZING"] != nil
 
+// What `make test` builds: the layers below the entities optimized, with their assertions and self-checks, for tests go
+// through them a hundred million times. Only if asked for: a package with such flags can't be depended on.
+let isOptimized = Context.environment["HORNBEAM_OPTIMIZED_TESTS"] != nil
+let lowerSettings =
+    engineSettings
+    + (isOptimized ? [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))] : [])
+
 let package = Package(
     name: "hornbeam",
     products: [
@@ -77,12 +84,12 @@ let package = Package(
         .target(name: "CHornbeamShims"),
 
         .target(
-            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: engineSettings),
-        .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: engineSettings),
-        .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: engineSettings),
+            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: lowerSettings),
+        .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: lowerSettings),
+        .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: lowerSettings),
         .target(
             name: "HornbeamText", dependencies: ["CStemmer", "HornbeamTree", "HornbeamKeys"],
-            swiftSettings: engineSettings),
+            swiftSettings: lowerSettings),
         .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
             name: "Hornbeam",
@@ -109,7 +116,7 @@ let package = Package(
 
         .target(
             name: "HornbeamTestSupport", dependencies: ["CHornbeamShims", "HornbeamPages", "HornbeamTree"],
-            path: "Tests/HornbeamTestSupport", swiftSettings: engineSettings),
+            path: "Tests/HornbeamTestSupport", swiftSettings: lowerSettings),
         // Another process for tests to talk to, to look at and to kill.
         .executableTarget(
             name: "store-worker", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages"],
@@ -118,7 +125,7 @@ let package = Package(
         // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
         .target(
             name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
-            path: "Tests/HornbeamProof", swiftSettings: engineSettings),
+            path: "Tests/HornbeamProof", swiftSettings: lowerSettings),
         .testTarget(
             name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTree", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
