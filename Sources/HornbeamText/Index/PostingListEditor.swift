@@ -411,8 +411,8 @@ extension PostingListEditor {
         }
     }
 
-    /// Writes `merged` as runs: full ones if more will be appended, else of even size, so that each has room. What didn't
-    /// fit a run that was cut where it is full would be a run of a few postings, and so with each change of it.
+    /// Writes `merged` as runs: full ones if more will be appended, else of even size, so that each has room. What a
+    /// run leaves over that is cut where it is full would be a run of a few postings, with each change of it.
     private mutating func writeRuns(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
         var perRun = PostingRun.blockLimit
         if !packs { perRun = Self.even(Self.blocks(merged.count), most: perRun) }

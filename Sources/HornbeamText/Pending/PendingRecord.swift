@@ -134,8 +134,10 @@ struct PendingRecordWriter {
         bytes.append(UInt8(min(shared, 15)) << 4 | UInt8(min(own, 15)))
         if shared >= 15 { bytes.appendVarint(UInt64(shared - 15)) }
         if own >= 15 { bytes.appendVarint(UInt64(own - 15)) }
-        bytes.append(contentsOf: term[shared...])
-        last.replaceSubrange(shared..., with: term[shared...])
+        let rest = Bytes(rebasing: term[shared...])
+        bytes.append(contentsOf: rest)
+        last.removeLast(last.count - shared)
+        last.append(contentsOf: rest)
         if hasOld { bytes.appendVarint(UInt64(oldFrequency)) }
         guard hasNew else { return }
         bytes.appendVarint(UInt64(newFrequency))

@@ -192,8 +192,7 @@ final class TermPostings {
             return true
         }
         kind = .both
-        // What comes or is counted anew at most.
-        count = stored.count + min(placeEnd - place, changeEnd - change)
+        count = stored.count + changeEnd - change
         // Where the last document goes, only its postings say where a block ends.
         guard added.changedDocnos[changeEnd - 1] == last, added.changedFrequencies[changeEnd - 1] == 0 else {
             return true
@@ -268,7 +267,8 @@ final class TermPostings {
         case .pending: added.appendPositions(of: place + posting, to: &target)
         case .same, .both, .merged:
             let docno = docnos[posting]
-            let pending = PostingSource.gallop(added.docnos, from: place, count: placeEnd, to: docno)
+            // A search that came into the middle of the block has passed some of its pending postings.
+            let pending = PostingSource.gallop(added.docnos, from: 0, count: placeEnd, to: docno)
             if pending < placeEnd, added.docnos[pending] == docno {
                 return added.appendPositions(of: pending, to: &target)
             }

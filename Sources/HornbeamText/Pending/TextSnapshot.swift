@@ -46,8 +46,8 @@ struct TextSnapshot {
         dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
     }
 
-    /// What is pending beside the postings. As long as a batch is written to what is stored of documents, all of it: its
-    /// states are true of documents that have it, too.
+    /// What is pending beside the postings. As long as a batch is written to what is stored of documents, all of it:
+    /// its states are true of documents that have it, too.
     var documents: PendingPart { foldedDocuments == nil ? pending.later : pending.whole }
 
     /// Whether the rows of all documents ascend with their numbers.

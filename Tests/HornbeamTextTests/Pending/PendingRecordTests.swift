@@ -24,7 +24,8 @@ struct PendingRecordTests {
         var header = PendingHeader(row: .max, docno: 4_000_000_000, oldLength: 3, newLength: 300)
         header.sections = [1, 0, 255]
         header.fingerprint = 0x1234_FFFE
-        header.totals = .init(documentCount: 1 << 40, totalLength: 1 << 50, nextDocno: .max, laterFields: [0, 1 << 49, 3])
+        header.totals = .init(documentCount: 1 << 40, totalLength: 1 << 50, nextDocno: .max)
+        header.totals.laterFields = [0, 1 << 49, 3]
         let terms = ["a", "ab", String(repeating: "x", count: 300), String(repeating: "x", count: 300) + "y", "z"]
         let positions: [[UInt32]] = [[0, 1, 4_294_967_294], [], [7], Array(8..<303), [1000]]
         let old: [UInt32] = [1, 2, 0, 0, 0]
