@@ -9,6 +9,11 @@ class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
     func add(rows: Int) {}
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }
+    /// Whether it knows all results.
+    var isWhole: Bool { true }
+    /// Has those that don't know theirs see the first row of an order.
+    /// - Parameter first: calls its closure with that row, nil if there is none.
+    func regain(_ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void) throws {}
     func results() throws -> Values { throw HornbeamError(.invalid, "a group without aggregates was asked for them") }
 }
 
@@ -33,6 +38,22 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
             if try !accumulator.remove(&row) { return false }
         }
         return true
+    }
+
+    override var isWhole: Bool {
+        for accumulator in repeat each accumulators {
+            if accumulator.missing != nil { return false }
+        }
+        return true
+    }
+
+    override func regain(
+        _ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void
+    ) throws {
+        for accumulator in repeat each accumulators {
+            guard let order = accumulator.missing else { continue }
+            try first(order) { try accumulator.regain(&$0) }
+        }
     }
 
     override func results() throws -> (repeat each Result) {
