@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates that follow rows, of a whole query and of groups: what a changed row gave is taken out, what it gives now
-// is added. A least or greatest value of the whole query that goes without one as good is looked up at the other end, in
-// an index if there is one. Where nothing helps (such a value of a group, texts that are joined in an order), the query is
-// asked anew.
+// is added. A least or greatest value of the whole query that goes without one as good is looked up at the other end,
+// in an index if there is one. Where nothing helps (such a value of a group, texts that are joined in an order), the
+// query is asked anew.
 
 import HornbeamKeys
 import HornbeamPages
@@ -223,8 +223,8 @@ extension Database {
     /// `database.observe(Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price)))`.
     ///
     /// Where the query is a filter over the entity's own properties, changed rows are read, and the groups made into
-    /// the result, in O(g log g) for g groups, which have an order. It is asked anew when a least or greatest value of a
-    /// group goes without one as good in the same commit, for `countDistinct`, sums of decimals, and where texts are
+    /// the result, in O(g log g) for g groups, which have an order. It is asked anew when a least or greatest value of
+    /// a group goes without one as good in the same commit, for `countDistinct`, sums of decimals, and where texts are
     /// joined. One of the whole query is read at the end of an index, as by `min` and `max`.
     public func observe<Entity, Key: Sendable, Values: Sendable>(
         _ query: GroupedQuery<Entity, Key, Values>

@@ -13,7 +13,8 @@ struct DescendingTies {
     /// Entries of its key come only if they are before it.
     let last: IndexPlace?
 
-    /// - Parameter skipped: entries to pass over; forwards, only those of the key that the first one wanted has are read.
+    /// - Parameter skipped: entries to pass over; forwards, only those of the key that the first one wanted has are
+    /// read.
     func run(skipping skipped: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
         guard skipped > 0 else { return try run(passing: 0, body) }
         let rest = try scan.rest(skipping: skipped, isReversed: isReversed) { key in

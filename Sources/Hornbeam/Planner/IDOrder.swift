@@ -145,7 +145,8 @@ extension Planner {
             cost: cost(range.count, answered, isOrdered: false, rowCost: 4.5))
     }
 
-    /// What conditions leave of ids that are no integers, and which of them it answers; nil if they say nothing of them.
+    /// What conditions leave of ids that are no integers, and which of them it answers; nil if they say nothing of
+    /// them.
     func idKeys(of conditions: [Filter]) throws -> (range: IDRange, answered: ConjunctSet)? {
         guard !type.hasIntegralIDs else { return nil }
         let bounds = try IDKeyBounds(conditions, type)

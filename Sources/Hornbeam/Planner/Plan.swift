@@ -8,8 +8,8 @@ public struct Plan: Sendable, Hashable {
     public indirect enum Access: Sendable, Hashable {
         /// All rows, in the order of their row ids.
         case rowScan(rows: Int)
-        /// The rows of a range of ids, in the order of their row ids; `rows` is exact for integers, and for others counts
-        /// ids that are linked to and not stored too.
+        /// The rows of a range of ids, in the order of their row ids; `rows` is exact for integers, and for others
+        /// counts ids that are linked to and not stored too.
         case idRange(rows: Int)
         /// Entities in the order of their ids, of a range of these or of all: counted in the same way.
         case idOrder(entries: Int, reversed: Bool)

@@ -158,8 +158,9 @@ extension QueryList {
     }
 
     /// Those that are in either list. Two that are filters and nothing else, without order or limit, are joined to one
-    /// filter, which is planned, counted and followed as a whole; what it finds comes in the order of the rows, wherever
-    /// it is from. Otherwise those of this list come first, in its order, then those of the other that aren't in it.
+    /// filter, which is planned, counted and followed as a whole; what it finds comes in the order of the rows,
+    /// wherever it is from. Otherwise those of this list come first, in its order, then those of the other that aren't
+    /// in it.
     public func or(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self

@@ -14,8 +14,8 @@ final class PendingPostings: @unchecked Sendable {
     let frequencies: UnsafePointer<UInt32>
     /// Tokens of each posting's document.
     let lengths: UnsafePointer<UInt32>
-    /// Of each 128 postings, of each 16, and of all. Pending documents lie far apart: what bounds 128 of them would bound
-    /// each of many windows of documents, of which each has a few.
+    /// Of each 128 postings, of each 16, and of all. Pending documents lie far apart: what bounds 128 of them would
+    /// bound each of many windows of documents, of which each has a few.
     let blockBounds: [BoundPair]
     let partBounds: [BoundPair]
     let bounds: [Bound]
