@@ -185,8 +185,8 @@ enum CaseFolding {
         return String(decoding: try fold(units), as: UTF16.self)
     }
 
-    /// The text with its letters A to Z in lower case. What is equal in another form must be composed before: “Á” is one
-    /// sign, or an “A” and its accent.
+    /// The text with its letters A to Z in lower case. What is equal in another form must be composed before: “Á” is
+    /// one sign, or an “A” and its accent.
     static func foldedASCII(_ text: String) -> String {
         String(unsafeUninitializedCapacity: text.utf8.count) { buffer in
             var count = 0

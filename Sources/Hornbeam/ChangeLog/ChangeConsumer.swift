@@ -49,8 +49,8 @@ public enum PendingChanges: Sendable {
     /// There is nothing that it isn't done with.
     case none
     case batch(ChangeBatch)
-    /// The changes of these numbers were let go of, because there were more than are kept for it, or because a migration
-    /// made all entities of a type anew: it must look at all entities of its types, and acknowledge `to`.
+    /// The changes of these numbers were let go of, because there were more than are kept for it, or because a
+    /// migration made all entities of a type anew: it must look at all entities of its types, and acknowledge `to`.
     case gap(from: UInt64, to: UInt64)
 }
 
@@ -174,12 +174,13 @@ extension Database {
     ///
     /// What the file keeps of a change is an entry of 24 bytes and the entity's id for each consumer. Give a bound to
     /// one that may stay away for long: of what is beyond it, it is told that it missed it. While there are consumers,
-    /// a write keeps in memory what those rows were before that it changes of types which one of them wants. A migration
-    /// that makes the rows of a type anew is a gap to those who want it.
+    /// a write keeps in memory what those rows were before that it changes of types which one of them wants. A
+    /// migration that makes the rows of a type anew is a gap to those who want it.
     ///
     /// `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
     /// - Parameters:
-    ///   - links: whether entities whose relations come to lead elsewhere are told too, as `.relinked`: both, where both
+    ///   - links: whether entities whose relations come to lead elsewhere are told too, as `.relinked`: both, where
+    ///   both
     ///     sides declare the relation.
     ///   - retention: at most so many changes are kept for it; nil is no bound.
     public func consumer(

@@ -37,7 +37,7 @@ package final class EntityStore {
     /// Nil if the type has none, as in a read.
     private let registered: TypeIndexes?
     /// Whether these are the rows of a registered index: those of entities have other columns, and other indexes.
-    private let isTable: Bool
+    let isTable: Bool
     /// Registered indexes that were asked for, with the state that they are good in.
     @exclusivity(unchecked) private var usable: UsableIndexes?
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store writes into a row of its own: when it is saved, and, where its type keeps that, when it was first saved
-// and how often it was changed.
+// What the store writes into a row of its own: when it is saved, and, where its type keeps that, when it was first
+// saved and how often it was changed.
 
 import FoundationEssentials
 import HornbeamPages
@@ -12,8 +12,8 @@ extension EntityStore {
         row.setDouble(Date().timeIntervalSinceReferenceDate, column)
     }
 
-    /// The row with when it was first saved and how often it was changed, where its type keeps that. What a new row says
-    /// of itself, which came from elsewhere, stays.
+    /// The row with when it was first saved and how often it was changed, where its type keeps that. What a new row
+    /// says of itself, which came from elsewhere, stays.
     func counted(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
         guard type.createdAt != nil || type.version != nil else { return row }
         return try row.withUnsafeBytes { bytes in

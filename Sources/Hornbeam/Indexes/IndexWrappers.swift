@@ -86,8 +86,8 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
 }
 
 /// An index that admits each key once. Entities in which one of its properties is nil are exempt, unless it says
-/// `nilsDistinct: false`: nil is a value as any other then, that one entity may have. With a collation, keys are the same
-/// that are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`.
+/// `nilsDistinct: false`: nil is a value as any other then, that one entity may have. With a collation, keys are the
+/// same that are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`.
 @propertyWrapper
 public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which rule texts are ordered and equal: said of an index, of a comparison and of a sort. An index serves those that
-// say the same as it.
+// By which rule texts are ordered and equal: said of an index, of a comparison and of a sort. An index serves those
+// that say the same as it.
 
 import HornbeamKeys
 import HornbeamTree

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates that follow rows, of a whole query and of groups: what a changed row gave is taken out, what it gives now
-// is added. Where that can't be (the least value goes and none as good comes, texts are joined in an order), the query is
-// asked anew.
+// is added. A least or greatest value of the whole query that goes without one as good is looked up at the other end,
+// in an index if there is one. Where nothing helps (such a value of a group, texts that are joined in an order), the
+// query is asked anew.
 
 import HornbeamKeys
 import HornbeamPages
@@ -67,8 +68,26 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
 
     var all: [Query.Group] { groups.values.map(\.whole) }
 
-    /// Whether each group can say what it has, after all that was taken out and added.
-    var isKnown: Bool { groups.values.allSatisfy(\.whole.state.isKnown) }
+    /// Whether all is known after rows were taken out and added; of a sole group what isn't is asked for.
+    func isKnown(_ view: LiveView) throws -> Bool {
+        guard let group = groups.values.first(where: { !$0.whole.state.isKnown }) else { return true }
+        // Groups would be asked for one by one.
+        guard query.keys.columns?.isEmpty ?? false else { return false }
+        return try group.whole.state.regain { order, take in
+            view.figures.noteQuery()
+            var found = false
+            if let list = query.list.extreme(SortTerm(order.key), isGreatest: order.descending) {
+                _ = try list.forEachRow(in: Context(view.session), needs: query.maker.needs, groupedBy: nil) { _, _ in
+                } else: {
+                    found = true
+                    var row: AggregatedRow<Entity>? = $0
+                    try take(&row)
+                }
+            }
+            var none: AggregatedRow<Entity>?
+            if !found { try take(&none) }
+        }
+    }
 }
 
 /// Groups that follow rows.
@@ -126,7 +145,7 @@ private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendabl
                 try gathered.add(&row)
             }
         }
-        guard isKnown, isRight, !isTouched || gathered.isKnown else { return try begin(view) }
+        guard isKnown, isRight, try gathered.isKnown(view) else { return try begin(view) }
         return isTouched ? gathered.all : nil
     }
 }
@@ -204,8 +223,9 @@ extension Database {
     /// `database.observe(Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price)))`.
     ///
     /// Where the query is a filter over the entity's own properties, changed rows are read, and the groups made into
-    /// the result, in O(g log g) for g groups, which have an order. It is asked anew when a least or greatest value goes
-    /// without one as good in the same commit, for `countDistinct`, sums of decimals, and where texts are joined.
+    /// the result, in O(g log g) for g groups, which have an order. It is asked anew when a least or greatest value of
+    /// a group goes without one as good in the same commit, for `countDistinct`, sums of decimals, and where texts are
+    /// joined. One of the whole query is read at the end of an index, as by `min` and `max`.
     public func observe<Entity, Key: Sendable, Values: Sendable>(
         _ query: GroupedQuery<Entity, Key, Values>
     ) -> LiveQuery<LiveGroups<Key, Values>> {

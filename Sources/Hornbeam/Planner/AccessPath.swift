@@ -24,10 +24,14 @@ final class IndexMatch {
     let range: KeyRange?
     /// Otherwise all of them, ascending.
     private let several: [KeyRange]
+    /// Instead of ranges, of a list too long to count each: what wanted entries begin with, ascending. None begins with
+    /// another.
+    let points: [[UInt8]]
     /// Conjuncts that the ranges answer exactly; others that only narrowed them stay to be tested.
     let answered: ConjunctSet
     /// Leading components that equal one value each.
     let fixed: Int
+    /// Of `points` about how many.
     let count: Int
     /// The key that the fixed components make.
     let prefix: [UInt8]
@@ -43,6 +47,7 @@ final class IndexMatch {
         self.range = range
         self.prefix = prefix
         several = []
+        points = []
         self.answered = answered
         self.fixed = fixed
         count = range.count
@@ -52,6 +57,7 @@ final class IndexMatch {
         self.index = index
         range = ranges.count == 1 ? ranges[0] : nil
         several = ranges.count == 1 ? [] : ranges
+        points = []
         prefix = []
         last = nil
         self.answered = answered
@@ -60,15 +66,34 @@ final class IndexMatch {
         count = ranges.reduce(0) { $0 > .max - $1.count ? .max : $0 + $1.count }
     }
 
+    init(_ index: EntityIndex, points: [[UInt8]], count: Int, answered: ConjunctSet, fixed: Int) {
+        self.index = index
+        self.points = points
+        self.count = count
+        self.answered = answered
+        self.fixed = fixed
+        range = nil
+        several = []
+        prefix = []
+        last = nil
+    }
+
     /// The same, which is known to answer these conjuncts too.
     func answering(_ more: ConjunctSet) -> IndexMatch {
         let answered = answered.union(more)
+        if !points.isEmpty {
+            return IndexMatch(index, points: points, count: count, answered: answered, fixed: fixed)
+        }
         guard let range else { return IndexMatch(index, several, answered: answered, fixed: fixed) }
         return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix, last: last)
     }
 
     var ranges: [KeyRange] { range.map { [$0] } ?? several }
-    var rangeCount: Int { range == nil ? several.count : 1 }
+    var rangeCount: Int { range == nil ? several.count + points.count : 1 }
+    /// Whether `count` is exact.
+    var isCounted: Bool { points.isEmpty }
+    /// What it costs to go from one of `points` to the next, beside what is found there.
+    var seekCost: Double { 2 * Double(points.count) }
 
     /// Entries of one range come in the order of the row ids: all components are fixed.
     var isInRowOrder: Bool { range != nil && fixed == index.components.count }
@@ -96,10 +121,20 @@ struct Join {
 
 /// How a range of an index is walked for its order.
 struct IndexWalk {
+    /// How entries come that are equal in the order.
+    enum Ties: Equatable {
+        case rows(descending: Bool)
+        case ids(descending: Bool)
+    }
+
     var isReversed = false
-    /// How many leading components make the order, if not all of them: entries that are equal in these go by their
-    /// row ids.
+    /// How many leading components make the order, if not all of them.
     var leading: Int?
+    /// Only an order that ends in the id has others than ascending rows.
+    var ties = Ties.rows(descending: false)
+
+    /// Whether entries come as they lie in the tree, also those of one key.
+    var isAsItLies: Bool { leading == nil && ties == .rows(descending: isReversed) }
 }
 
 /// Where candidates come from.
@@ -107,6 +142,8 @@ enum AccessPath {
     case rowScan
     /// Ranges of row ids, ascending.
     case rows([KeyRange])
+    /// By their ids, forwards or backwards; with nil for row ids that are put in order.
+    case byID(IDRange, reversed: Bool?)
     /// In this order; ids that name no row are left out.
     case list([RowID], name: Plan.Access)
     case linked(LinkedRows)
@@ -129,6 +166,8 @@ extension AccessPath {
         switch self {
         case .rowScan: .rowScan(rows: rows)
         case .rows(let ranges): .idRange(rows: ranges.reduce(0) { $0 + $1.count })
+        case .byID(let range, nil): .idRange(rows: range.count)
+        case .byID(let range, let reversed?): .idOrder(entries: range.count, reversed: reversed)
         case .list(_, let name): name
         case .linked(let links):
             .relation(name: "\(links.side.type).\(links.side.name)", targets: links.count)
@@ -168,6 +207,7 @@ extension AccessPath {
     var canSkip: Bool {
         switch self {
         case .rowScan, .rows, .linked: true
+        case .byID(let range, _?): range.isWhole
         case .index(let match, _?): match.range != nil
         default: false
         }
@@ -179,6 +219,8 @@ extension AccessPath {
         case .list, .join: true
         case .linked(let links): !links.isWhole
         case .among(_, let path): path.mayMiss
+        case .byID(let range, _): !range.isWhole
+        case .union(let parts): parts.contains(where: \.mayMiss)
         default: false
         }
     }
@@ -188,6 +230,7 @@ extension AccessPath {
         switch self {
         case .rowScan: rows
         case .rows(let ranges): ranges.reduce(0) { $0 + $1.count }
+        case .byID(let range, _): range.count
         case .list(let rowIDs, _): rowIDs.count
         case .linked(let links): links.count
         case .among(let links, let path): min(links.count, path.candidates(rows: rows))

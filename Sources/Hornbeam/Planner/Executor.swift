@@ -6,68 +6,6 @@ import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-extension EntitySession {
-    /// Calls `body` with each result in order until it returns false; the score is that of a ranked search. `body` must
-    /// not change the store.
-    package func forEach(
-        _ query: EntityQuery, _ body: (RowID, RowReader, Double?) throws -> Bool
-    ) throws {
-        if let sole = try store(query.type).soleRow(query) {
-            if case .row(let rowID, let row) = sole { _ = try body(rowID, row, nil) }
-            return
-        }
-        try executor(query).forEach(body)
-    }
-
-    private func executor(_ query: EntityQuery) throws -> Executor {
-        try Executor(query, try store(query.type))
-    }
-
-    /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
-    package func rowIDs(_ query: EntityQuery) throws -> [RowID] {
-        if let sole = try store(query.type).soleRow(query) {
-            return if case .row(let rowID, _) = sole { [rowID] } else { [] }
-        }
-        var found: [RowID] = []
-        try executor(query).run(needsRows: false) { rowID, _, _ in
-            found.append(rowID)
-            return true
-        }
-        return found
-    }
-
-    /// Row ids and scores of a ranked search, best first.
-    package func ranked(_ query: EntityQuery) throws -> [(rowID: RowID, score: Double)] {
-        var found: [(rowID: RowID, score: Double)] = []
-        try executor(query).run(needsRows: false) { rowID, _, score in
-            found.append((rowID, score ?? 0))
-            return true
-        }
-        return found
-    }
-
-    /// How many results; without reading an entry where counted trees know it.
-    package func count(_ query: EntityQuery) throws -> Int {
-        var query = query
-        // The order doesn't change the count, and a sort by score needs more than the count does.
-        if query.after == nil { query.sort = [] }
-        if query.isWhole { query.needs = RowNeeds() }
-        let executor = try executor(query)
-        if let known = try executor.knownCount ?? executor.countOfPath() { return known }
-        var count = 0
-        try executor.run(needsRows: false) { _, _, _ in
-            count += 1
-            return true
-        }
-        return count
-    }
-
-    /// How the query would be answered.
-    package func explain(_ query: EntityQuery) throws -> Plan {
-        try Planner(query, try store(query.type)).explanation()
-    }
-}
-
 /// Runs one plan. A class, because each step's closure keeps it: a copy of all it has would be a retain for each part.
 final class Executor {
     private let plan: QueryPlan
@@ -200,6 +138,7 @@ final class Executor {
         if let covered { return try matching(covered, body) }
         // Never more rows are looked up together than must be looked at in any case.
         needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
+        if let patience = plan.patience { return try matching(patience, body) }
         if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
         var waiting = RowLookups()
         do {
@@ -216,6 +155,60 @@ final class Executor {
         _ = try waiting.finish(in: store) { try take($0, $1, body) }
     }
 
+    /// Those of a walk that may be given up, and then those of a scan behind it.
+    private func matching(_ patience: Patience, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        let order = try RowOrder(patience.sort, type: store.type, session: store.session)
+        var left = patience.candidates
+        var isEnough = false
+        var place: RowOrder.Place?
+        var waiting = RowLookups()
+        func visit(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
+            isEnough = try !take(rowID, row, body)
+            left -= 1
+            if !isEnough, left <= 0, let row { place = try order.place(rowID, row) }
+            return !isEnough && place == nil
+        }
+        do {
+            try candidates(plan.path) { rowID, _ in
+                waiting.add(rowID)
+                guard waiting.isFull || waiting.count >= needed else { return true }
+                return try waiting.finish(in: store, visit)
+            }
+        } catch {
+            // The rows before the damage come first, and may be enough.
+            if try !waiting.finish(in: store, visit), isEnough { return }
+            throw error
+        }
+        if !isEnough, place == nil { _ = try waiting.finish(in: store, visit) }
+        guard !isEnough, let place else { return }
+        try scan(patience, order, behind: start?.place ?? (patience.ignoresTies ? nil : place), body)
+    }
+
+    /// What a walk that was given up has left, in the order of the query.
+    private func scan(
+        _ patience: Patience, _ order: RowOrder, behind place: RowOrder.Place?,
+        _ body: (RowID, RowReader?) throws -> Bool
+    ) throws {
+        let filter = try RowFilter(patience.filter, type: store.type, session: store.session)
+        var best = SortedRows(order, limit: needed, after: place)
+        var read = 0
+        try store.forEachRow { rowID, row in
+            read += 1
+            tally?.rows += 1
+            guard try filter.accepts(rowID, row) else { return true }
+            tally?.passed += 1
+            try best.insert(rowID, row)
+            return true
+        }
+        tally?.note(.rowScan(rows: read), read)
+        var waiting = RowLookups()
+        for rowID in best.finish() {
+            waiting.add(rowID)
+            if waiting.isFull, try !waiting.finish(in: store, body) { return }
+        }
+        _ = try waiting.finish(in: store, body)
+    }
+
     /// Those that pass, as rows that are made of the index's entries.
     private func matching(_ covered: CoveredRow, _ body: (RowID, RowReader?) throws -> Bool) throws {
         func take(_ rowID: RowID, _ key: Bytes?) throws -> Bool {
@@ -224,6 +217,9 @@ final class Executor {
         }
         guard case .index(let match, nil) = plan.path else { return try candidates(plan.path, take) }
         // In any order, which is that of the entries.
+        if !match.points.isEmpty {
+            return try match.forEachEntry(in: store) { rowID, key in try take(rowID, key) }
+        }
         var goesOn = true
         for range in match.ranges where goesOn && range.count > 0 {
             try IndexScan(match.index, range, store).entries { rowID, key in
@@ -272,6 +268,8 @@ final class Executor {
                 }
                 skip = 0
             }
+        case .byID(let range, let isReversed?):
+            return try store.forEachRow(in: range, isReversed: isReversed, skipping: skipped, body)
         default: return false
         }
         return true
@@ -282,6 +280,8 @@ final class Executor {
         switch path {
         case .nothing: return
         case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID, nil) }
+        case .byID(let range, let isReversed?):
+            try store.forEachRowID(in: range, isReversed: isReversed, skipping: skipped) { try body($0, nil) }
         case .list(let rowIDs, _):
             for rowID in rowIDs where try !body(rowID, nil) { return }
         case .linked(let links):
@@ -302,7 +302,11 @@ final class Executor {
             let scan = IndexScan(match.index, range, store)
             guard let walk else { return try scan.entries(body) }
             if let leading = walk.leading {
-                try LeadingScan(scan, leading: leading, isReversed: walk.isReversed).run(skipping: skipped, body)
+                try LeadingScan(scan, leading: leading, isReversed: walk.isReversed, ties: walk.ties)
+                    .run(skipping: skipped, body)
+            } else if walk.ties == .rows(descending: true) {
+                try DescendingTies(scan: scan, isReversed: walk.isReversed, last: match.last)
+                    .run(skipping: skipped, body)
             } else if walk.isReversed, let last = match.last {
                 try scan.backward(behind: last, body)
             } else if walk.isReversed {
@@ -310,7 +314,7 @@ final class Executor {
             } else {
                 try scan.forward(skipping: skipped, body)
             }
-        case .text, .union, .intersection, .join, .elements:
+        case .text, .union, .intersection, .join, .elements, .byID(_, nil):
             for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
         }
     }
@@ -328,6 +332,10 @@ final class Executor {
             var found: [UInt64] = []
             // Within reason: a count may be damaged.
             found.reserveCapacity(min(match.count, 1 << 16))
+            try match.forEachEntry(in: store) { rowID, _ in
+                found.append(rowID.rawValue)
+                return true
+            }
             for range in match.ranges where range.count > 0 {
                 try IndexScan(match.index, range, store).addRowIDs(to: &found)
             }
@@ -359,6 +367,13 @@ final class Executor {
             return found?.rows ?? []
         case .join(let join):
             return Array(Set(try sources(join))).sorted()
+        case .byID(let range, _):
+            var found: [UInt64] = []
+            try store.forEachRowID(in: range, isReversed: false, skipping: 0) {
+                found.append($0.rawValue)
+                return true
+            }
+            return found.sorted()
         case .rowScan, .rows, .list, .linked, .among, .nothing:
             var found: [UInt64] = []
             try candidates(path) { rowID, _ in
@@ -371,7 +386,7 @@ final class Executor {
 
     /// The same for a search to be restricted to.
     private func selection(_ path: AccessPath) throws -> RowSelection {
-        guard case .index(let match, _) = path else { return RowSelection(try rowIDs(path)) }
+        guard case .index(let match, _) = path, match.isCounted else { return RowSelection(try rowIDs(path)) }
         let entries = try store.transaction.identity(of: match.index.tree)
         return try store.selections.rows(match, of: entries) { try rowIDs(path) }
     }

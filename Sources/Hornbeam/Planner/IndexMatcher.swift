@@ -12,8 +12,8 @@ struct IndexMatcher {
     let transaction: Transaction
     let conjuncts: [Filter]
 
-    /// More values than this in a list are not looked up one by one.
-    private static let maximumRanges = 1000
+    /// The entries of more values than this are not counted one by one.
+    private static let countedValues = 1000
 
     /// Nil if the index narrows nothing, and if it lacks rows that the conjuncts accept.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
@@ -68,11 +68,9 @@ struct IndexMatcher {
     /// rows are looked at.
     private func hashed(_ index: EntityIndex) throws -> IndexMatch? {
         if let only = index.components.first, index.components.count == 1 {
-            for case .within(only.column, let values) in conjuncts where values.count <= Self.maximumRanges {
+            for case .within(only.column, let values) in conjuncts {
                 let keys = try values.map { try encoded([], literal($0, only), only) }
-                let ranges = try Set(keys.map(IndexKeyBytes.hashed)).sorted { $0.lexicographicallyPrecedes($1) }
-                    .map { try counted(index, startingWith: $0) }
-                return IndexMatch(index, ranges, answered: ConjunctSet(), fixed: 0)
+                return try points(index, Set(keys.map(IndexKeyBytes.hashed)), answered: ConjunctSet(), fixed: 0)
             }
         }
         var key = KeyWriter(capacity: 40)
@@ -132,21 +130,34 @@ struct IndexMatcher {
         _ fixed: Int
     ) throws -> IndexMatch? {
         for (position, conjunct) in conjuncts.enumerated() {
-            guard case .within(component.column, let values) = conjunct, values.count <= Self.maximumRanges else {
-                continue
-            }
+            guard case .within(component.column, let values) = conjunct else { continue }
             var starts: Set<[UInt8]> = []
             for value in values { starts.insert(try encoded(prefix, literal(value, component), component)) }
-            guard starts.allSatisfy({ $0.count <= IndexKeyBytes.keptSize }) else { continue }
-            let ranges = try starts.sorted { $0.lexicographicallyPrecedes($1) }.map {
-                try counted(index, startingWith: $0)
+            // What begins as a value does that is too long for a key need not be that value.
+            let isWhole = starts.allSatisfy { $0.count <= IndexKeyBytes.keptSize }
+            if !isWhole { starts = Set(starts.map { Array($0.prefix(IndexKeyBytes.keptSize)) }) }
+            let answered = isWhole ? answered.inserting(position) : answered
+            if let only = starts.first, starts.count == 1 {
+                let range = try counted(index, startingWith: only)
+                return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
             }
-            if let only = ranges.first, ranges.count == 1 {
-                return IndexMatch(index, only, answered: answered.inserting(position), fixed: fixed, prefix: prefix)
-            }
-            return IndexMatch(index, ranges, answered: answered.inserting(position), fixed: fixed)
+            return try points(index, starts, answered: answered, fixed: fixed)
         }
         return nil
+    }
+
+    /// The entries that begin with any of these: of some a range each, of many the estimate that a price needs.
+    private func points(
+        _ index: EntityIndex, _ starts: Set<[UInt8]>, answered: ConjunctSet, fixed: Int
+    ) throws -> IndexMatch {
+        let points = starts.sorted { $0.lexicographicallyPrecedes($1) }
+        guard points.count > Self.countedValues else {
+            return IndexMatch(
+                index, try points.map { try counted(index, startingWith: $0) }, answered: answered, fixed: fixed)
+        }
+        let estimate = try PointScan(tree: index.tree, points: points, transaction).estimate()
+        // Of one row and less nothing else would be looked at.
+        return IndexMatch(index, points: points, count: max(2, estimate), answered: answered, fixed: fixed)
     }
 
     // MARK: Ranges

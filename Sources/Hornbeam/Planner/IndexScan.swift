@@ -13,7 +13,7 @@ struct IndexScan {
     let index: EntityIndex
     let range: KeyRange
     let store: EntityStore
-    private let transaction: Transaction
+    let transaction: Transaction
 
     init(_ index: EntityIndex, _ range: KeyRange, _ store: EntityStore) {
         self.index = index
@@ -253,11 +253,11 @@ struct IndexScan {
     }
 
     /// To the last entry before all that begin with `key`.
-    private func before(_ key: [UInt8], _ cursor: inout Cursor) throws -> Bool {
+    func before(_ key: [UInt8], _ cursor: inout Cursor) throws -> Bool {
         try cursor.seek(key) ? try cursor.previous() : try cursor.last()
     }
 
-    private func isEntry(_ entry: Bytes, of key: [UInt8]) -> Bool {
+    func isEntry(_ entry: Bytes, of key: [UInt8]) -> Bool {
         entry.count == key.count + 8 && entry.starts(with: key)
     }
 
@@ -299,7 +299,14 @@ struct IndexScan {
         guard try cursor.seek(index: place) else { throw miscounted() }
         let key = cursor.key
         guard let groupSize = size(key) else {
-            let left = KeyRange(from: Array(key), to: range.to, count: Int(entries: end - place))
+            var left = range
+            if isReversed {
+                left.to = Array(key) + [0]
+                left.count = Int(entries: place + 1 - begin)
+            } else {
+                left.from = Array(key)
+                left.count = Int(entries: end - place)
+            }
             return Rest(scan: IndexScan(index, left, store), group: Array(key), first: place, skipped: 0)
         }
         let group = Array(key.prefix(groupSize))
@@ -324,15 +331,18 @@ struct IndexScan {
     // MARK: Long keys
 
     /// Whether the entry's bytes may not tell its whole order.
-    private func isLong(_ entry: Bytes) -> Bool {
+    func isLong(_ entry: Bytes) -> Bool {
         entry.count >= IndexKeyBytes.keptSize && (index.keySize(entry) ?? 0) >= IndexKeyBytes.keptSize
     }
 
     /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group:
     /// their bounds are no longer than what is kept. False if `body` ended it.
-    /// - Parameter passed: how many of them, from the first on, are left out.
-    private func longGroup(
-        _ kept: [UInt8], descending: Bool, passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool
+    /// - Parameters:
+    ///   - passed: how many of them, from the first on, are left out.
+    ///   - rowsDescend: whether those of one key come by descending row ids.
+    func longGroup(
+        _ kept: [UInt8], descending: Bool, passing passed: Int, rowsDescend: Bool = false,
+        _ body: (RowID, Bytes?) throws -> Bool
     ) throws -> Bool {
         var found: [(key: [UInt8], rowID: RowID)] = []
         var cursor = try transaction.cursor(index.tree)
@@ -345,7 +355,7 @@ struct IndexScan {
             isValid = try cursor.next()
         }
         found.sort { left, right in
-            if left.key == right.key { return left.rowID < right.rowID }
+            if left.key == right.key { return (left.rowID < right.rowID) != rowsDescend }
             return left.key.lexicographicallyPrecedes(right.key) != descending
         }
         for entry in found.dropFirst(passed) where try !body(entry.rowID, nil) { return false }

@@ -6,26 +6,33 @@ extension Planner {
     /// For a condition that any related entity passes another one, by way of these.
     func joins() throws -> [Candidate] {
         try conjuncts.indices.compactMap { place in
-            guard case .links(let test) = conjuncts[place], test.quantifier == .any else { return nil }
-            if case .all = test.filter { return nil }
-            let side = try type.relation(test.relation)
-            var query = EntityQuery(type: side.target, filter: test.filter)
-            query.requiresIndex = self.query.requiresIndex
-            let targets = try store.session.store(side.target)
-            guard let plan = try Self.planUnlessRefused(query, targets) else { return nil }
-            let all = try targets.count()
-            let read = plan.path.candidates(rows: all)
-            // About a third of what only rows can tell.
-            let found = plan.knownCount ?? read / 3 + 1
-            let links = try store.session.edges.estimatedCount(side)
-            let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))
+            guard let found = try join(conjuncts[place]) else { return nil }
             let answered = ConjunctSet(place)
             return Candidate(
-                path: .join(Join(side: side, query: query, targets: min(found, all))), answered: answered,
-                isOrdered: false,
-                cost: Double(read) * 4 + Double(found) * 4
-                    + cost(sources, answered, isOrdered: false, rowCost: 4))
+                path: .join(found.join), answered: answered, isOrdered: false,
+                cost: found.price + cost(found.sources, answered, isOrdered: false, rowCost: 4))
         }
+    }
+
+    /// The join that finds exactly what one condition holds for, with about how many that are, and the price of finding
+    /// them; nil for other conditions.
+    func join(_ condition: Filter) throws -> (join: Join, sources: Int, price: Double)? {
+        guard case .links(let test) = condition, test.quantifier == .any else { return nil }
+        if case .all = test.filter { return nil }
+        let side = try type.relation(test.relation)
+        var query = EntityQuery(type: side.target, filter: test.filter)
+        query.requiresIndex = self.query.requiresIndex
+        let targets = try store.session.store(side.target)
+        guard let plan = try Self.planUnlessRefused(query, targets) else { return nil }
+        let all = try targets.count()
+        let read = plan.path.candidates(rows: all)
+        // About a third of what only rows can tell.
+        let found = plan.knownCount ?? read / 3 + 1
+        let links = try store.session.edges.estimatedCount(side)
+        let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))
+        return (
+            Join(side: side, query: query, targets: min(found, all)), sources, Double(read) * 4 + Double(found) * 4
+        )
     }
 
     /// Nil if the query requires an index and there is none for it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a range of an index whose leading components alone make the order. Entries that are equal in these lie
-// together, by their other components; they are gathered and come by their row ids, so that ties are the same by every
-// index.
+// Walks a range of an index whose leading components alone make the order, or these and the id. Entries that are equal
+// in these lie together, by their other components; they are gathered and come by their row ids, so that ties are the
+// same by every index, or by their ids.
 
 import HornbeamPages
 import HornbeamTree
@@ -11,11 +11,13 @@ struct LeadingScan {
     private let scan: IndexScan
     private let leading: Int
     private let isReversed: Bool
+    private let ties: IndexWalk.Ties
 
-    init(_ scan: IndexScan, leading: Int, isReversed: Bool) {
+    init(_ scan: IndexScan, leading: Int, isReversed: Bool, ties: IndexWalk.Ties) {
         self.scan = scan
         self.leading = leading
         self.isReversed = isReversed
+        self.ties = ties
     }
 
     /// - Parameter skipped: entries to pass over; only the rest of the group that the last one is in is read of them.
@@ -25,7 +27,8 @@ struct LeadingScan {
             scan.index.leadingSize(key, leading) ?? min(key.count, IndexKeyBytes.keptSize)
         }
         guard let rest else { return }
-        try LeadingScan(rest.scan, leading: leading, isReversed: isReversed).run(passing: rest.skipped, body)
+        try LeadingScan(rest.scan, leading: leading, isReversed: isReversed, ties: ties)
+            .run(passing: rest.skipped, body)
     }
 
     /// - Parameter passed: how many of the first group are left out.
@@ -77,26 +80,39 @@ struct LeadingScan {
             rowIDs.removeAll(keepingCapacity: true)
             passed = 0
         }
-        if isWhole {
-            rowIDs.sort()
-        } else {
-            try sortByRows(&rowIDs)
-        }
+        try sort(&rowIDs, isWhole)
         for rowID in rowIDs.dropFirst(passed) where try !body(rowID, nil) { return false }
         return true
     }
 
-    /// Entries whose leading components are longer than what an index keeps of a key: the rows tell their order.
-    private func sortByRows(_ rowIDs: inout [RowID]) throws {
-        var found: [(key: [UInt8], rowID: RowID)] = []
+    /// - Parameter isWhole: whether the rows are equal in the leading components; else these are longer than what an
+    ///   index keeps of a key, and the rows tell their order.
+    private func sort(_ rowIDs: inout [RowID], _ isWhole: Bool) throws {
+        if rowIDs.count == 1 { return }
+        if isWhole, case .rows(let descending) = ties {
+            return descending ? rowIDs.sort { $1 < $0 } : rowIDs.sort()
+        }
+        var places: [Place] = []
         for rowID in rowIDs {
             guard let row = try scan.store.row(rowID) else { throw scan.damaged() }
-            found.append((try scan.index.leadingKey(of: row, leading), rowID))
+            let key = try isWhole ? [] : scan.index.leadingKey(of: row, leading)
+            let id = if case .ids = ties { try scan.store.idKey(try row.value(0)) } else { rowID.key }
+            places.append(Place(key: key, tie: id, rowID: rowID))
         }
-        found.sort { left, right in
-            if left.key == right.key { return left.rowID < right.rowID }
-            return left.key.lexicographicallyPrecedes(right.key) != isReversed
+        let descending =
+            switch ties {
+            case .rows(let descending), .ids(let descending): descending
+            }
+        places.sort { left, right in
+            if left.key != right.key { return left.key.lexicographicallyPrecedes(right.key) != isReversed }
+            return left.tie.lexicographicallyPrecedes(right.tie) != descending
         }
-        rowIDs = found.map(\.rowID)
+        rowIDs = places.map(\.rowID)
+    }
+
+    private struct Place {
+        let key: [UInt8]
+        let tie: [UInt8]
+        let rowID: RowID
     }
 }

@@ -8,11 +8,14 @@ public struct Plan: Sendable, Hashable {
     public indirect enum Access: Sendable, Hashable {
         /// All rows, in the order of their row ids.
         case rowScan(rows: Int)
-        /// The rows of a range of integer ids, in the order of their row ids; `rows` is exact.
+        /// The rows of a range of ids, in the order of their row ids; `rows` is exact for integers, and for others
+        /// counts ids that are linked to and not stored too.
         case idRange(rows: Int)
+        /// Entities in the order of their ids, of a range of these or of all: counted in the same way.
+        case idOrder(entries: Int, reversed: Bool)
         /// Rows looked up by their ids.
         case ids(count: Int)
-        /// Ranges of an index; `entries` is exact.
+        /// Ranges of an index; `entries` is exact, of a list of more than 1,000 values an estimate.
         case index(name: String, ranges: Int, entries: Int, reversed: Bool)
         /// The targets of a relation.
         case relation(name: String, targets: Int)
@@ -79,6 +82,8 @@ extension Plan.Access: CustomStringConvertible {
         switch self {
         case .rowScan(let rows): "scan of \(rows) rows"
         case .idRange(let rows): "range of \(rows) ids"
+        case .idOrder(let entries, let reversed):
+            "\(entries) ids in their order" + (reversed ? ", backwards" : "")
         case .ids(let count): "look-up of \(count) ids"
         case .index(let name, let ranges, let entries, let reversed):
             "index \(name), \(ranges == 1 ? "one range" : "\(ranges) ranges") of \(entries) entries"

@@ -28,6 +28,8 @@ struct QueryPlan {
     let ties: [SortTerm]
     /// The search whose scores the sort goes by, behind something else.
     let scores: (index: EntityTextIndex, match: TextMatch)?
+    /// When to leave the path for a scan.
+    let patience: Patience?
 
     /// How many results there are: exact, if it is known without reading.
     var knownCount: Int? {
@@ -69,9 +71,6 @@ struct Planner: ~Copyable {
         static let elements = Kinds(rawValue: 128)
     }
 
-    /// More ids than this in a condition are not looked up one by one.
-    private static let maximumIDs = 1000
-
     let store: EntityStore
     let query: EntityQuery
     let conjuncts: [Filter]
@@ -79,6 +78,8 @@ struct Planner: ~Copyable {
     let rows: Int
     let matches: [IndexMatch]
     let position: PlannedPosition?
+    /// What the order by id, if there is one, means for paths.
+    let idOrder: IDOrder
     /// What full-text indexes can do; nil if there is nothing to ask them.
     let texts: TextPaths?
 
@@ -98,13 +99,14 @@ struct Planner: ~Copyable {
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
         }
         let position = try query.after.map { try PlannedPosition(try $0(store), store) }
-        self.init(query, store, conjuncts, rows: try store.count(), matches, position)
+        let idOrder = try IDOrder(&query, conjuncts, position, store)
+        self.init(query, store, conjuncts, rows: try store.count(), matches, position, idOrder)
     }
 
     /// Apart, because an initialiser that can throw copies all it has made.
     private init(
         _ query: consuming EntityQuery, _ store: EntityStore, _ conjuncts: consuming [Filter], rows: Int,
-        _ matches: consuming [IndexMatch], _ position: PlannedPosition?
+        _ matches: consuming [IndexMatch], _ position: PlannedPosition?, _ idOrder: IDOrder
     ) {
         var kinds: Kinds = []
         for place in conjuncts.indices {
@@ -114,7 +116,10 @@ struct Planner: ~Copyable {
             case .compare(0, _, _): kinds.insert(.id)
             case .within: kinds.insert(.within)
             case .or: kinds.insert(.or)
-            case .matches, .string: kinds.insert(.text)
+            case .matches: kinds.insert(.text)
+            case .string(let test):
+                kinds.insert(.text)
+                if test.columns == [0] { kinds.insert(.id) }
             case .links: kinds.insert(.links)
             case .elements, .anyElement: kinds.insert(.elements)
             default: break
@@ -128,6 +133,7 @@ struct Planner: ~Copyable {
         self.rows = rows
         self.matches = matches
         self.position = position
+        self.idOrder = idOrder
     }
 
     func plan() throws -> QueryPlan {
@@ -174,6 +180,7 @@ struct Planner: ~Copyable {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
         if kinds.contains(.id) { consider(try idRange()) }
+        consider(try orderByID())
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
@@ -195,7 +202,8 @@ struct Planner: ~Copyable {
 
     /// Whether the scan looks at all rows for some of them, which the query doesn't want.
     private func isRefused(_ scan: Candidate) -> Bool {
-        query.requiresIndex && (!conjuncts.isEmpty || !scan.isOrdered)
+        guard query.requiresIndex else { return false }
+        return !scan.isOrdered || !conjuncts.isEmpty && !(idOrder.isThatOfRows && query.limit != nil)
     }
 
     private func needsIndex() throws -> HornbeamError {
@@ -228,7 +236,8 @@ struct Planner: ~Copyable {
             case .rowScan: known = rows
             case .rows(let ranges): known = ranges.reduce(0) { $0 + $1.count }
             case .linked(let links): known = links.isWhole ? links.count : nil
-            case .index(let match, _): known = match.count
+            case .byID(let range, _): known = range.isWhole ? range.count : nil
+            case .index(let match, _): known = match.isCounted ? match.count : nil
             case .nothing: known = 0
             default: break
             }
@@ -239,7 +248,7 @@ struct Planner: ~Copyable {
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : query.sort, covering: choice.covering,
             ties: choice.isOrdered && hasBestFirst ? Array(query.sort.dropFirst()) : [],
-            scores: choice.isOrdered ? nil : searched)
+            scores: choice.isOrdered ? nil : searched, patience: rest.isEmpty ? nil : patience(choice))
     }
 
     /// The search that a sort by score goes by.
@@ -299,7 +308,7 @@ struct Planner: ~Copyable {
     /// The rows of a range of integer ids. Those whose ids are no row ids (negative, or of 2^40 and more) lie behind
     /// all others, and are tested one by one.
     func idRange() throws -> Candidate? {
-        guard let bounds = try IDBounds(conjuncts, type) else { return nil }
+        guard let bounds = try IDBounds(conjuncts, type) else { return try idKeys() }
         let isOrdered = query.sort.isEmpty
         let start = try isOrdered ? position?.nextRow(type) ?? 0 : 0
         let low = max(bounds.range.lowerBound, start)
@@ -340,10 +349,7 @@ struct Planner: ~Copyable {
     /// The rows that a list of wanted ids names, in the order of their row ids.
     func idList() throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
-            // Each is looked up here already: not where a scan is cheaper.
-            guard case .within(0, let ids) = conjunct, ids.count <= min(Self.maximumIDs, rows / 4) else { continue }
-            let literals = try ids.map { try RowFilter.literal($0, 0, type) }.filter { $0 != .null }
-            let rowIDs = Set(try literals.compactMap { try store.rowID(ofAny: $0) }).sorted()
+            guard case .within(0, let ids) = conjunct, let rowIDs = try rowIDs(within: ids) else { continue }
             let isOrdered = query.sort.isEmpty
             return Candidate(
                 path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: ConjunctSet(position),
@@ -352,8 +358,16 @@ struct Planner: ~Copyable {
         return nil
     }
 
+    /// The rows of wanted ids, ascending. Each is looked up here already: so nil where a scan is cheaper, unless there
+    /// must be none.
+    func rowIDs(within ids: [Value]) throws -> [RowID]? {
+        guard ids.count <= rows / 4 || query.requiresIndex else { return nil }
+        let literals = try ids.map { try RowFilter.literal($0, 0, type) }.filter { $0 != .null }
+        return Set(try store.rowIDs(ofAny: literals)).sorted()
+    }
+
     /// Row ids from `low` up to, and without, `high`; nil is an open end.
-    private func counted(_ low: UInt64, _ high: UInt64?) throws -> KeyRange {
+    func counted(_ low: UInt64, _ high: UInt64?) throws -> KeyRange {
         let (from, to) = (RowID(rawValue: low).key, high.map { RowID(rawValue: $0).key } ?? [])
         let count = high == low ? 0 : try store.transaction.count(type.rows, from: from, to: to)
         return KeyRange(from: from, to: to, count: Int(entries: count))
@@ -394,10 +408,15 @@ struct Planner: ~Copyable {
     private func linked(_ source: RelationSource, behind last: RowID?) throws -> LinkedRows {
         let (side, rowID) = try RowFilter.bind(source, type, session)
         let edges = session.edges
-        var count = 0
         if query.sort.isEmpty, let position {
             guard let rowID, let last, try edges.contains(side, rowID, last) else { throw position.missing(type) }
         }
+        return try linked(side, rowID, behind: last)
+    }
+
+    func linked(_ side: EdgeSide, _ rowID: RowID?, behind last: RowID?) throws -> LinkedRows {
+        let edges = session.edges
+        var count = 0
         if let rowID {
             count = try last.map { try edges.count(side, of: rowID, behind: $0) } ?? edges.count(side, of: rowID)
         }
@@ -410,26 +429,28 @@ struct Planner: ~Copyable {
             if isOrderFree, case let covering = covering(match.index, match.answered, inOrder: false), covering != .no {
                 return Candidate(
                     path: .index(match, nil), answered: match.answered, isOrdered: true,
-                    cost: cost(match.count, match.answered, isOrdered: true, rowCost: Self.entryCost),
+                    cost: cost(match.count, match.answered, isOrdered: true, rowCost: Self.entryCost) + match.seekCost,
                     covering: covering)
             }
             let cost = cost(match.count, match.answered, isOrdered: false, rowCost: 4.5)
             return Candidate(
                 path: .index(match, nil), answered: match.answered, isOrdered: false,
-                cost: cost)
+                cost: cost + match.seekCost)
         }
         let (match, isBehind) = try narrowed(match, walk)
-        return walked(match, walk, isBehind: isBehind)
+        return try walked(match, walk, isBehind: isBehind)
     }
 
     /// A range of an index in the query's order.
     @inline(__always)
-    private func walked(_ match: IndexMatch, _ walk: IndexWalk, isBehind: Bool) -> Candidate {
+    private func walked(_ match: IndexMatch, _ walk: IndexWalk, isBehind: Bool) throws -> Candidate {
         let covering = walk.leading == nil ? covering(match.index, match.answered, inOrder: true) : .no
         let rowCost = covering == .no ? Self.rowCost(walk) : Self.entryCost
+        var cost = cost(match.count, match.answered, isOrdered: true, rowCost: rowCost)
+        // All that is equal to the first one is read before that is known.
+        if case .ids = walk.ties { cost += Double(try firstGroup(match, walk)) * rowCost }
         return Candidate(
-            path: .index(match, walk), answered: match.answered, isOrdered: true,
-            cost: cost(match.count, match.answered, isOrdered: true, rowCost: rowCost), isBehind: isBehind,
+            path: .index(match, walk), answered: match.answered, isOrdered: true, cost: cost, isBehind: isBehind,
             covering: covering)
     }
 
@@ -449,12 +470,16 @@ struct Planner: ~Copyable {
         var (from, to) = (range.from, range.to)
         var isBehind = false
         if walk.isReversed {
-            let end = KeyWriter.successor(ofPrefix: key) ?? []
+            var end = KeyWriter.successor(ofPrefix: key) ?? []
+            if isWhole, walk.isAsItLies, !match.index.isUnique, let rowID = position.rowID {
+                end = key + rowID.key
+                isBehind = true
+            }
             if to.isEmpty || !end.isEmpty && end.lexicographicallyPrecedes(to) { to = end }
         } else {
             var start = key
             // Behind the row itself, where entries end in their row.
-            if isWhole, walk.leading == nil, !match.index.isUnique, let next = position.rowID?.next {
+            if isWhole, walk.isAsItLies, !match.index.isUnique, let next = position.rowID?.next {
                 start += next.key
                 isBehind = true
             }
@@ -471,7 +496,7 @@ struct Planner: ~Copyable {
     private func order(_ index: EntityIndex) throws -> Candidate? {
         guard let walk = walk(of: index, fixed: 0), let all = try whole(index) else { return nil }
         let (whole, isBehind) = try narrowed(all, walk)
-        return walked(whole, walk, isBehind: isBehind)
+        return try walked(whole, walk, isBehind: isBehind)
     }
 
     /// All of an index: an entry for each row, or for each that its condition holds for; nil if that may leave out some
@@ -497,7 +522,9 @@ struct Planner: ~Copyable {
             guard let column = index.column(of: term) else { return nil }
             // One that stands before, fixed or already named, changes nothing.
             if components[..<place].contains(where: { $0.column == column }) { continue }
-            guard place < components.count, components[place].column == column else { return nil }
+            guard place < components.count, components[place].column == column else {
+                return column == 0 ? tied(index, place, reversed, idsDescend: term.descending) : nil
+            }
             let isReversed = components[place].descending != term.descending
             guard reversed == nil || reversed == isReversed else { return nil }
             reversed = isReversed
@@ -506,6 +533,17 @@ struct Planner: ~Copyable {
         if place == components.count { return IndexWalk(isReversed: reversed ?? false) }
         // Without a column of the sort it gives no order at all.
         return reversed.map { IndexWalk(isReversed: $0, leading: query.ignoresTies ? nil : place) }
+    }
+
+    /// The same where the id comes next, behind `place` components: it orders what is equal in these, and nothing comes
+    /// behind it.
+    private func tied(_ index: EntityIndex, _ place: Int, _ reversed: Bool?, idsDescend: Bool) -> IndexWalk? {
+        if place == index.components.count, idOrder.isThatOfRows {
+            // Either way, if the id is all of the order.
+            return IndexWalk(isReversed: reversed ?? idsDescend, ties: .rows(descending: idsDescend))
+        }
+        let ties: IndexWalk.Ties = idOrder.isThatOfRows ? .rows(descending: idsDescend) : .ids(descending: idsDescend)
+        return reversed.map { IndexWalk(isReversed: $0, leading: place, ties: ties) }
     }
 
     /// Two ranges whose row ids are intersected before a row is read.
@@ -523,60 +561,7 @@ struct Planner: ~Copyable {
         ])
         return Candidate(
             path: path, answered: answered, isOrdered: false,
-            cost: reading + cost(both, answered, isOrdered: false, rowCost: 4))
-    }
-
-    /// For an `or` whose every branch has a path of its own.
-    func unions() throws -> [Candidate] {
-        var candidates: [Candidate] = []
-        for (position, conjunct) in conjuncts.enumerated() {
-            guard case .or(let branches) = conjunct, !branches.isEmpty else { continue }
-            var parts: [AccessPath] = []
-            var count = 0
-            var isExact = true
-            for branch in Self.flattened(branches) {
-                guard let (path, found, answersAll) = try branchPath(branch) else {
-                    parts = []
-                    break
-                }
-                parts.append(path)
-                count += min(found, rows)
-                isExact = isExact && answersAll
-            }
-            guard !parts.isEmpty else { continue }
-            let answered = isExact ? ConjunctSet(position) : ConjunctSet()
-            candidates.append(
-                Candidate(
-                    path: .union(parts), answered: answered, isOrdered: false,
-                    cost: cost(min(rows, count), answered, isOrdered: false, rowCost: 4)))
-        }
-        return candidates
-    }
-
-    private static func flattened(_ branches: [Filter]) -> [Filter] {
-        branches.flatMap { branch -> [Filter] in
-            if case .or(let inner) = branch { flattened(inner) } else { [branch] }
-        }
-    }
-
-    /// The path of one branch that finds the fewest, and about how many.
-    private func branchPath(_ branch: Filter) throws -> (AccessPath, count: Int, answersAll: Bool)? {
-        let parts = branch.conjuncts
-        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: parts)
-        var best: (AccessPath, count: Int, answersAll: Bool)?
-        for index in try store.queryIndexes {
-            guard let match = try matcher.match(index), match.count < best?.count ?? .max else { continue }
-            best = (.index(match, nil), match.count, match.answered.count == parts.count)
-        }
-        for part in parts {
-            if let found = try elements(part), found.match.count < best?.count ?? .max {
-                best = (.elements(found), found.match.count, found.isExact && parts.count == 1)
-            }
-            guard let text = try TextPaths.path(0, part, store, rows: rows), text.count < best?.count ?? .max else {
-                continue
-            }
-            best = (text.path, text.count, text.isExact && parts.count == 1)
-        }
-        return best
+            cost: reading + first.seekCost + second.seekCost
+                + cost(both, answered, isOrdered: false, rowCost: 4))
     }
 }

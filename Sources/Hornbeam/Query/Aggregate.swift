@@ -44,6 +44,10 @@ protocol Accumulator<Entity, Result>: AnyObject {
     /// Whether what was taken out has been made up for, so that there is a result without adding all rows anew. Asked
     /// when all of a commit has been taken out and added.
     var isKnown: Bool { get }
+    /// The order of rows whose first one it has to see if its result isn't known; nil if only all rows tell.
+    var missing: SortTerm? { get }
+    /// Takes that row, nil if there is none.
+    func regain(_ row: inout AggregatedRow<Entity>?) throws
     func result() throws -> Result
 }
 
@@ -51,6 +55,8 @@ extension Accumulator {
     func add(rows: Int) {}
     func remove(_: inout AggregatedRow<Entity>) throws -> Bool { false }
     var isKnown: Bool { true }
+    var missing: SortTerm? { nil }
+    func regain(_: inout AggregatedRow<Entity>?) {}
 }
 
 /// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
@@ -192,28 +198,40 @@ extension Aggregate {
     public static func min<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
+        let order = SortKey(keyPath).term.ofColumn(descending: false)
+        return Self(property.needs, isOfDistinct: true) {
+            Extreme(property.read, order) { ValueOrder.precedes($0, $1) }
+        }
     }
 
     public static func min<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($0, $1) } }
+        let order = SortKey(optional: keyPath).term.ofColumn(descending: false)
+        return Self(property.needs, isOfDistinct: true) {
+            Extreme(property.read, order) { ValueOrder.precedes($0, $1) }
+        }
     }
 
     /// The greatest value; nil if there is none. NaN counts as greater than every number.
     public static func max<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
+        let order = SortKey(keyPath).term.ofColumn(descending: true)
+        return Self(property.needs, isOfDistinct: true) {
+            Extreme(property.read, order) { ValueOrder.precedes($1, $0) }
+        }
     }
 
     public static func max<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs, isOfDistinct: true) { Extreme(property.read) { ValueOrder.precedes($1, $0) } }
+        let order = SortKey(optional: keyPath).term.ofColumn(descending: true)
+        return Self(property.needs, isOfDistinct: true) {
+            Extreme(property.read, order) { ValueOrder.precedes($1, $0) }
+        }
     }
 
     /// The texts one after the other, in the order of the query; "" if there are none.
@@ -235,38 +253,49 @@ extension Aggregate {
 private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & Sendable>: Accumulator {
     private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
     private let isBetter: (Property, Property) -> Bool
+    /// Rows in which the best one comes first, behind those without a value; nil if only they can tell.
+    private let order: SortTerm?
     private var best: Property?
-    /// Whether the best was taken out, and nothing as good was added since: the next best isn't known.
-    private var isLost = false
+    /// What was the best until its row was taken out: all rows are as good at most. The best one isn't known then.
+    private var bound: Property?
 
     init(
-        _ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?,
+        _ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?, _ order: SortTerm?,
         _ isBetter: @escaping (Property, Property) -> Bool
     ) {
         self.read = read
+        self.order = order
         self.isBetter = isBetter
+    }
+
+    var isKnown: Bool { bound == nil }
+    var missing: SortTerm? { order }
+
+    func regain(_ row: inout AggregatedRow<Entity>?) throws {
+        bound = nil
+        best = nil
+        if var found = row { best = try read(&found) }
     }
 
     func add(_ row: inout AggregatedRow<Entity>) throws {
         guard let value = try read(&row) else { return }
-        if isLost, let best {
+        if let bound {
             // An edit takes out a value and adds another: if that is no worse, it is the best again.
-            guard !isBetter(best, value) else { return }
-            self.best = value
-            isLost = false
-        } else if best.map({ isBetter(value, $0) }) ?? true {
-            best = value
+            if isBetter(bound, value) { return }
+            self.bound = nil
         }
+        if best.map({ isBetter(value, $0) }) ?? true { best = value }
     }
 
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
         guard let value = try read(&row) else { return true }
+        if bound != nil { return true }
         guard let best else { return false }
-        if !isBetter(best, value) { isLost = true }
+        // The next best isn't known.
+        if !isBetter(best, value) { (bound, self.best) = (best, nil) }
         return true
     }
 
-    var isKnown: Bool { !isLost }
     func result() -> Property? { best }
 }
 

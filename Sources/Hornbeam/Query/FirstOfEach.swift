@@ -8,7 +8,8 @@ import HornbeamPages
 extension QueryList {
     /// Of the entities that are equal in these properties only the first one in the query's order, in the order of the
     /// groups:
-    /// `Message.query().sorted(by: \.sentAt.desc).first(ofEach: \.room).resolve(in: context)` is the latest of each room.
+    /// `Message.query().sorted(by: \.sentAt.desc).first(ofEach: \.room).resolve(in: context)` is the latest of each
+    /// room.
     ///
     /// With an index over the properties and then the order, `@Index<Self>(\.room, \.sentAt.desc)`, that takes one look
     /// into it for each group; otherwise all of the query's entities are gone through. The result is a list as any:

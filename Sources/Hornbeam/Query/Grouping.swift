@@ -9,7 +9,13 @@ class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
     func add(rows: Int) {}
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }
+    /// Whether it knows all results.
     var isKnown: Bool { true }
+    /// Has those that don't know theirs see the first row of an order; false if one of them needs all rows.
+    /// - Parameter first: calls its closure with that row, nil if there is none.
+    func regain(_ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void) throws -> Bool {
+        true
+    }
     func results() throws -> Values { throw HornbeamError(.invalid, "a group without aggregates was asked for them") }
 }
 
@@ -39,6 +45,17 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
     override var isKnown: Bool {
         for accumulator in repeat each accumulators {
             if !accumulator.isKnown { return false }
+        }
+        return true
+    }
+
+    override func regain(
+        _ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void
+    ) throws -> Bool {
+        for accumulator in repeat each accumulators {
+            if accumulator.isKnown { continue }
+            guard let order = accumulator.missing else { return false }
+            try first(order) { try accumulator.regain(&$0) }
         }
         return true
     }

@@ -135,10 +135,11 @@ extension QueryList {
 
     /// The one entity at an end of a column's order, without those that have no value; nil where rows must be read
     /// anyway.
-    private func extreme(_ term: SortTerm, isGreatest: Bool) -> Self? {
+    func extreme(_ term: SortTerm, isGreatest: Bool) -> Self? {
         guard case .all = source, !isWindow, case .column(let column) = term.key, !term.descending else { return nil }
         var list = self
-        list.parts.add(.not(.isNull(column: column)), isRanked: false)
+        // An id is never nil.
+        if column != 0 { list.parts.add(.not(.isNull(column: column)), isRanked: false) }
         list.parts.ignoresTies = true
         return list.sorted([.column(column, descending: isGreatest)]).limit(1)
     }
@@ -198,4 +199,10 @@ extension QueryList {
 
 extension SortTerm {
     fileprivate var isColumn: Bool { if case .column = key { true } else { false } }
+
+    /// The same column the one way or the other; nil if it is no column, or one that the term has against its order.
+    func ofColumn(descending: Bool) -> SortTerm? {
+        guard case .column(let column) = key, !self.descending else { return nil }
+        return .column(column, descending: descending)
+    }
 }

@@ -152,11 +152,15 @@ extension QueryList {
         }
     }
 
+    /// Those that are in this list or pass the condition: as `or` of a list that is this filter.
     public func or(_ predicate: Predicate<Entity>) -> Self {
         or(.filter(predicate))
     }
 
-    /// Those of this list, then those of the other that aren't in it.
+    /// Those that are in either list. Two that are filters and nothing else, without order or limit, are joined to one
+    /// filter, which is planned, counted and followed as a whole; what it finds comes in the order of the rows,
+    /// wherever it is from. Otherwise those of this list come first, in its order, then those of the other that aren't
+    /// in it.
     public func or(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
@@ -235,7 +239,7 @@ extension QueryList {
     /// resolving it is `.needsIndex`, with the plan that it would have. An index
     /// is taken even where reading all is cheaper, so that what is tested with few entities holds for many. All of a
     /// type in the order of its rows is no such look. Write it before a `limit` that other steps follow: it is for the
-    /// steps that the planner sees together, and for those behind them.
+    /// steps that the planner sees together, and for those behind them. An order by id is one that needs no index.
     public func requiringIndex() -> Self {
         var list = self
         list.parts.requiresIndex = true

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // COLLATE: by which rule texts compare. What is compared becomes the texts' places under the collation, bytes that sort
-// as the texts do; so all comparisons, lists and orders take it without knowing of it. What is no text stays what it is.
+// as the texts do; so all comparisons, lists and orders take it without knowing of it. What is no text stays what it
+// is.
 
 import FoundationEssentials
 import HornbeamKeys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an expression before it is computed: which kinds of values it may give, and whether it is made of one
-// row's columns alone. An index over an expression must know both.
+// What is known of an expression before it is computed: which kinds of values it may give, and whether it is made of
+// one row's columns alone. An index over an expression must know both.
 
 /// Kinds of items.
 struct ItemKinds: OptionSet, Sendable {

@@ -10,7 +10,8 @@
 //     collation  = BINARY | NOCASE | FOLDED | UNICODE | ( one of these {NOCASE | NODIAC} ['locale'] )
 //     operand    = literal | parameter | path | function([DISTINCT] list) | function(*) | ( expression ) | [ list ]
 //                | { "name" : expression, … } | CASE … END | ANY … END | EVERY … END | ARRAY … END
-//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt | createdAt | version)
+//                | MATCH(path {, path}, expression) | RANK([name]) | META([name]).(id | updatedAt | createdAt |
+//                version)
 //     path       = name {. name | [ number ]}
 
 import FoundationEssentials

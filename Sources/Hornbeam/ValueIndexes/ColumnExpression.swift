@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an index may be over beside properties, and any program can tell that opens the file: expressions of the query
-// language over one row's columns, and texts by a collation. Conditions and sorts name them in the same way, so that the
-// planner sees when an index is over just that.
+// language over one row's columns, and texts by a collation. Conditions and sorts name them in the same way, so that
+// the planner sees when an index is over just that.
 
 import FoundationEssentials
 import HornbeamKeys

@@ -112,16 +112,16 @@ struct ElementMatch {
     /// The rows that have such elements, ascending, each once.
     func rowIDs(_ store: EntityStore) throws -> [UInt64] {
         var found: [UInt64] = []
+        try PointScan(match, store.transaction).run { key, _ in
+            try add(key, to: &found, store)
+            return true
+        }
         for range in match.ranges where range.count > 0 {
             var cursor = try store.transaction.cursor(match.index.tree)
             var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
             try range.to.withUnsafeBytes { end in
                 while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
-                    guard let rowID = ElementIndex.rowID(entry.key) else {
-                        throw store.corrupt("index \(match.index.description.name)", "an entry names no row")
-                    }
-                    // Entries of one row lie together where the keys are equal.
-                    if found.last != rowID.rawValue { found.append(rowID.rawValue) }
+                    try add(entry.key, to: &found, store)
                     isValid = try cursor.next()
                 }
             }
@@ -132,5 +132,13 @@ struct ElementMatch {
             defer { last = rowID }
             return rowID != last
         }
+    }
+
+    private func add(_ entry: Bytes, to found: inout [UInt64], _ store: EntityStore) throws {
+        guard let rowID = ElementIndex.rowID(entry) else {
+            throw store.corrupt("index \(match.index.description.name)", "an entry names no row")
+        }
+        // Entries of one row lie together where the keys are equal.
+        if found.last != rowID.rawValue { found.append(rowID.rawValue) }
     }
 }

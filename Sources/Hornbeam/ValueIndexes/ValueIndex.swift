@@ -20,8 +20,8 @@ import HornbeamKeys
 /// It must give the same for the same entity, always; `version` has to change when its code does. Queries that compare
 /// just this property use the index.
 ///
-/// With `collation` texts among its properties are in its order, and equal as it says; comparisons and sorts that name the
-/// same collation use the index, others don't.
+/// With `collation` texts among its properties are in its order, and equal as it says; comparisons and sorts that name
+/// the same collation use the index, others don't.
 ///
 /// The file knows what the index is: but for computed properties it is kept by all programs, also by those that never
 /// heard of it, from one opening to the next, until it is dropped by `deleteIndex(withName:)`.

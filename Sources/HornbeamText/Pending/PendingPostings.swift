@@ -14,8 +14,10 @@ final class PendingPostings: @unchecked Sendable {
     let frequencies: UnsafePointer<UInt32>
     /// Tokens of each posting's document.
     let lengths: UnsafePointer<UInt32>
-    /// Of each 128 postings, and of all.
+    /// Of each 128 postings, of each 16, and of all. Pending documents lie far apart: what bounds 128 of them would
+    /// bound each of many windows of documents, of which each has a few.
     let blockBounds: [BoundPair]
+    let partBounds: [BoundPair]
     let bounds: [Bound]
     /// Occurrences in all these documents.
     let occurrences: UInt64
@@ -41,6 +43,7 @@ final class PendingPostings: @unchecked Sendable {
     private let madeFields = Mutex<PendingFields?>(nil)
 
     static let blockSize = 128
+    static let partSize = 16
     static let none = PendingPostings(GatheredPostings(), [])
 
     init(_ gathered: GatheredPostings, _ segments: [PendingSegment]) {
@@ -61,7 +64,8 @@ final class PendingPostings: @unchecked Sendable {
         (frequencies, lengths) = (docnos + added, docnos + 2 * added)
         removedDocnos = UnsafePointer(former)
         (removedFrequencies, removedLengths) = (removedDocnos + removed, removedDocnos + 2 * removed)
-        blockBounds = Self.blockBounds(gathered)
+        blockBounds = Self.bounds(gathered, ofEach: Self.blockSize)
+        partBounds = Self.bounds(gathered, ofEach: Self.partSize)
         bounds = Self.bounds(blockBounds)
         occurrences = Self.sum(gathered.frequencies)
         removedOccurrences = Self.sum(gathered.removedFrequencies)
@@ -112,14 +116,14 @@ final class PendingPostings: @unchecked Sendable {
         return frontier.descending
     }
 
-    private static func blockBounds(_ gathered: GatheredPostings) -> [BoundPair] {
+    private static func bounds(_ gathered: GatheredPostings, ofEach size: Int) -> [BoundPair] {
         let count = gathered.docnos.count
         var bounds: [BoundPair] = []
-        bounds.reserveCapacity((count + blockSize - 1) / blockSize)
+        bounds.reserveCapacity((count + size - 1) / size)
         var frontier = BoundFrontier()
-        for start in stride(from: 0, to: count, by: blockSize) {
+        for start in stride(from: 0, to: count, by: size) {
             frontier.removeAll()
-            for place in start..<min(start + blockSize, count) {
+            for place in start..<min(start + size, count) {
                 frontier.add(Bound(frequency: gathered.frequencies[place], length: gathered.lengths[place]))
             }
             frontier.reduce(to: 2)

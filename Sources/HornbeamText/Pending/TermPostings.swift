@@ -283,9 +283,12 @@ final class TermPostings {
         if let stored, !stored.isAtEnd, stored.blockFirst <= last { stored.forEachKnownBound(through: last, body) }
         let end = Self.behind(last, added.docnos, from: place, added.count)
         guard place < end else { return }
-        for block in place / PendingPostings.blockSize...(end - 1) / PendingPostings.blockSize {
-            body(added.blockBounds[block].first)
-            body(added.blockBounds[block].second)
+        let isLong = end - place > 4 * PendingPostings.blockSize
+        let size = isLong ? PendingPostings.blockSize : PendingPostings.partSize
+        for part in place / size...(end - 1) / size {
+            let pair = isLong ? added.blockBounds[part] : added.partBounds[part]
+            body(pair.first)
+            if pair.second != pair.first { body(pair.second) }
         }
     }
 

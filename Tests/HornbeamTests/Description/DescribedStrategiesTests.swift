@@ -31,7 +31,7 @@ private struct Circle: Codable {
     @Relationship(inverse: \.teams)
     var accounts: [Subscriber]?
 
-    @Relationship
+    @Relationship()
     var lead: Patched?
 }
 
@@ -47,16 +47,12 @@ private struct Patched: Codable {
 }
 
 extension Patched {
-    /**
-    This will make patching as the default behavior:
-    */
+    /// This will make patching as the default behavior:
     static var defaultMergeStrategy: MergeStrategy<Self> {
         Patched.patch
     }
 
-    /**
-    Only the profile, where `patch` has all that is optional.
-    */
+    /// Only the profile, where `patch` has all that is optional.
     static var fragmentMergeStrategy: MergeStrategy<Self> {
         MergeStrategy(
             .patch(\.profile)
@@ -173,7 +169,8 @@ struct DescribedStrategiesTests {
         var context = Context()
         try Essay(id: "1", title: "search", content: "of other terms").save(to: &context)
         try Essay(id: "2", title: "none", content: "of these").save(to: &context)
-        let articles = try Essay
+        let articles =
+            try Essay
             .query(in: context)
             .filter(.string(\.title, \.content, matches: "search terms"))
             .resolve()

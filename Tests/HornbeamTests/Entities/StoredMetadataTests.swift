@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row I23: when an entity was first saved and how often it was changed, of types that ask for it: they only grow, can be
-// filtered, sorted and indexed by, and cost nothing elsewhere.
+// Row I23: when an entity was first saved and how often it was changed, of types that ask for it: they only grow, can
+// be filtered, sorted and indexed by, and cost nothing elsewhere.
 
 import Foundation
 import HornbeamPages

@@ -180,7 +180,9 @@ private struct Generator {
             let comparison = Comparison.allCases.randomElement(using: &random) ?? .equal
             return .compare(column: column, comparison, value(column))
         case 5: return .isNull(column: Int.random(in: 2...3, using: &random))
-        case 6: return .within(column: column, (0..<Int.random(in: 0...3, using: &random)).map { _ in value(column) })
+        case 6:
+            let count = random.oneIn(12) ? 1_200 : Int.random(in: 0...3, using: &random)
+            return .within(column: column, (0..<count).map { _ in value(column) })
         case 7:
             let kinds: [StringTest.Kind] = [.contains, .hasPrefix, .hasSuffix]
             return .string(
@@ -192,13 +194,19 @@ private struct Generator {
                     negated: Int.random(in: 0..<4, using: &random) == 0))
         case 8: return .matches(columns: [6], text: words.randomElement(using: &random) ?? "")
         case 9...11: return .and((0..<Int.random(in: 0...3, using: &random)).map { _ in filter(depth + 1) })
-        case 12: return .or((0..<Int.random(in: 0...3, using: &random)).map { _ in filter(depth + 1) })
+        case 12:
+            var parts = (0..<Int.random(in: 0...3, using: &random)).map { _ in filter(depth + 1) }
+            if random.oneIn(3) { parts.append(.ids((0..<random.below(4)).map { _ in value(0) })) }
+            return .or(parts)
         default: return .not(filter(depth + 1))
         }
     }
 
     mutating func query() -> EntityQuery {
-        let sorts = [[], [1], [1, 3], [2], [4], [5, 2, 4], [3], [7], [2, 1]]
+        let sorts = [
+            [], [1], [1, 3], [2], [4], [5, 2, 4], [3], [7], [2, 1], [0], [0, 2], [1, 0], [4, 0], [5, 2, 4, 0], [5, 0],
+            [7, 0, 1],
+        ]
         let descending = Bool.random(using: &random)
         let sort = (sorts.randomElement(using: &random) ?? []).map { column in
             let flips = Int.random(in: 0..<3, using: &random) == 0

@@ -12,7 +12,7 @@ private struct Club {
     let id: String
     @Relationship(inverse: \.clubs) var members: [Fellow]?
     @Relationship(inverse: \.home) var residents: [Fellow]?
-    @Relationship var chair: Fellow?
+    @Relationship() var chair: Fellow?
 }
 
 @EntityModel
@@ -59,7 +59,7 @@ struct ForgottenIDsTests {
     private let clubs = ["a", "b", "c", "d", "e"]
     private let people = Array(-4...4)
 
-    private func some<Element>(_ all: [Element], _ random: inout SeededGenerator) -> [Element] {
+    private func few<Element>(_ all: [Element], _ random: inout SeededGenerator) -> [Element] {
         Array(all.shuffled(using: &random).prefix(random.below(4)))
     }
 
@@ -67,7 +67,7 @@ struct ForgottenIDsTests {
         guard let club = clubs.randomElement(using: &random), let person = people.randomElement(using: &random) else {
             return
         }
-        let (others, homes) = (some(people, &random), some(clubs, &random))
+        let (others, homes) = (few(people, &random), few(clubs, &random))
         switch random.below(12) {
         case 0:
             try Club(id: club, members: .ids(others), chair: .id(person)).save(to: &context)

@@ -135,10 +135,10 @@ struct LifeTests {
     private func node(_ random: inout SeededGenerator, _ ids: inout [String], levels: Int) -> Node {
         var node = Node(
             id: ids.removeLast(), key: random.below(12), text: random.oneIn(3) ? nil : "text \(random.below(5))")
-        let some = Array(ids.prefix(random.below(3)))
+        let few = Array(ids.prefix(random.below(3)))
         switch random.below(levels > 0 ? 6 : 3) {
-        case 0: node.$children = .ids(some)
-        case 1: node.$children = .appending(ids: some)
+        case 0: node.$children = .ids(few)
+        case 1: node.$children = .appending(ids: few)
         case 3: node.$children = .relation(nodes(&random, &ids, levels))
         case 4: node.$children = .appending(relation: nodes(&random, &ids, levels))
         default: break

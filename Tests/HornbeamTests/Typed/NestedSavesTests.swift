@@ -21,7 +21,7 @@ private struct Post {
     var size = 0
     // Before the room: its entities are saved before the room's are.
     @Relationship(deleteRule: .cascade, inverse: \.post) var files: [File]?
-    @Relationship var tags: [Tag]?
+    @Relationship() var tags: [Tag]?
     @Relationship(inverse: \.posts) var room: Room?
 
     static var defaultMergeStrategy: MergeStrategy<Self> { MergeStrategy(.patch(\.text)) }
@@ -83,8 +83,8 @@ private struct Guest {
 @EntityModel
 private struct Whole {
     let id: Int
-    @Relationship var left: Part?
-    @Relationship var right: Part?
+    @Relationship() var left: Part?
+    @Relationship() var right: Part?
 }
 
 @EntityModel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows C4 and C5 by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language, which
-// statements use that have the same one.
+// Rows C4 and C5 by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language,
+// which statements use that have the same one.
 
 import Foundation
 import HornbeamPages

@@ -72,6 +72,8 @@ struct PendingSegmentTests {
             let bound = postings.blockBounds[place / 128]
             let posting = Bound(frequency: postings.frequencies[place], length: postings.lengths[place])
             #expect(bound.first.covers(posting) || bound.second.covers(posting))
+            let part = postings.partBounds[place / PendingPostings.partSize]
+            #expect(part.first.covers(posting) || part.second.covers(posting))
         }
     }
 

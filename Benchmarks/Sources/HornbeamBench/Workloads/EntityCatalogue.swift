@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads of the Swift library: documents and chats, on disk and in memory, totals, the change log, and the form of an
-// entity.
+// Workloads of the Swift library: documents and chats, on disk and in memory, totals, the change log, and the form of
+// an entity.
 
 /// What SQLite has no like of.
 private let ownWorkloads: Set =

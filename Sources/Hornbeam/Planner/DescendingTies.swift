@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks a range of an index where entries of one key come by descending row ids: backwards all of them as they lie,
+// forwards each key's from its last to its first.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// A scan in the order of whole keys, either way, and of the rows against their order.
+struct DescendingTies {
+    let scan: IndexScan
+    let isReversed: Bool
+    /// Entries of its key come only if they are before it.
+    let last: IndexPlace?
+
+    /// - Parameter skipped: entries to pass over; forwards, only those of the key that the first one wanted has are
+    /// read.
+    func run(skipping skipped: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        guard skipped > 0 else { return try run(passing: 0, body) }
+        let rest = try scan.rest(skipping: skipped, isReversed: isReversed) { key in
+            if scan.isLong(key) { return IndexKeyBytes.keptSize }
+            return isReversed ? nil : scan.index.keySize(key)
+        }
+        guard let rest else { return }
+        try DescendingTies(scan: rest.scan, isReversed: isReversed, last: last).run(passing: rest.skipped, body)
+    }
+
+    /// - Parameter passed: how many of the first group are left out.
+    private func run(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        try isReversed ? backward(passing: passed, body) : forward(passing: passed, body)
+    }
+
+    private func backward(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        var passed = passed
+        let (from, to) = (scan.range.from, scan.range.to)
+        var cursor = try scan.transaction.cursor(scan.index.tree)
+        var isValid = try to.isEmpty ? cursor.last() : scan.before(to, &cursor)
+        while isValid, let entry = try cursor.entry(), from.withUnsafeBytes({ entry.key.order($0) >= 0 }) {
+            if scan.isLong(entry.key) {
+                let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
+                guard try scan.longGroup(kept, descending: true, passing: passed, rowsDescend: true, body) else {
+                    return
+                }
+                passed = 0
+                isValid = try scan.before(kept, &cursor)
+                continue
+            }
+            guard let rowID = scan.index.rowID(key: entry.key, value: entry.value) else { throw scan.damaged() }
+            guard try body(rowID, entry.key) else { return }
+            isValid = try cursor.previous()
+        }
+    }
+
+    private func forward(passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        var passed = passed
+        let (from, to) = (scan.range.from, scan.range.to)
+        var cursor = try scan.transaction.cursor(scan.index.tree)
+        var isValid = from.isEmpty ? try cursor.first() : try cursor.seek(from)
+        while isValid, let entry = try cursor.entry(),
+            to.isEmpty || to.withUnsafeBytes({ entry.key.order($0) < 0 })
+        {
+            if scan.isLong(entry.key) {
+                let kept = Array(entry.key.prefix(IndexKeyBytes.keptSize))
+                guard try scan.longGroup(kept, descending: false, passing: passed, rowsDescend: true, body) else {
+                    return
+                }
+                passed = 0
+                // A key of the group's bytes and nothing but 0xFF would be longer than any key can be.
+                isValid = try cursor.seek(kept + [UInt8](repeating: 0xFF, count: 32))
+                continue
+            }
+            guard let size = scan.index.keySize(entry.key), size > 0,
+                let rowID = scan.index.rowID(key: entry.key, value: entry.value)
+            else { throw scan.damaged() }
+            let key = Array(entry.key.prefix(size))
+            isValid = try cursor.next()
+            if isValid, scan.isEntry(cursor.key, of: key) {
+                guard try group(key, passing: passed, body) else { return }
+                isValid = try KeyWriter.successor(ofPrefix: key).map { try cursor.seek($0) } ?? false
+            } else if passed == 0, last?.row(of: key).map({ rowID < $0 }) ?? true {
+                guard try key.withUnsafeBytes({ try body(rowID, $0) }) else { return }
+            }
+            passed = 0
+        }
+    }
+
+    /// All entries of one key, from the last one on. False if `body` ended it.
+    private func group(_ key: [UInt8], passing passed: Int, _ body: (RowID, Bytes?) throws -> Bool) throws -> Bool {
+        var passed = passed
+        var cursor = try scan.transaction.cursor(scan.index.tree)
+        let end = last?.row(of: key).map { key + $0.key } ?? KeyWriter.successor(ofPrefix: key) ?? []
+        var isValid = try end.isEmpty ? cursor.last() : scan.before(end, &cursor)
+        while isValid, let entry = try cursor.entry(), scan.isEntry(entry.key, of: key) {
+            guard let rowID = scan.index.rowID(key: entry.key, value: entry.value) else { throw scan.damaged() }
+            if passed > 0 {
+                passed -= 1
+            } else if try !body(rowID, entry.key) {
+                return false
+            }
+            isValid = try cursor.previous()
+        }
+        return true
+    }
+}

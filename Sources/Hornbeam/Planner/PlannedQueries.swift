@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a query is planned for: rows, row ids, hits with scores, a number, or a look at the plan.
+
+extension EntitySession {
+    /// Calls `body` with each result in order until it returns false; the score is that of a ranked search. `body` must
+    /// not change the store.
+    package func forEach(
+        _ query: EntityQuery, _ body: (RowID, RowReader, Double?) throws -> Bool
+    ) throws {
+        if let sole = try store(query.type).soleRow(query) {
+            if case .row(let rowID, let row) = sole { _ = try body(rowID, row, nil) }
+            return
+        }
+        try executor(query).forEach(body)
+    }
+
+    private func executor(_ query: EntityQuery) throws -> Executor {
+        try Executor(query, try store(query.type))
+    }
+
+    /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
+    package func rowIDs(_ query: EntityQuery) throws -> [RowID] {
+        if let sole = try store(query.type).soleRow(query) {
+            return if case .row(let rowID, _) = sole { [rowID] } else { [] }
+        }
+        var found: [RowID] = []
+        try executor(query).run(needsRows: false) { rowID, _, _ in
+            found.append(rowID)
+            return true
+        }
+        return found
+    }
+
+    /// Row ids and scores of a ranked search, best first.
+    package func ranked(_ query: EntityQuery) throws -> [(rowID: RowID, score: Double)] {
+        var found: [(rowID: RowID, score: Double)] = []
+        try executor(query).run(needsRows: false) { rowID, _, score in
+            found.append((rowID, score ?? 0))
+            return true
+        }
+        return found
+    }
+
+    /// How many results; without reading an entry where counted trees know it.
+    package func count(_ query: EntityQuery) throws -> Int {
+        var query = query
+        let sort = query.sort
+        // The order doesn't change the count, and a sort by score needs more than the count does.
+        if query.after == nil { query.sort = [] }
+        if query.isWhole { query.needs = RowNeeds() }
+        let executor = try counter(query, sort)
+        if let known = try executor.knownCount ?? executor.countOfPath() { return known }
+        var count = 0
+        try executor.run(needsRows: false) { _, _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    /// - Parameter sort: what the query was sorted by: an index that gives the order is one that a query may require.
+    private func counter(_ query: EntityQuery, _ sort: [SortTerm]) throws -> Executor {
+        do {
+            return try executor(query)
+        } catch let error as HornbeamError where error.code == .needsIndex && sort.count > query.sort.count {
+            var query = query
+            query.sort = sort
+            return try executor(query)
+        }
+    }
+
+    /// How the query would be answered.
+    package func explain(_ query: EntityQuery) throws -> Plan {
+        try Planner(query, try store(query.type)).explanation()
+    }
+}

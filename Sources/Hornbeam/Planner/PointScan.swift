@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes through a tree and a long list of wanted keys together: where the next one lies near, in the same leaf, else
+// down from the root. Nothing is counted before.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// The entries of a tree that begin with any of some bytes.
+struct PointScan {
+    let tree: TreeID
+    /// Ascending; none begins with another.
+    let points: [[UInt8]]
+    let transaction: Transaction
+
+    init(_ match: IndexMatch, _ transaction: Transaction) {
+        self.init(tree: match.index.tree, points: match.points, transaction)
+    }
+
+    init(tree: TreeID, points: [[UInt8]], _ transaction: Transaction) {
+        self.tree = tree
+        self.points = points
+        self.transaction = transaction
+    }
+
+    /// Calls `body` with each entry, ascending, until it returns false.
+    func run(_ body: (_ key: Bytes, _ value: Bytes) throws -> Bool) throws {
+        guard let first = points.first else { return }
+        var cursor = try transaction.cursor(tree)
+        var isThere = try cursor.seek(first)
+        for point in points {
+            let key = cursor.key
+            if isThere, point.withUnsafeBytes({ key.order($0) < 0 }) { isThere = try cursor.seekNear(point) }
+            while isThere, let entry = try cursor.entry(), entry.key.starts(with: point) {
+                guard try body(entry.key, entry.value) else { return }
+                isThere = try cursor.next()
+            }
+            guard isThere else { return }
+        }
+    }
+
+    /// About how many entries there are, from some of the points.
+    func estimate() throws -> Int {
+        let samples = min(points.count, Self.samples)
+        guard samples > 0 else { return 0 }
+        var found: UInt64 = 0
+        for sample in 0..<samples {
+            let point = points[sample * points.count / samples]
+            let (sum, overflow) = found.addingReportingOverflow(
+                try transaction.count(tree, from: point, to: KeyWriter.successor(ofPrefix: point) ?? []))
+            found = overflow ? .max : sum
+        }
+        return Int(min(Double(Int.max / 2), Double(found) / Double(samples) * Double(points.count)))
+    }
+
+    private static let samples = 64
+}
+
+extension IndexMatch {
+    /// The rows of the points' entries, and the entries' keys. None where it has ranges.
+    func forEachEntry(in store: EntityStore, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        try PointScan(self, store.transaction).run { key, value in
+            guard let rowID = index.rowID(key: key, value: value) else {
+                throw store.corrupt("index \(index.description.name)", "an entry names no row")
+            }
+            return try body(rowID, key)
+        }
+    }
+}
+
+extension EntityStore {
+    /// The row ids of those of many ids that are known, in any order.
+    func rowIDs(ofAny ids: [Value]) throws -> [RowID] {
+        if ids.count < 64 || type.hasIntegerIDs { return try ids.compactMap { try rowID(ofAny: $0) } }
+        var found: [RowID] = []
+        var keys: Set<[UInt8]> = []
+        for id in ids {
+            if let rowID = RowID(integerID: id) {
+                found.append(rowID)
+            } else if let key = try key(ofAny: id) {
+                keys.insert(key)
+            }
+        }
+        let points = keys.sorted { $0.lexicographicallyPrecedes($1) }
+        try PointScan(tree: type.ids, points: points, transaction).run { _, value in
+            guard let rowID = RowID(stored: value) else { throw corrupt("i:\(type.name)", "an entry holds no row id") }
+            found.append(rowID)
+            return true
+        }
+        return found
+    }
+
+    /// Nil for what is too long for an id.
+    private func key(ofAny id: Value) throws -> [UInt8]? {
+        do {
+            return try idKey(id)
+        } catch StorageError.tooLarge {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of an `or` whose every branch has a path of its own: an index, a search, ids, a range of them, a relation, a
+// join, or a union again. The row ids are put together before a row is read.
+
+import HornbeamTree
+
+extension Planner {
+    /// The way to the rows of one branch.
+    private struct Branch {
+        var path: AccessPath
+        /// About how many it finds.
+        var count: Int
+        /// Whether all that it finds passes.
+        var isExact: Bool
+        /// Of finding the row ids, where that is more than reading them in an index.
+        var price = 0.0
+
+        /// Of this and of looking up what it finds.
+        var cost: Double { price + 4 * Double(count) }
+    }
+
+    func unions() throws -> [Candidate] {
+        var candidates: [Candidate] = []
+        for (position, conjunct) in conjuncts.enumerated() {
+            guard case .or(let branches) = conjunct, let union = try union(of: branches) else { continue }
+            let answered = union.isExact ? ConjunctSet(position) : ConjunctSet()
+            candidates.append(
+                Candidate(
+                    path: union.path, answered: answered, isOrdered: false,
+                    cost: union.price + cost(union.count, answered, isOrdered: false, rowCost: 4)))
+        }
+        return candidates
+    }
+
+    /// Nil if there is a branch without a path.
+    private func union(of branches: [Filter]) throws -> Branch? {
+        guard !branches.isEmpty else { return nil }
+        var parts: [AccessPath] = []
+        var union = Branch(path: .nothing, count: 0, isExact: true)
+        for branch in Self.flattened(branches) {
+            guard let found = try self.branch(branch) else { return nil }
+            parts.append(found.path)
+            union.count = min(rows, union.count + min(found.count, rows))
+            union.isExact = union.isExact && found.isExact
+            union.price += found.price
+        }
+        union.path = .union(parts)
+        return union
+    }
+
+    private static func flattened(_ branches: [Filter]) -> [Filter] {
+        branches.flatMap { branch -> [Filter] in
+            if case .or(let inner) = branch { flattened(inner) } else { [branch] }
+        }
+    }
+
+    /// The cheapest path of one branch.
+    private func branch(_ branch: Filter) throws -> Branch? {
+        let parts = branch.conjuncts
+        if parts.contains(where: { if case .none = $0 { true } else { false } }) {
+            return Branch(path: .nothing, count: 0, isExact: true)
+        }
+        var best: Branch?
+        func consider(_ found: Branch?) {
+            if let found, found.cost < best?.cost ?? .infinity { best = found }
+        }
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: parts)
+        for index in try store.queryIndexes {
+            guard let match = try matcher.match(index) else { continue }
+            consider(
+                Branch(
+                    path: .index(match, nil), count: match.count, isExact: match.answered.count == parts.count,
+                    price: match.seekCost))
+        }
+        consider(try idRange(of: parts))
+        for part in parts {
+            guard var found = try self.branch(ofOne: part) else { continue }
+            found.isExact = found.isExact && parts.count == 1
+            consider(found)
+        }
+        return best
+    }
+
+    /// A range of ids.
+    private func idRange(of parts: [Filter]) throws -> Branch? {
+        if let (range, answered) = try idKeys(of: parts) {
+            return Branch(
+                path: .byID(range, reversed: nil), count: range.count, isExact: answered.count == parts.count)
+        }
+        guard let bounds = try IDBounds(parts, type) else { return nil }
+        let main = try counted(bounds.range.lowerBound, bounds.range.upperBound)
+        let others = try counted(RowID.firstAssigned.rawValue, nil)
+        return Branch(
+            path: .rows([main, others].filter { $0.count > 0 }), count: main.count + others.count,
+            isExact: others.count == 0 && bounds.answered.count == parts.count)
+    }
+
+    /// The path that one condition has.
+    private func branch(ofOne part: Filter) throws -> Branch? {
+        switch part {
+        case .compare(0, .equal, let value):
+            let id = try RowFilter.literal(value, 0, type)
+            return list(id == .null ? [] : try store.rowID(ofAny: id).map { [$0] } ?? [])
+        case .within(0, let ids): return try rowIDs(within: ids).map { list($0) }
+        case .ids(let ids): return list(try Set(ids.compactMap { try store.rowID(of: $0) }).sorted())
+        case .related(let source):
+            let (side, rowID) = try RowFilter.bind(source, type, store.session)
+            let links = try linked(side, rowID, behind: nil)
+            return Branch(path: .linked(links), count: links.count, isExact: true)
+        case .links:
+            guard let found = try join(part) else { return nil }
+            return Branch(path: .join(found.join), count: found.sources, isExact: true, price: found.price)
+        case .or(let branches): return try union(of: branches)
+        case .elements, .anyElement:
+            return try elements(part).map {
+                Branch(path: .elements($0), count: $0.match.count, isExact: $0.isExact, price: $0.match.seekCost)
+            }
+        default:
+            return try TextPaths.path(0, part, store, rows: rows).map {
+                Branch(path: $0.path, count: $0.count, isExact: $0.isExact)
+            }
+        }
+    }
+
+    private func list(_ rowIDs: [RowID]) -> Branch {
+        Branch(path: .list(rowIDs, name: .ids(count: rowIDs.count)), count: rowIDs.count, isExact: true)
+    }
+}
