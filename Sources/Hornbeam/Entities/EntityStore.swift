@@ -225,26 +225,6 @@ package final class EntityStore {
     /// Tells whoever observes that a row which was just saved counts as changed.
     func noteTouch(_ rowID: RowID) { capture?.noteTouch(rowID, in: type.rows) }
 
-    /// Removes the entity with the id of `row` from its type's counterpart.
-    private func remove(_ row: [UInt8], from counterpart: EntityStore) throws {
-        let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }
-        guard let rowID = try counterpart.rowID(ofAny: id), try counterpart.isSaved(rowID) else { return }
-        try counterpart.delete(rowID)
-    }
-
-    /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.
-    private func keeping(_ old: RowReader, _ new: RowReader) throws -> [UInt8]? {
-        let kept = try (type.declared..<type.layout.fields.count).filter { column in
-            try !old.isNull(column: column) && new.isNull(column: column)
-        }
-        if kept.isEmpty { return nil }
-        var row = makeRow()
-        for column in type.layout.columns {
-            row.setRaw(try (kept.contains(column) ? old : new).rawBytes(column), column)
-        }
-        return try row.finish()
-    }
-
     /// Brings the ids up to date for an entity that was just saved for the first time.
     private func settle(_ id: Value, _ rowID: RowID) throws {
         if rowID < RowID.firstAssigned {

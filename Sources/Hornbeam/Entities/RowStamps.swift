@@ -44,4 +44,24 @@ extension EntityStore {
         let columns = (0..<type.declared).filter { !type.description.columns[$0].isHidden }
         return try !IndexChanges.isUntouched(columns, old, new)
     }
+
+    /// Removes the entity with the id of `row` from its type's counterpart.
+    func remove(_ row: [UInt8], from counterpart: EntityStore) throws {
+        let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }
+        guard let rowID = try counterpart.rowID(ofAny: id), try counterpart.isSaved(rowID) else { return }
+        try counterpart.delete(rowID)
+    }
+
+    /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.
+    func keeping(_ old: RowReader, _ new: RowReader) throws -> [UInt8]? {
+        let kept = try (type.declared..<type.layout.fields.count).filter { column in
+            try !old.isNull(column: column) && new.isNull(column: column)
+        }
+        if kept.isEmpty { return nil }
+        var row = makeRow()
+        for column in type.layout.columns {
+            row.setRaw(try (kept.contains(column) ? old : new).rawBytes(column), column)
+        }
+        return try row.finish()
+    }
 }

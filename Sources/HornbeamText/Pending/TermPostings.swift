@@ -250,12 +250,14 @@ final class TermPostings {
             for posting in 0..<count { columns.set(posting, pending[place + posting], wanted) }
             return
         }
-        guard let stored else { return }
+        guard let stored, count > 0 else { return }
         let storedPlaces = try stored.blockFields().places
         let storedColumns = storedColumns ?? FieldColumns()
         self.storedColumns = storedColumns
         try stored.readFields(wanted, into: storedColumns)
-        var (next, read) = (place, 0)
+        // From the block's beginning: a search that came into the middle of it has passed some of the pending ones.
+        var next = PostingSource.gallop(added.docnos, from: 0, count: placeEnd, to: docnos[0])
+        var read = 0
         for posting in 0..<count {
             let docno = docnos[posting]
             while next < placeEnd, added.docnos[next] < docno { next &+= 1 }

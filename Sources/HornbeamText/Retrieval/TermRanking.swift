@@ -260,6 +260,7 @@ extension TermRanking {
         let rest = ranks.rests[asking]
         let limits = scratch.limits
         limits.set(weight, norm, needed: least - rest)
+        var known = least
         var place = driver.pointee.head
         while place < end {
             // Where no length will do, none is asked for.
@@ -285,7 +286,10 @@ extension TermRanking {
                 guard try ask(asking, of: ranks, about: docno, sum) else { continue }
                 driver.pointee.frequency = frequency
                 try offer(docno, try length(docno, stored), &best)
+                // Few that are offered change it.
+                guard least != known else { continue }
                 limits.set(weight, norm, needed: least - rest)
+                known = least
             }
         }
         driver.pointee.pass(to: end)

@@ -15,7 +15,7 @@ struct StreetAddress: Codable, Equatable {
 }
 
 @EntityModel
-struct Guest: Equatable {
+struct Boarder: Equatable {
     let id: Int
     var name: String?
     var age: Int?
@@ -28,10 +28,10 @@ struct Guest: Equatable {
 @Suite("C4 and C5: value indexes by names")
 struct StatementIndexTests {
     private func guests(_ count: Int = 200) throws -> Database {
-        let database = try Database.inMemory(models: Guest.self)
+        let database = try Database.inMemory(models: Boarder.self)
         try database.write { (context) throws in
             for id in 0..<count {
-                try Guest(
+                try Boarder(
                     id: id, name: id % 7 == 0 ? nil : "N\(id % 20)", age: id % 5 == 0 ? nil : id % 90,
                     weight: Double(id) / 4, tags: id % 3 == 0 ? ["vip"] : [],
                     address: StreetAddress(city: id % 4 == 0 ? nil : "City \(id % 9)", floor: id % 6)
@@ -42,7 +42,7 @@ struct StatementIndexTests {
     }
 
     private func ids(_ database: Database, _ condition: String, order: String = "id") throws -> [Int] {
-        let statement = try Statement("SELECT id FROM Guest WHERE \(condition) ORDER BY \(order)")
+        let statement = try Statement("SELECT id FROM Boarder WHERE \(condition) ORDER BY \(order)")
         return try database.read { context in
             try statement.resolve(in: context).compactMap { row in
                 if case .int(let id)? = row["id"] { Int(id) } else { nil }
@@ -51,7 +51,7 @@ struct StatementIndexTests {
     }
 
     private func plan(_ database: Database, _ condition: String, order: String = "id") throws -> String {
-        let statement = try Statement("SELECT id FROM Guest WHERE \(condition) ORDER BY \(order)")
+        let statement = try Statement("SELECT id FROM Boarder WHERE \(condition) ORDER BY \(order)")
         return try database.read { context in try statement.explain(in: context) }
     }
 
@@ -59,7 +59,7 @@ struct StatementIndexTests {
     func partial() throws {
         let database = try guests()
         let config = ValueIndexConfiguration(["name", "age desc"], where: "age > 17 AND name IS VALUED")
-        try database.createIndex(Guest.self, withName: "adults", config: config)
+        try database.createIndex(Boarder.self, withName: "adults", config: config)
         let adults = try ids(database, "age > 17 AND name IS VALUED")
         #expect(try database.index(withName: "adults")?.entries == adults.count)
         let narrow = "age > 30 AND name = 'N4'"
@@ -67,12 +67,12 @@ struct StatementIndexTests {
         #expect(try plan(database, "age > 3 AND name = 'N4'").contains("scan of 200 rows"))
         #expect(try plan(database, "name = 'N4'").contains("scan of 200 rows"))
         // IS VALUED on the key is implied by a comparison with it, and can be asked for itself.
-        let ordered = try Statement("SELECT id FROM Guest WHERE name IS VALUED AND age > 17 ORDER BY name LIMIT 3")
+        let ordered = try Statement("SELECT id FROM Boarder WHERE name IS VALUED AND age > 17 ORDER BY name LIMIT 3")
         #expect(try database.read { context in try ordered.explain(in: context) }.contains("index adults"))
         let before = try ids(database, narrow)
         #expect(!before.isEmpty)
         // Typed queries use it as well, and the file tells all of it.
-        let typed = Guest.filter(\.age > 30 && \.name == "N4")
+        let typed = Boarder.filter(\.age > 30 && \.name == "N4")
         #expect(try database.plan(typed).indexes == ["adults"])
         #expect(try database.results(typed).map(\.id) == before)
         #expect(try database.isWhole())
@@ -84,7 +84,7 @@ struct StatementIndexTests {
         for condition in ["lower(name) = 'x'", "name LIKE 'a%'", "age > ?", "nmae = 'x'", "age >", "age + 1 > 3"] {
             let error = #expect(throws: HornbeamError.self, "\(condition)") {
                 try database.createIndex(
-                    Guest.self, withName: "x", config: ValueIndexConfiguration(["name"], where: condition))
+                    Boarder.self, withName: "x", config: ValueIndexConfiguration(["name"], where: condition))
             }
             #expect(error?.code == .invalid, "\(condition)")
         }
@@ -93,7 +93,7 @@ struct StatementIndexTests {
             "ARRAY_CONTAINS(tags, 'vip')", "CONTAINS(name, 'a')", "weight >= 1.5", "age IS NOT NULL",
         ] {
             let config = ValueIndexConfiguration(["name"], where: condition)
-            try database.createIndex(Guest.self, withName: "x", config: config, replace: true)
+            try database.createIndex(Boarder.self, withName: "x", config: config, replace: true)
             #expect(try database.index(withName: "x")?.entries == ids(database, condition).count, "\(condition)")
             #expect(try plan(database, "(\(condition)) AND name = 'N1'").contains("index x"), "\(condition)")
         }
@@ -110,7 +110,7 @@ struct StatementIndexTests {
             "lower(name) = 5", "lower(name) < 5", "lower(name) NOT IN ('n4')",
         ]
         let before = try conditions.map { try ids(database, $0) }
-        try database.createIndex(Guest.self, withName: "lower", config: ValueIndexConfiguration(["lower(name)"]))
+        try database.createIndex(Boarder.self, withName: "lower", config: ValueIndexConfiguration(["lower(name)"]))
         for (condition, expected) in zip(conditions, before) {
             #expect(try ids(database, condition) == expected, "\(condition)")
         }
@@ -122,14 +122,14 @@ struct StatementIndexTests {
         #expect(try plan(database, "upper(name) = 'N4'").contains("scan of 200 rows"))
         #expect(try plan(database, "name = 'N4'").contains("scan of 200 rows"))
         // Its order too.
-        let ordered = "SELECT id FROM Guest ORDER BY lower(name) DESC LIMIT 3"
+        let ordered = "SELECT id FROM Boarder ORDER BY lower(name) DESC LIMIT 3"
         let text = try database.read { context in try Statement(ordered).explain(in: context) }
         #expect(text.contains("index lower") && text.contains("backwards") && !text.contains("sort by"))
         // It is the same index however it is written, and follows its entities.
-        try database.createIndex(Guest.self, withName: "lower", config: ValueIndexConfiguration([" LOWER(name)"]))
+        try database.createIndex(Boarder.self, withName: "lower", config: ValueIndexConfiguration([" LOWER(name)"]))
         try database.write { (context) throws in
-            try Guest(id: 1, name: "QUITE NEW").save(to: &context)
-            _ = try Guest.query(4).delete(from: &context)
+            try Boarder(id: 1, name: "QUITE NEW").save(to: &context)
+            _ = try Boarder.query(4).delete(from: &context)
         }
         #expect(try ids(database, "lower(name) = 'quite new'") == [1])
         #expect(try database.isWhole())
@@ -148,7 +148,7 @@ struct StatementIndexTests {
             "case": ValueIndexConfiguration(["CASE WHEN age > 40 THEN 'old' ELSE address.floor END"]),
             "some": ValueIndexConfiguration(["address.floor"], where: "age > 10"),
         ]
-        for (name, config) in configs { try indexed.createIndex(Guest.self, withName: name, config: config) }
+        for (name, config) in configs { try indexed.createIndex(Boarder.self, withName: name, config: config) }
         let left = [
             "address.city", "age + weight", "name || '!'", "array_length(tags)", "address.floor", "age",
             "CASE WHEN age > 40 THEN 'old' ELSE address.floor END",
@@ -182,7 +182,7 @@ struct StatementIndexTests {
                 let id = random.below(120)
                 for database in [plain, indexed] {
                     try database.write { (context) throws in
-                        try Guest(id: id, name: "N4", age: id, address: StreetAddress(city: "City 3", floor: 1))
+                        try Boarder(id: id, name: "N4", age: id, address: StreetAddress(city: "City 3", floor: 1))
                             .save(to: &context)
                     }
                 }
@@ -203,7 +203,7 @@ struct StatementIndexTests {
             ("weigth", "weight"),
         ] {
             let error = #expect(throws: HornbeamError.self, "\(expression)") {
-                try database.createIndex(Guest.self, withName: "x", config: ValueIndexConfiguration([expression]))
+                try database.createIndex(Boarder.self, withName: "x", config: ValueIndexConfiguration([expression]))
             }
             #expect(
                 error?.code == .invalid && error?.message.contains(reason) == true, "\(expression): \(error as Any)")
@@ -214,20 +214,20 @@ struct StatementIndexTests {
     @Test("C5: such an index goes on from one opening to the next without the code that made it")
     func reopened() throws {
         let disk = try SimulatedDisk()
-        let database = try MigratedFile.open(disk, [Guest.self], [])
+        let database = try MigratedFile.open(disk, [Boarder.self], [])
         try database.write { (context) throws in
-            for id in 0..<50 { try Guest(id: id, name: "N\(id % 5)").save(to: &context) }
+            for id in 0..<50 { try Boarder(id: id, name: "N\(id % 5)").save(to: &context) }
         }
         try database.createIndex(
-            Guest.self, withName: "both",
+            Boarder.self, withName: "both",
             config: ValueIndexConfiguration(
                 ["lower(name) desc", "name COLLATE UNICODE", "age"], where: "name IS VALUED"))
         #expect(
             try database.index(withName: "both")?.settings["expressions"]
                 == #"["LOWER(name) desc","name COLLATE UNICODE","age"]"#)
         try database.close()
-        let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [Guest.self], [])
-        try again.write { (context) throws in try Guest(id: 99, name: "n3").save(to: &context) }
+        let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [Boarder.self], [])
+        try again.write { (context) throws in try Boarder(id: 99, name: "n3").save(to: &context) }
         let condition = "lower(name) = 'n3' AND name COLLATE UNICODE >= 'a' AND name IS VALUED"
         #expect(try plan(again, condition).contains("index both, one range of 11 entries"))
         #expect(try ids(again, condition).count == 11)
