@@ -6,7 +6,7 @@ import Glibc
 
 enum Nesting {
     /// So many levels of entities may lie in the relations of one another.
-    static let most = 100
+    static let most = 32
 
     static func tooDeep(_ what: String) -> String {
         "\(what): it lies within more than \(most) entities, each in a relation of the one before; link those further "

@@ -283,11 +283,12 @@ struct IDTypesTests {
         for ids in IDs.all {
             let store = try CoreStore([Self.description(ids)])
             var rows: [Value: Row] = [:]
-            for round in 0..<3 {
+            for round in 0..<2 {
                 for _ in 0..<150 { try change(store, ids, &rows, &random) }
-                if round == 1 { try store.reopen() }
-                for _ in 0..<70 {
-                    let plan = try ask(store, ids, Array(rows.values), &random)
+                if round > 0 { try store.reopen() }
+                let all = rows.values.sorted { $0.rowID < $1.rowID }
+                for _ in 0..<40 {
+                    let plan = try ask(store, ids, all, &random)
                     accesses.insert(String(plan.access.description.drop { $0.isNumber || $0 == " " }.prefix(8)))
                 }
             }
@@ -324,11 +325,11 @@ struct IDTypesTests {
                 { comparison.holds(ids.precedes($0.id, id) ? -1 : ids.precedes(id, $0.id) ? 1 : 0) }
             )
         case 2:
-            let wanted = Set((0..<(random.oneIn(4) ? 1_500 : 5)).map { _ in ids.draw(&random) })
+            let wanted = Set((0..<(random.oneIn(6) ? 1_100 : 5)).map { _ in ids.draw(&random) })
             return (.within(column: 0, Array(wanted)), { wanted.contains($0.id) })
         case 3:
-            let many = random.oneIn(3)
-            let wanted = Set((0..<(many ? 1_400 : 3)).map { Int64(many ? $0 * 3 + 8 : random.below(40)) })
+            let many = random.oneIn(4)
+            let wanted = Set((0..<(many ? 1_100 : 3)).map { Int64(many ? $0 * 3 + 8 : random.below(40)) })
             return (.within(column: 3, wanted.map { .int($0) }), { $0.number(3).map(wanted.contains) ?? false })
         case 4: return (.compare(column: 1, .equal, .int(room)), { $0.number(1) == room })
         case 5: return (.compare(column: 3, .less, .int(room * 8)), { ($0.number(3) ?? 0) < room * 8 })

@@ -35,6 +35,7 @@ struct StatementParserTests {
         case .between(let left, let low, let high): "(\(show(left)) BETWEEN \(show(low)) AND \(show(high)))"
         case .within(let left, let list): "(\(show(left)) IN (\(list.map(show).joined(separator: ", "))))"
         case .withinArray(let left, let array): "(\(show(left)) IN \(show(array)))"
+        case .collate(let part, let collation, _): "(\(show(part)) COLLATE \(collation))"
         case .test(let part, let test): "(\(show(part)) IS \(test.rawValue))"
         case .choice(let subject, let cases, let otherwise):
             "(CASE \(subject.map(show) ?? "") "

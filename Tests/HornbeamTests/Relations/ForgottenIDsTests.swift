@@ -3,6 +3,7 @@
 // link, against a model in memory.
 
 import HornbeamTestSupport
+import HornbeamTree
 import Testing
 
 @testable import Hornbeam

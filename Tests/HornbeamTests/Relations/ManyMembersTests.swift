@@ -202,7 +202,7 @@ struct ManyMembersTests {
         let crew = try LargeCrew(1_000)
         let all = Crew.query(1).related(\.$sailors)
         func pages() throws -> UInt64 {
-            try crew.pagesReadAgain { context in
+            try crew.pagesReadAgain { (context) throws in
                 #expect(try all.count(in: context) == 999)
                 #expect(try all.limit(3, offset: 700).resolve(in: context).map(\.id) == [701, 702, 703])
             }

@@ -230,7 +230,7 @@ struct FormsTests {
             try database.close()
         }
         let database = try Database(at: path, models: Boxed<Int>.self, Boxed<String>.self)
-        try database.read { context in
+        try database.read { (context) throws in
             #expect(try Boxed<Int>.filter(\.size == 2).resolve(in: context) == [Boxed(id: 1, size: 2, content: 7)])
             #expect(try Boxed<String>.filter(\.size == 2).resolve(in: context).map(\.content) == ["seven"])
             #expect(try Deleted<Boxed<Int>>.query().ids(in: context) == [2])
