@@ -80,7 +80,8 @@ struct ValueAndArrayIndexesTests {
         try database.createIndex(
             Person.self, withName: "named",
             config: ValueIndexConfiguration(["name"], where: "age > 17 AND name IS VALUED"))
-        let text = "SELECT name FROM Person WHERE lower(name) = 'sam' ORDER BY age DESC"
+        // Nested in this suite it is called so.
+        let text = "SELECT name FROM `ValueAndArrayIndexesTests.Person` WHERE lower(name) = 'sam' ORDER BY age DESC"
         let sams = try database.query(text)
         #expect(sams.map { $0["name"] } == [.string("Sam")])
         let plan = try database.read { context in try Statement(text).explain(in: context) }

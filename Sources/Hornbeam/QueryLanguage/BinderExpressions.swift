@@ -186,8 +186,8 @@ extension Binder {
         case .test(let inner, let test): return .test(try bind(inner), test)
         case .collate(_, _, let place):
             throw failure(
-                "COLLATE says how an operand of a comparison, of BETWEEN, of a list behind IN or of ORDER BY compares, and "
-                    + "has no place elsewhere", at: place)
+                "COLLATE says how an operand of a comparison, of BETWEEN, of a list behind IN or of ORDER BY compares, "
+                    + "and has no place elsewhere", at: place)
         case .choice(let subject, let cases, let otherwise):
             let subject = try bindIfAny(subject)
             var bound: [BoundChoice] = []

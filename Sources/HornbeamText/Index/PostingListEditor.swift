@@ -466,15 +466,15 @@ extension PostingListEditor {
     /// run leaves over that is cut where it is full would be a run of a few postings, with each change of it.
     private mutating func writeRuns(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
         var perRun = PostingRun.blockLimit
-        if !packs { perRun = Self.even(Self.blocks(merged.count), most: perRun) }
+        if !packs { perRun = PostingRun.even(PostingRun.blocks(merged.count), most: perRun) }
         var (start, position) = (0, 0)
         while start < merged.count {
             var end = try endOfRun(start, blocks: perRun)
             var positionEnd = encode(start..<end, positionsFrom: position)
-            let left = Self.blocks(merged.count - start)
-            let fitting = try blocksThatFit(Self.blocks(end - start), isNew)
+            let left = PostingRun.blocks(merged.count - start)
+            let fitting = try blocksThatFit(PostingRun.blocks(end - start), isNew)
             if fitting < min(perRun, left) {
-                if !packs { perRun = Self.even(left, most: fitting) }
+                if !packs { perRun = PostingRun.even(left, most: fitting) }
                 let fittingEnd = start + min(fitting, perRun) * PostingRun.blockCapacity
                 if fittingEnd < end {
                     end = fittingEnd
@@ -487,16 +487,6 @@ extension PostingListEditor {
             countWritten(start..<end)
             (start, position) = (end, positionEnd)
         }
-    }
-
-    private static func blocks(_ postings: Int) -> Int {
-        (postings + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
-    }
-
-    /// The blocks of each run, if so many are to be in as few runs as can be of `most` blocks.
-    private static func even(_ blocks: Int, most: Int) -> Int {
-        let runs = max((blocks + most - 1) / most, 1)
-        return max((blocks + runs - 1) / runs, 1)
     }
 
     /// Puts the run of these postings together, and their positions, which begin at `start`; where they end.

@@ -27,6 +27,15 @@ enum PostingRun {
     static let boundLimit = 2
 
     fileprivate static let bitSetMark: UInt8 = 0x3F
+
+    /// The blocks that so many postings take.
+    static func blocks(_ postings: Int) -> Int { (postings + blockCapacity - 1) / blockCapacity }
+
+    /// The blocks of each run, if so many are to be in as few runs as can be of `most` blocks.
+    static func even(_ blocks: Int, most: Int) -> Int {
+        let runs = max((blocks + most - 1) / most, 1)
+        return max((blocks + runs - 1) / runs, 1)
+    }
 }
 
 /// Where the blocks of a run are, and what bounds them. Memory of its own, used for one run after the other.
@@ -89,7 +98,7 @@ struct RunDirectory: ~Copyable {
         var reader = ByteReader(bytes)
         guard let code = reader.varint(), code < 2 * UInt64(PostingRun.capacity) else { return false }
         let postings = Int(code >> 1) + 1
-        let blocks = (postings + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity
+        let blocks = PostingRun.blocks(postings)
         var (last, size) = (first, 0)
         for block in 0..<blocks {
             guard let span = reader.varint32(), let blockSize = reader.varint32() else { return false }

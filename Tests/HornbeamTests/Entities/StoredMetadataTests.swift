@@ -112,8 +112,8 @@ struct StoredMetadataTests {
         #expect(try database.plan(first).access.description.contains("byCreation"))
         #expect(Set(try database.results(early).map(\.id)).isSuperset(of: Set(0..<10)))
         let rows = try database.query(
-            "SELECT META().version AS v, META().createdAt AS c FROM Revised WHERE META().version >= 4 ORDER BY id LIMIT 1"
-        )
+            "SELECT META().version AS v, META().createdAt AS c FROM Revised "
+                + "WHERE META().version >= 4 ORDER BY id LIMIT 1")
         #expect(rows.count == 1 && rows[0]["v"] == .int(4))
         if case .date? = rows[0]["c"] {} else { Issue.record("\(rows)") }
         // On from a place in such an order.

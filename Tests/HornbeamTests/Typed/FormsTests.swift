@@ -261,8 +261,10 @@ struct FormsTests {
 
     @Test("two types of one name are refused rather than mixed")
     func sameName() throws {
+        enum Left { struct Tag: Codable, Equatable {} }
+        enum Right { struct Tag: Codable, Equatable {} }
         var context = Context()
-        try Boxed(id: 1, size: 1, content: 1).save(to: &context)
-        #expect(throws: HornbeamError.self) { try Boxed(id: 1, size: 1, content: "x").save(to: &context) }
+        try Boxed(id: 1, size: 1, content: Left.Tag()).save(to: &context)
+        #expect(throws: HornbeamError.self) { try Boxed(id: 1, size: 1, content: Right.Tag()).save(to: &context) }
     }
 }

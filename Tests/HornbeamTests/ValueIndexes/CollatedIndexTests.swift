@@ -247,6 +247,8 @@ struct CollatedIndexTests {
         let database = try MigratedFile.open(disk, [Townsperson.self], [])
         try database.write { (context) throws in
             for (id, name) in Self.names.enumerated() { try Townsperson(id: id, name: name).save(to: &context) }
+            // So many that an index is worth it.
+            for id in 100..<300 { try Townsperson(id: id, name: "m\(id)").save(to: &context) }
         }
         try database.createIndex(ValueIndex("later", \Townsperson.name, collation: .unicode))
         let changed = try database.store.beginWrite()

@@ -104,7 +104,7 @@ struct StatementIndexTests {
     func expression() throws {
         let database = try guests()
         let conditions = [
-            "lower(name) = 'n4'", "LOWER( name ) = 'n4'", "'n4' = lower(name)", "lower(name) > 'n4'",
+            "lower(name) = 'n4'", "LOWER( name ) = 'n4'", "'n4' = lower(name)", "lower(name) > 'n8'",
             "lower(name) BETWEEN 'n2' AND 'n3'", "lower(name) IN ('n4', 'n7', 5)", "NOT (lower(name) = 'n4')",
             "lower(name) IS NULL", "lower(name) IS VALUED", "NOT (lower(name) < 'n4')", "lower(name) != 'n4'",
             "lower(name) = 5", "lower(name) < 5", "lower(name) NOT IN ('n4')",
@@ -197,7 +197,7 @@ struct StatementIndexTests {
         let database = try guests(3)
         for (expression, reason) in [
             ("now()", "all times"), ("1 + 2", "same for all"), ("lower(nmae)", "nmae"), ("count(name)", "aggregate"),
-            ("lower(name", ""), ("ANY t IN tags SATISFIES t = 'a' END", "elements"), ("?", "parameter"),
+            ("lower(name", "expected"), ("ANY t IN tags SATISFIES t = 'a' END", "elements"), ("?", "parameter"),
             ("coalesce(born, name)", "date"), ("age COLLATE UNICODE", "String"),
             ("name COLLATE (UNICODE 'qqq')", "qqq"),
             ("weigth", "weight"),
@@ -216,7 +216,7 @@ struct StatementIndexTests {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [Boarder.self], [])
         try database.write { (context) throws in
-            for id in 0..<50 { try Boarder(id: id, name: "N\(id % 5)").save(to: &context) }
+            for id in 0..<200 { try Boarder(id: id, name: "N\(id % 20)").save(to: &context) }
         }
         try database.createIndex(
             Boarder.self, withName: "both",
@@ -227,9 +227,10 @@ struct StatementIndexTests {
                 == #"["LOWER(name) desc","name COLLATE UNICODE","age"]"#)
         try database.close()
         let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [Boarder.self], [])
-        try again.write { (context) throws in try Boarder(id: 99, name: "n3").save(to: &context) }
+        try again.write { (context) throws in try Boarder(id: 999, name: "n3").save(to: &context) }
         let condition = "lower(name) = 'n3' AND name COLLATE UNICODE >= 'a' AND name IS VALUED"
-        #expect(try plan(again, condition).contains("index both, one range of 11 entries"))
+        let found = try plan(again, condition)
+        #expect(found.contains("index both, one range of 11 entries"), "\(found)")
         #expect(try ids(again, condition).count == 11)
         #expect(try again.isWhole())
         try again.close()

@@ -19,12 +19,12 @@ struct GrownTailTests {
         var model = SparseStore()
         try model.fill(store, count: 100)
         var write = try store.beginWrite()
-        let tree = try #require(try write.tree("load", create: true))
-        for key in UInt8(1)...60 { try write.put(tree, [key], random.bytes(100_000)) }
+        let tree = try #require(try write.tree("texts", create: true))
+        for key in UInt8(1)...60 { try write.put(tree, [255, key], random.bytes(100_000)) }
         try write.commit()
         try store.checkpoint()
         write = try store.beginWrite()
-        for key in UInt8(1)...60 { #expect(try write.delete(tree, [key])) }
+        for key in UInt8(1)...60 { #expect(try write.delete(tree, [255, key])) }
         try write.commit()
         try store.checkpoint()
         return (disk, store, model)
