@@ -444,13 +444,15 @@ final class Session {
         return ids
     }
 
-    /// Row ids for ids that are linked, stored or not.
-    func rowsToLink<Target: EntityModelProtocol>(_ ids: [Value], _: Target.Type) throws -> [RowID] {
+    /// Row ids for `count` ids that are linked, stored or not.
+    func rowsToLink<Target: EntityModelProtocol>(
+        _ count: Int, _: Target.Type, id: (Int) -> Value
+    ) throws -> [RowID] {
         let store = try store(Target.self)
         var rows: [RowID] = []
-        rows.reserveCapacity(ids.count)
+        rows.reserveCapacity(count)
         do {
-            for id in ids { rows.append(try store.ensureRowID(of: id)) }
+            for place in 0..<count { rows.append(try store.ensureRowID(of: id(place))) }
         } catch {
             // Those before it won't be linked.
             for row in rows { try store.noteUnlinked(row) }

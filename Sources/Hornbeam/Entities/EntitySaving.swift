@@ -335,7 +335,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         let saved = try saveEntities(of: relation, number, options)
         if isLost { return }
         try context.session.run { session in
-            let targets = try saved ?? session.rowsToLink(ids(relation, number), Target.self)
+            let targets = try saved ?? linkedRows(relation, number, session)
             let side = try session.side(number, of: Entity.self)
             if relation.isSlice {
                 try session.appendLinks(targets, of: row, side)
@@ -405,10 +405,15 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         renamed.append(Renamed(relation: number, place: place, id: id))
     }
 
-    /// The ids that a relation is to lead to.
-    private func ids<Target, D, C, K>(_ relation: Relation<Target, D, C, K>, _ number: Int) -> [Value] {
-        var ids = (relation.linkedIds ?? []).map(\.columnValue)
-        for entity in renamed where entity.relation == number { ids[entity.place] = entity.id }
-        return ids
+    /// The rows that a relation is to lead to.
+    private func linkedRows<Target, D, C, K>(
+        _ relation: Relation<Target, D, C, K>, _ number: Int, _ session: Session
+    ) throws -> [RowID] {
+        let ids = relation.linkedIds ?? []
+        if renamed.isEmpty { return try session.rowsToLink(ids.count, Target.self) { ids[$0].columnValue } }
+        // No key path: in generic code each use of one makes it anew, for thousands of instructions.
+        var values = ids.map { $0.columnValue }
+        for entity in renamed where entity.relation == number { values[entity.place] = entity.id }
+        return try session.rowsToLink(values.count, Target.self) { values[$0] }
     }
 }
