@@ -25,7 +25,9 @@ extension Database {
         let isCancelled = Atomic(false)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                DispatchQueue.global().async {
+                // A queue of its own: opening waits for the disk and for other programs, which must not hold up a
+                // thread that tasks share.
+                DispatchQueue(label: "hornbeam.opening").async {
                     let report = { (step: MigrationProgress) throws in
                         if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
                         try progress?(step)

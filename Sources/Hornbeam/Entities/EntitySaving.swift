@@ -289,13 +289,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     /// Whether the entity has gone while those nested in it were saved. Nothing is linked any more then.
     private(set) var isLost = false
     /// The ids of those nested in it that have another one than their value says, by a hook. Nearly always none.
-    private var renamed: [Renamed] = []
-
-    private struct Renamed {
-        let relation: Int
-        let place: Int
-        let id: Value
-    }
+    private var renamed: [RenamedTarget] = []
 
     /// - Parameter isByID: whether the entity may be one that isn't stored.
     init(context: Context, row: RowID, isByID: Bool = false) {
@@ -402,7 +396,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     @inline(never)
     private mutating func rename(_ number: Int, _ place: Int, _ id: Value) {
         renamed.removeAll { $0.relation == number && $0.place == place }
-        renamed.append(Renamed(relation: number, place: place, id: id))
+        renamed.append(RenamedTarget(relation: number, place: place, id: id))
     }
 
     /// The rows that a relation is to lead to.
@@ -416,4 +410,12 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         for entity in renamed where entity.relation == number { values[entity.place] = entity.id }
         return try session.rowsToLink(values.count, Target.self) { values[$0] }
     }
+}
+
+/// A nested entity whose id a hook has changed. Not within `RelationSaver`: its list would be of a generic type, whose
+/// metadata is asked for with each entity that is saved.
+private struct RenamedTarget {
+    let relation: Int
+    let place: Int
+    let id: Value
 }

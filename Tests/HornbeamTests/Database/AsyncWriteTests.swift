@@ -181,21 +181,16 @@ struct AsyncWriteTests {
     @Test("whose task is cancelled before their turn do nothing, and what has begun is committed")
     func cancelled() async throws {
         let database = try Database.inMemory(models: AsyncNote.self)
-        let begun = DispatchSemaphore(value: 0)
+        let (begun, signal) = AsyncStream.makeStream(of: Void.self)
         let gate = DispatchSemaphore(value: 0)
         let first = Task {
             try await database.write { context in
-                begun.signal()
+                signal.yield()
                 gate.wait()
                 try AsyncNote(id: 1, text: "begun").save(to: &context)
             }
         }
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                begun.wait()
-                continuation.resume()
-            }
-        }
+        for await _ in begun { break }
         let second = Task {
             try await database.write { context in try AsyncNote(id: 2, text: "waiting").save(to: &context) }
         }
