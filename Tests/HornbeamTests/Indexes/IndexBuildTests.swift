@@ -406,7 +406,8 @@ struct IndexBuildTests {
         let limits = BackgroundBuilder.Limits.small { _ in slices.add(1, ordering: .sequentiallyConsistent) }
         let group = DispatchGroup()
         let build = IndexBuild(postsByTag().registration)
-        DispatchQueue.global().async(group: group) {
+        // A thread of its own: other tests may hold those that are shared until this one ends.
+        DispatchQueue(label: "build").async(group: group) {
             _ = database.run(build, postsByTag().registration, limits)
             isDone.store(true, ordering: .sequentiallyConsistent)
         }
