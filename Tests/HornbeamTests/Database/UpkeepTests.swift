@@ -56,7 +56,7 @@ struct UpkeepTests {
         for size in 0..<800 { try save(size, database) }
         let isDone = Atomic(false)
         let group = DispatchGroup()
-        DispatchQueue.global().async(group: group) {
+        DispatchQueue(label: "writer").async(group: group) {
             var size = 800
             while !isDone.load(ordering: .relaxed) {
                 try? save(size, database)
