@@ -158,8 +158,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     override fileprivate func remove(in context: inout Context) throws {
         try context.session.change("deleted", of: name) { session in
             guard let row = try row(session) else { return }
-            // What isn't stored is not deleted, only let go of: its delete rules are none, as they are of `detach`.
-            if try session.isStored(row, Entity.self) { try findTargets(of: row, session) }
+            try findTargets(of: row, session)
             try session.delete(row, Entity.self)
             saves = try session.entities().saves
         }
@@ -188,7 +187,9 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     }
 
     private func findTargets(of row: RowID, _ session: Session) throws {
-        guard try session.store(Entity.self).type.reaches else { return }
+        let store = try session.store(Entity.self)
+        // What isn't stored is not deleted, only let go of: its delete rules are none, as they are of `detach`.
+        guard store.type.reaches, try store.isSaved(row) else { return }
         for relation in Entity.entityShape.relations.reversed() where relation.description.deleteRule.reaches {
             reached.append(
                 Reached(

@@ -328,8 +328,10 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         }
         let saved = try saveEntities(of: relation, number, options)
         if isLost { return }
+        // Not the saver itself: copying that takes the metadata of its generic type, with each entity that is saved.
+        let renamed = renamed
         try context.session.run { session in
-            let targets = try saved ?? linkedRows(relation, number, session)
+            let targets = try saved ?? linkedRows(relation, number, renamed, session)
             let side = try session.side(number, of: Entity.self)
             if relation.isSlice {
                 try session.appendLinks(targets, of: row, side)
@@ -398,18 +400,18 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         renamed.removeAll { $0.relation == number && $0.place == place }
         renamed.append(RenamedTarget(relation: number, place: place, id: id))
     }
+}
 
-    /// The rows that a relation is to lead to.
-    private func linkedRows<Target, D, C, K>(
-        _ relation: Relation<Target, D, C, K>, _ number: Int, _ session: Session
-    ) throws -> [RowID] {
-        let ids = relation.linkedIds ?? []
-        if renamed.isEmpty { return try session.rowsToLink(ids.count, Target.self) { ids[$0].columnValue } }
-        // No key path: in generic code each use of one makes it anew, for thousands of instructions.
-        var values = ids.map { $0.columnValue }
-        for entity in renamed where entity.relation == number { values[entity.place] = entity.id }
-        return try session.rowsToLink(values.count, Target.self) { values[$0] }
-    }
+/// The rows that a relation is to lead to.
+private func linkedRows<Target, D, C, K>(
+    _ relation: Relation<Target, D, C, K>, _ number: Int, _ renamed: [RenamedTarget], _ session: Session
+) throws -> [RowID] {
+    let ids = relation.linkedIds ?? []
+    if renamed.isEmpty { return try session.rowsToLink(ids.count, Target.self) { ids[$0].columnValue } }
+    // No key path: in generic code each use of one makes it anew, for thousands of instructions.
+    var values = ids.map { $0.columnValue }
+    for entity in renamed where entity.relation == number { values[entity.place] = entity.id }
+    return try session.rowsToLink(values.count, Target.self) { values[$0] }
 }
 
 /// A nested entity whose id a hook has changed. Not within `RelationSaver`: its list would be of a generic type, whose

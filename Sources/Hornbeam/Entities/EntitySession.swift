@@ -158,6 +158,8 @@ package final class EntitySession {
             removals += 1
             saves += 1
             try transaction.rollback(to: savepoint)
+            // What was unsaved before is so again.
+            mayMiss = nil
             try transaction.release(savepoint)
             if adoptions != former.adoptions {
                 schema = former.schema

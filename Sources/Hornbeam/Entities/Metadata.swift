@@ -150,7 +150,7 @@ extension Session {
     ) throws -> Found? {
         let column = try Entity.entityShape.column(of: metadata)
         let store = try store(Entity.self)
-        guard let rowID = try store.rowID(of: id), let row = try store.row(rowID) else { return nil }
+        guard let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID) else { return nil }
         return try read(row, column)
     }
 }

@@ -48,6 +48,8 @@ package final class RowCapture {
     /// The rows in the order of their changes, each as often as it was changed: for who asks within the transaction.
     private var order: [(tree: TreeID, row: RowID)] = []
     private var touches: [(tree: TreeID, row: RowID)] = []
+    /// The rows of `links` in the order in which they were noted.
+    private var linked: [(list: UInt16, row: RowID)] = []
     private var size = Size()
     private var isOverfull = false
     /// Whether none is let go of, however many they are: for who asks within the transaction.
@@ -87,13 +89,16 @@ package final class RowCapture {
         if isForObservers || isLogged(tree) { touches.append((tree, row)) }
     }
 
-    /// How many changes and touches there have been, to go back to.
-    var place: (changes: Int, touches: Int) { (order.count, touches.count) }
+    /// How many changes, touches and rows with changed links there have been, to go back to.
+    var place: (changes: Int, touches: Int, links: Int) { (order.count, touches.count, linked.count) }
 
-    /// Forgets the order of the changes, and the touches, that are undone.
-    func goBack(to place: (changes: Int, touches: Int)) {
+    /// Forgets the order of the changes, the touches, and the changed links that are undone.
+    func goBack(to place: (changes: Int, touches: Int, links: Int)) {
         order.removeLast(max(0, order.count - place.changes))
         touches.removeLast(max(0, touches.count - place.touches))
+        let kept = min(place.links, linked.count)
+        for (list, row) in linked[kept...] { links[list]?.rows.remove(row) }
+        linked.removeLast(linked.count - kept)
     }
 
     /// The rows of each tree that were touched.
@@ -113,6 +118,7 @@ package final class RowCapture {
         guard isForObservers || logged?.links.contains(list.tree) ?? false,
             links[list.number, default: (list.tree, [])].rows.insert(row).inserted
         else { return }
+        linked.append((list.number, row))
         size.bytes += Self.bytesOfLink
         letGoIfTooMuch()
     }
@@ -125,6 +131,7 @@ package final class RowCapture {
         isOverfull = true
         rows = rows.filter { isLogged($0.key) }
         links = links.filter { logged?.links.contains($0.value.tree) ?? false }
+        linked = linked.filter { links[$0.list] != nil }
         touches = touches.filter { isLogged($0.tree) }
         size = Size()
     }

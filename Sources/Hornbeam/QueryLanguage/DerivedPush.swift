@@ -36,6 +36,7 @@ extension FilterPush {
     ) -> PushedFilter? {
         guard let component = component(left), let item = item(right) else { return nil }
         if item.isUnknown { return exact(.none) }
+        guard component.answers(item) else { return nil }
         return exact(component.filter(wanted ? comparison : comparison.opposite, item))
     }
 
@@ -43,6 +44,7 @@ extension FilterPush {
         if list.isEmpty { return exact(wanted ? .none : .all) }
         if !wanted, list.contains(where: \.isUnknown) { return exact(.none) }
         let known = list.filter { !$0.isUnknown }
+        guard known.allSatisfy({ component.answers($0) }) else { return nil }
         let filters = known.map { component.filter(wanted ? .equal : .notEqual, $0) }
         if filters.isEmpty { return exact(.none) }
         return exact(filters.count == 1 ? filters[0] : wanted ? .or(filters) : .and(filters))
@@ -66,6 +68,16 @@ extension FilterPush {
 }
 
 extension ComputedComponent {
+    /// Whether an index's keys tell what a comparison with the value says: texts also say dates, UUIDs and data, whose
+    /// keys are others.
+    fileprivate func answers(_ item: Item) -> Bool {
+        if subject.expression?.collated != nil { return true }
+        switch item {
+        case .value(.date), .value(.uuid), .value(.data): return false
+        default: return true
+        }
+    }
+
     /// Where a comparison with a value that is known is true.
     fileprivate func filter(_ comparison: Comparison, _ item: Item) -> Filter {
         func test(_ comparison: Comparison, _ bytes: [UInt8]?, _ what: String) -> Filter {

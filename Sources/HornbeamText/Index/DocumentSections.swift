@@ -257,17 +257,24 @@ struct SectionTable {
     }
 }
 
-/// Where the fields of documents end, in any order, each chunk read once.
+/// Where the fields of documents end, in any order, each chunk read once while there is room: 4 MiB, 262,144 documents.
 struct FieldEndCache: ~Copyable {
     private let table: SectionTable
     private let chunk = SectionChunk()
     private var chunks: [UInt32: [FieldEnds]] = [:]
+    /// The one asked for last: documents mostly come in their order.
+    private var last: (number: UInt32, ends: [FieldEnds])?
+    private static let mostChunks = 1 << 12
 
     init(_ table: SectionTable) { self.table = table }
 
     mutating func ends(of docno: UInt32) throws(StorageError) -> FieldEnds {
         let (number, place) = (docno / SectionTable.chunkCapacity, Int(docno % SectionTable.chunkCapacity))
-        if let known = chunks[number] { return known[place] }
+        if let last, last.number == number { return last.ends[place] }
+        if let known = chunks[number] {
+            last = (number, known)
+            return known[place]
+        }
         try table.load(number, into: chunk)
         var ends: [FieldEnds] = []
         for place in 0..<SectionTable.chunkCapacity {
@@ -276,7 +283,9 @@ struct FieldEndCache: ~Copyable {
             }
             ends.append(found)
         }
+        if chunks.count >= Self.mostChunks { chunks.removeAll(keepingCapacity: true) }
         chunks[number] = ends
+        last = (number, ends)
         return ends[place]
     }
 }

@@ -224,7 +224,9 @@ struct PendingState {
         next = fold.start
         largestRow = stored.largestRow
         guard let pending = trees.pending else {
-            guard fold.batch == nil else { throw index.corrupt(index.pendingName, "the pending records are missing") }
+            guard fold.batch == nil, fold.leftover == 0 else {
+                throw index.corrupt(index.pendingName, "the pending records are missing")
+            }
             return
         }
         let reader = PendingTreeReader(tree: pending, index: index, transaction: transaction)

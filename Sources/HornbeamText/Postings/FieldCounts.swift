@@ -81,9 +81,6 @@ struct FieldEnds: Equatable, Sendable {
         }
     }
 
-    /// The tokens of the fields of a document that has so many in all.
-    func lengths(_ length: UInt32) -> FieldCounts { Self.differences(pointwiseMin(ends, SIMD4(repeating: length))) }
-
     /// In which fields these positions of a document are.
     func counts(_ positions: some Sequence<UInt32>) -> FieldCounts {
         var counter = Counter()

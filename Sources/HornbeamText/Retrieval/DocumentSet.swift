@@ -43,17 +43,20 @@ final class DocumentSet {
         _ documents: UnsafePointer<UInt32>, _ start: Int, _ end: Int, to docnos: UnsafeMutablePointer<UInt32>,
         _ places: UnsafeMutablePointer<Int32>
     ) -> Int {
-        // What is not in the index is found by whoever asks for its length.
-        guard start < end, documents[end &- 1] < limit else { return 0 }
-        var count = 0
-        for place in start..<end {
+        var (count, inside) = (0, end)
+        // What is not in the index is found by whoever asks for its length: the first such document is passed on.
+        while inside > start, documents[inside &- 1] >= limit { inside &-= 1 }
+        for place in start..<max(start, inside) {
             let docno = documents[place]
             // Without a branch, which would be taken at random.
             docnos[count] = docno
             places[count] = Int32(truncatingIfNeeded: place)
             count &+= bit(docno)
         }
-        return count
+        guard inside < end else { return count }
+        docnos[count] = documents[inside]
+        places[count] = Int32(truncatingIfNeeded: inside)
+        return count &+ 1
     }
 
     /// The same with what stands beside the documents.
@@ -62,14 +65,17 @@ final class DocumentSet {
         _ documents: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, count: Int,
         to docnos: UnsafeMutablePointer<UInt32>, _ kept: UnsafeMutablePointer<UInt32>
     ) -> Int {
-        guard count > 0, documents[count &- 1] < limit else { return 0 }
-        var found = 0
-        for place in 0..<count {
+        var (found, inside) = (0, count)
+        while inside > 0, documents[inside &- 1] >= limit { inside &-= 1 }
+        for place in 0..<inside {
             let docno = documents[place]
             docnos[found] = docno
             kept[found] = frequencies[place]
             found &+= bit(docno)
         }
-        return found
+        guard inside < count else { return found }
+        docnos[found] = documents[inside]
+        kept[found] = frequencies[inside]
+        return found &+ 1
     }
 }

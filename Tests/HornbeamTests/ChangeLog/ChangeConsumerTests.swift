@@ -524,13 +524,25 @@ struct ChangeConsumerTests {
         try linked.acknowledge(through: 8)
         // One that goes takes its links with it. A one-way relation is no property of what it leads to.
         try database.write { context in _ = try LoggedTag.delete(id: "a", from: &context) }
+        // What is undone within a write changes no link.
+        struct Undone: Error {}
+        try database.write { context in
+            do {
+                try context.session.nested {
+                    try Logged(id: 4, code: "c4", labels: .ids([])).save(to: &context)
+                    throw Undone()
+                }
+            } catch is Undone {}
+            try LoggedTag(id: "c", text: "").save(to: &context)
+        }
         #expect(
-            try linked.lines()
-                == ["9 relinked Logged 1", "10 relinked Logged 2", "11 deleted LoggedTag a"])
+            try linked.lines() == [
+                "9 relinked Logged 1", "10 relinked Logged 2", "11 deleted LoggedTag a", "12 inserted LoggedTag c",
+            ])
         #expect(try plain.lines().last == "5 updated Logged 2")
         // Who wants no links any more is told of none.
         _ = try database.consumer(named: "linked", of: Logged.self, LoggedTag.self)
-        try linked.acknowledge(through: 11)
+        try linked.acknowledge(through: 12)
         try database.write { context in
             try Logged(id: 1, code: "c1", labels: .ids([])).save(to: &context)
         }

@@ -192,6 +192,20 @@ struct StatementIndexTests {
         #expect(try indexed.isWhole())
     }
 
+    @Test("C5: a text that says a UUID is found by that with the index over it as without")
+    func kinds() throws {
+        let database = try guests(5)
+        let uuid = UUID()
+        try database.write { (context) throws in
+            try Boarder(id: 900, name: uuid.uuidString).save(to: &context)
+        }
+        let text = "SELECT id FROM Boarder WHERE lower(name) = ? OR lower(name) IN (?)"
+        let before = try database.query(text, uuid, uuid).map { $0["id"] }
+        #expect(before == [.int(900)])
+        try database.createIndex(Boarder.self, withName: "lower", config: ValueIndexConfiguration(["lower(name)"]))
+        #expect(try database.query(text, uuid, uuid).map { $0["id"] } == before)
+    }
+
     @Test("C5: what can't be an index's expression is refused, and says why")
     func refusedExpressions() throws {
         let database = try guests(3)

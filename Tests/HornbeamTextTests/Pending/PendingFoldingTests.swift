@@ -217,6 +217,21 @@ struct PendingFoldingTests {
         #expect(try store.searcher().count("word") == UInt64(model.texts.count - 2))
     }
 
+    @Test("A file that lacks the tree of folded records is refused, not gone through for ever")
+    func missingTree() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        var row: UInt64 = 10
+        while try phase(store) != .records {
+            let limits = PendingLimits(pending: 200, slice: 100_000, records: 1)
+            try store.write(limits: limits) { try $0.insert(row, text: "word \(row)") }
+            row += 1
+        }
+        let transaction = try store.beginWrite()
+        #expect(try transaction.dropTree(testIndex.pendingName))
+        try transaction.commit()
+        #expect(throws: StorageError.self) { try store.write { try $0.insert(5, text: "word") } }
+    }
+
     @Test("Field totals of the last record that aren't those of the documents are told")
     func wrongTotals() throws {
         let store = try TreeStore.inMemory()
