@@ -445,19 +445,19 @@ final class Session {
     }
 
     /// Row ids for `count` ids that are linked, stored or not.
-    func rowsToLink<Target: EntityModelProtocol>(
-        _ count: Int, _: Target.Type, id: (Int) -> Value
-    ) throws -> [RowID] {
+    func rowsToLink<Target: EntityModelProtocol>(_ ids: [Target.ID], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
         var rows: [RowID] = []
-        rows.reserveCapacity(count)
-        do {
-            for place in 0..<count { rows.append(try store.ensureRowID(of: id(place))) }
-        } catch {
-            // Those before it won't be linked.
-            for row in rows { try store.noteUnlinked(row) }
-            throw error
-        }
+        rows.reserveCapacity(ids.count)
+        for id in ids { rows.append(try store.rowToLink(id.columnValue, after: rows)) }
+        return rows
+    }
+
+    /// The same of ids as values.
+    func rowsToLink<Target: EntityModelProtocol>(_ ids: [Value], _: Target.Type) throws -> [RowID] {
+        let store = try store(Target.self)
+        var rows: [RowID] = []
+        for id in ids { rows.append(try store.rowToLink(id, after: rows)) }
         return rows
     }
 

@@ -61,7 +61,7 @@ extension EntityModelProtocol {
         try saver.save(relation, relation: number)
         guard saver.isLost else { return }
         // Saving the entities in it has deleted this one, or let go of its id.
-        saver = RelationSaver(again: saver, row: try row())
+        saver = RelationSaver(again: saver.renamed, context: context, row: try row(), isByID: true)
         try saver.save(relation, relation: number)
         if saver.isLost { throw Self.keepsGoing("a relation of \(Self.entityName) \(id)") }
     }

@@ -97,16 +97,15 @@ extension EntityModelProtocol {
     private func finish(_ row: RowID, _ merged: Self, in context: inout Context) throws -> RowID {
         var saver = RelationSaver<Self>(context: context, row: row)
         try saveRelations(with: &saver)
-        let kept = saver.isLost ? try storeAgain(merged, after: saver, in: &context) : row
+        let kept = saver.isLost ? try storeAgain(merged, saver.renamed, in: &context) : row
         try didSave(to: &context)
         return kept
     }
 
     /// Stores the entity once more, because saving what is nested in it has deleted it.
+    /// - Parameter renamed: those nested in it whose ids a hook has changed.
     @inline(never)
-    private func storeAgain(
-        _ merged: Self, after first: RelationSaver<Self>, in context: inout Context
-    ) throws -> RowID {
+    private func storeAgain(_ merged: Self, _ renamed: RenamedTargets?, in context: inout Context) throws -> RowID {
         try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
             try session.whole {
                 let row: RowID
@@ -119,7 +118,7 @@ extension EntityModelProtocol {
                     try merged.makeRoom(in: &context)
                     row = try session.save(merged)
                 }
-                var saver = RelationSaver<Self>(again: first, row: row)
+                var saver = RelationSaver<Self>(again: renamed, context: context, row: row)
                 try saveRelations(with: &saver)
                 guard !saver.isLost else { throw Self.keepsGoing("\(Self.entityName) \(id)") }
                 return row
@@ -276,46 +275,57 @@ extension EntityModelProtocol {
 // MARK: - Relations
 
 /// Saves what an entity says about its relations. Made for `saveRelations`, which the macro writes.
+///
+/// One is made for each entity that is saved. It is kept so small that generic code copies it without the metadata of
+/// its type, which take longer to find than an entity without relations takes to save.
 public struct RelationSaver<Entity: EntityModelProtocol> {
     private var context: Context
     /// Nil when nothing is to be saved yet, only checked.
     private let row: RowID?
-    /// Takes what is to be checked.
-    private(set) var batch: UniqueBatch?
+    private var notes: SavingNotes
     /// Whether the entity may be one that isn't stored, whose id alone is linked.
     private let isByID: Bool
     /// Whether entities that are stored are linked only, having been saved before.
     private let isAgain: Bool
     /// Whether the entity has gone while those nested in it were saved. Nothing is linked any more then.
     private(set) var isLost = false
-    /// The ids of those nested in it that have another one than their value says, by a hook. Nearly always none.
-    private var renamed: [RenamedTarget] = []
 
     /// - Parameter isByID: whether the entity may be one that isn't stored.
+    @inline(__always)
     init(context: Context, row: RowID, isByID: Bool = false) {
         self.context = context
         self.row = row
         self.isByID = isByID
         isAgain = false
-        batch = nil
+        notes = .none
     }
 
+    @inline(__always)
     init(checking context: Context, batch: UniqueBatch?) {
         self.context = context
         row = nil
         isByID = false
         isAgain = false
-        self.batch = batch
+        notes = batch.map { .batch($0) } ?? .none
     }
 
     /// Saves the same relations once more, of an entity that has gone and has a row again.
-    init(again first: Self, row: RowID) {
-        context = first.context
+    init(again renamed: RenamedTargets?, context: Context, row: RowID, isByID: Bool = false) {
+        self.context = context
         self.row = row
-        isByID = first.isByID
+        self.isByID = isByID
         isAgain = true
-        batch = nil
-        renamed = first.renamed
+        notes = renamed.map { .renamed($0) } ?? .none
+    }
+
+    /// Takes what is to be checked.
+    var batch: UniqueBatch? {
+        if case .batch(let batch) = notes { batch } else { nil }
+    }
+
+    /// Nearly always nil.
+    var renamed: RenamedTargets? {
+        if case .renamed(let renamed) = notes { renamed } else { nil }
     }
 
     /// Saves relation number `number`: first the entities in it, then the links.
@@ -328,7 +338,6 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         }
         let saved = try saveEntities(of: relation, number, options)
         if isLost { return }
-        // Not the saver itself: copying that takes the metadata of its generic type, with each entity that is saved.
         let renamed = renamed
         try context.session.run { session in
             let targets = try saved ?? linkedRows(relation, number, renamed, session)
@@ -348,7 +357,9 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         let session = context.session
         try session.descend(into: "\(Target.entityName) can't be saved")
         defer { session.nesting -= 1 }
+        var batch = batch
         for entity in entities { try entity.join(&batch, in: context, options: options, isFinal: false) }
+        if let batch { notes = .batch(batch) }
     }
 
     /// Saves the entities in a relation. Their rows, unless one of them may have been removed again; nil also where the
@@ -391,33 +402,46 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     private func storedRow<Target: EntityModelProtocol>(
         _ entity: Target, _ number: Int, _ place: Int
     ) throws -> RowID? {
-        let id = renamed.first { $0.relation == number && $0.place == place }?.id ?? entity.id.columnValue
+        let id = renamed?.id(number, place) ?? entity.id.columnValue
         return try context.session.run { try $0.storedRow(of: id, Target.self) }
     }
 
     @inline(never)
     private mutating func rename(_ number: Int, _ place: Int, _ id: Value) {
-        renamed.removeAll { $0.relation == number && $0.place == place }
-        renamed.append(RenamedTarget(relation: number, place: place, id: id))
+        let targets = renamed ?? RenamedTargets()
+        targets.note(number, place, id)
+        notes = .renamed(targets)
     }
 }
 
 /// The rows that a relation is to lead to.
 private func linkedRows<Target, D, C, K>(
-    _ relation: Relation<Target, D, C, K>, _ number: Int, _ renamed: [RenamedTarget], _ session: Session
+    _ relation: Relation<Target, D, C, K>, _ number: Int, _ renamed: RenamedTargets?, _ session: Session
 ) throws -> [RowID] {
     let ids = relation.linkedIds ?? []
-    if renamed.isEmpty { return try session.rowsToLink(ids.count, Target.self) { ids[$0].columnValue } }
-    // No key path: in generic code each use of one makes it anew, for thousands of instructions.
-    var values = ids.map { $0.columnValue }
-    for entity in renamed where entity.relation == number { values[entity.place] = entity.id }
-    return try session.rowsToLink(values.count, Target.self) { values[$0] }
+    guard let renamed else { return try session.rowsToLink(ids, Target.self) }
+    return try session.rowsToLink(ids.indices.map { renamed.id(number, $0) ?? ids[$0].columnValue }, Target.self)
 }
 
-/// A nested entity whose id a hook has changed. Not within `RelationSaver`: its list would be of a generic type, whose
-/// metadata is asked for with each entity that is saved.
-private struct RenamedTarget {
-    let relation: Int
-    let place: Int
-    let id: Value
+/// What a saver has to remember: while it checks, what it checks; while it saves, nearly always nothing.
+private enum SavingNotes {
+    case none
+    case batch(UniqueBatch)
+    case renamed(RenamedTargets)
+}
+
+/// The nested entities of one entity whose ids a hook has changed. A class of its own, not a list within
+/// `RelationSaver`: that would be of a generic type.
+final class RenamedTargets {
+    private var targets: [(relation: Int, place: Int, id: Value)] = []
+
+    /// The id that the entity at a place of a relation has now; nil if it is the one that its value says.
+    func id(_ relation: Int, _ place: Int) -> Value? {
+        targets.first { $0.relation == relation && $0.place == place }?.id
+    }
+
+    func note(_ relation: Int, _ place: Int, _ id: Value) {
+        targets.removeAll { $0.relation == relation && $0.place == place }
+        targets.append((relation, place, id))
+    }
 }

@@ -20,11 +20,11 @@ package final class EntityStore {
     /// leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
     /// What saves in this transaction know of the rows without looking.
-    @exclusivity(unchecked) private var known = KnownRows()
+    @exclusivity(unchecked) var known = KnownRows()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded = YieldedEntries()
     /// Of what isn't stored, what has lost a link: it may have been the last one.
-    private var unlinked: Set<RowID> = []
+    var unlinked: Set<RowID> = []
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
@@ -188,7 +188,7 @@ package final class EntityStore {
     func saveUnlessHeld(
         _ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
-        let row = try counted(row, rowID)
+        let row = type.isCounted ? try counted(row, rowID) : row
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
         var followed: RegisteredChanges?
@@ -252,32 +252,6 @@ package final class EntityStore {
             session.removals += 1
         }
         return wasSaved
-    }
-
-    /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
-    func noteUnlinked(_ rowID: RowID) throws {
-        guard try transaction.get(type.unsaved, rowID) != nil else { return }
-        session.mayMiss = true
-        unlinked.insert(rowID)
-    }
-
-    /// Forgets the ids to which the last link has gone and that are not stored. Only between whole changes: what is
-    /// about to be linked must not be forgotten before.
-    func forgetUnlinked() throws {
-        guard !unlinked.isEmpty else { return }
-        // In the order in which they lie in the trees.
-        let rows = unlinked.sorted()
-        unlinked = []
-        for rowID in rows {
-            guard try transaction.get(type.unsaved, rowID) != nil, try !session.edges.isLinked(type, rowID) else {
-                continue
-            }
-            if rowID >= RowID.firstAssigned, let id = try id(of: rowID) {
-                _ = try transaction.delete(type.ids, try idKey(id))
-            }
-            _ = try transaction.delete(type.unsaved, RowKey(rowID))
-            session.removals += 1
-        }
     }
 
     /// Removes a row and its index entries. Links stay, as links to an entity that is not stored.

@@ -28,6 +28,8 @@ package final class EntityType: Sendable {
     /// Those of the time of the first save, and of the number of changes.
     let createdAt: Int?
     let version: Int?
+    /// Whether it has one of these two.
+    let isCounted: Bool
     /// An entity is stored or deleted, never both: the rows of the type called `counterpartName`, nil if the store
     /// knows none.
     let counterpart: TreeID?
@@ -62,6 +64,7 @@ package final class EntityType: Sendable {
         updatedAt = description.column(ColumnDescription.updatedAt.name)
         createdAt = description.column(ColumnDescription.createdAt.name)
         version = description.column(ColumnDescription.version.name)
+        isCounted = createdAt != nil || version != nil
         self.description = description
         self.declared = declared
         self.layout = layout

@@ -5,7 +5,7 @@
 extension Planner {
     /// One for each index of another collation than what is asked of its texts, where no index has that one.
     func collationRemarks() throws -> [String] {
-        let asked = conjuncts.flatMap { textsAsked($0) } + query.sort.compactMap { textAsked($0) }
+        let asked = conjuncts.flatMap { textsAsked($0) } + sort.compactMap { textAsked($0) }
         guard !asked.isEmpty else { return [] }
         let indexes = try store.queryIndexes.map { index in (index, index.texts(type)) }
         var remarks: [String] = []

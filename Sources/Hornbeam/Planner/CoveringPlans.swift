@@ -6,7 +6,7 @@ extension Planner {
     static let entryCost = 0.5
 
     /// Whether the rows may come in any order.
-    var isOrderFree: Bool { query.sort.isEmpty && query.isWhole && query.needs?.isOrderFree ?? false }
+    var isOrderFree: Bool { sort.isEmpty && query.isWhole && query.needs?.isOrderFree ?? false }
 
     /// Whether the index holds all that is asked for, and all that the conditions ask that it leaves.
     func covering(_ index: EntityIndex, _ answered: ConjunctSet, inOrder: Bool) -> Covering {
@@ -70,7 +70,7 @@ extension Planner {
     /// come by their row ids.
     private func isInOrder(_ index: EntityIndex, behind leading: Int) -> Bool {
         var place = leading
-        for term in query.sort {
+        for term in sort {
             guard let column = index.column(of: term) else { return false }
             if index.components[..<place].contains(where: { $0.column == column }) { continue }
             guard place < index.components.count, index.components[place].column == column,

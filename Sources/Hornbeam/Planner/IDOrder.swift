@@ -11,23 +11,28 @@ import HornbeamTree
 struct IDOrder {
     /// Whether the query is sorted by id, maybe behind something else, and rows lie in that order.
     let isThatOfRows: Bool
+    /// Whether the id alone is the order.
+    let isAll: Bool
+    /// How many terms of the sort count.
+    let terms: Int
 
-    /// Takes from the sort what changes nothing: all behind the id, which no two entities share; and an ascending id
-    /// where rows lie in its order, for ties come by rows.
-    init(
-        _ query: inout EntityQuery, _ conjuncts: [Filter], _ position: PlannedPosition?, _ store: EntityStore
-    ) throws {
-        guard let place = query.sort.firstIndex(where: \.isID) else {
-            isThatOfRows = false
-            return
+    /// Of a query without a sort.
+    static let none = IDOrder(isThatOfRows: false, isAll: false, terms: 0)
+
+    /// Nothing behind the id counts, which no two entities share; nor does an ascending id where rows lie in its
+    /// order, for ties come by rows.
+    static func of(
+        _ sort: [SortTerm], _ conjuncts: [Filter], _ position: PlannedPosition?, _ store: EntityStore
+    ) throws -> IDOrder {
+        guard let place = sort.indices.first(where: { sort[$0].isID }) else {
+            return IDOrder(isThatOfRows: false, isAll: false, terms: sort.count)
         }
-        query.sort.removeSubrange((place + 1)...)
-        isThatOfRows = try store.rowsLieByID
-        guard isThatOfRows, !query.sort[place].descending else { return }
+        let isThatOfRows = try store.rowsLieByID
+        var counts = !isThatOfRows || sort[place].descending
         // Where an id is no row id, rows don't tell its place; and a list has another order if it is not sorted.
-        if let position, position.rowID == nil { return }
-        if place == 0, conjuncts.contains(where: \.hasOwnOrder) { return }
-        query.sort.removeLast()
+        if let position, position.rowID == nil { counts = true }
+        if place == 0, conjuncts.contains(where: \.hasOwnOrder) { counts = true }
+        return IDOrder(isThatOfRows: isThatOfRows, isAll: place == 0 && counts, terms: counts ? place + 1 : place)
     }
 }
 
@@ -125,14 +130,14 @@ private struct IDKeyBounds {
 extension Planner {
     /// All that the conditions on ids leave, where these are the order. None of it is sorted in memory.
     func orderByID() throws -> Candidate? {
-        guard let term = query.sort.first, term.isID else { return nil }
+        let isReversed = sort[0].descending
         var bounds = try IDKeyBounds(conjuncts, type)
         if query.requiresIndex, !bounds.isNarrowed, !conjuncts.isEmpty, query.limit == nil { return nil }
-        let comparison: Comparison = term.descending ? .less : .greater
+        let comparison: Comparison = isReversed ? .less : .greater
         let isBehind = try position.map { try bounds.narrow(comparison, $0.position.id, type) } ?? false
         let range = try idRange(bounds)
         return Candidate(
-            path: .byID(range, reversed: term.descending), answered: bounds.answered, isOrdered: true,
+            path: .byID(range, reversed: isReversed), answered: bounds.answered, isOrdered: true,
             cost: cost(range.count, bounds.answered, isOrdered: true, rowCost: range.rows == nil ? 4.5 : 1),
             isBehind: isBehind)
     }

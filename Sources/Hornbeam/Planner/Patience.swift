@@ -23,7 +23,7 @@ struct Patience {
 extension Planner {
     /// Nil if the path is walked to its end.
     func patience(_ choice: Candidate) -> Patience? {
-        guard choice.isOrdered, choice.covering == .no, !query.sort.isEmpty, !query.requiresIndex, query.limit != nil
+        guard choice.isOrdered, choice.covering == .no, !sort.isEmpty, !query.requiresIndex, query.limit != nil
         else { return nil }
         switch choice.path {
         case .index(_, _?): break
@@ -34,7 +34,7 @@ extension Planner {
         let left = choice.path.candidates(rows: rows) - candidates
         guard Double(left) * 4.5 > Double(rows) * 1.5 else { return nil }
         return Patience(
-            candidates: candidates, filter: Filter.conjunction(conjuncts), sort: query.sort,
+            candidates: candidates, filter: Filter.conjunction(conjuncts), sort: sort,
             ignoresTies: query.ignoresTies)
     }
 }

@@ -73,6 +73,8 @@ struct Planner: ~Copyable {
 
     let store: EntityStore
     let query: EntityQuery
+    /// What of the query's sort counts.
+    let sort: [SortTerm]
     let conjuncts: [Filter]
     let kinds: Kinds
     let rows: Int
@@ -99,7 +101,7 @@ struct Planner: ~Copyable {
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
         }
         let position = try query.after.map { try PlannedPosition(try $0(store), store) }
-        let idOrder = try IDOrder(&query, conjuncts, position, store)
+        let idOrder = try query.sort.isEmpty ? IDOrder.none : IDOrder.of(query.sort, conjuncts, position, store)
         self.init(query, store, conjuncts, rows: try store.count(), matches, position, idOrder)
     }
 
@@ -128,7 +130,8 @@ struct Planner: ~Copyable {
         self.kinds = kinds
         texts = kinds.contains(.text) && !store.type.textIndexes.isEmpty ? TextPaths() : nil
         self.store = store
-        self.query = query
+        sort = idOrder.terms == query.sort.count ? query.sort : Array(query.sort[..<idOrder.terms])
+        self.query = consume query
         self.conjuncts = conjuncts
         self.rows = rows
         self.matches = matches
@@ -146,7 +149,7 @@ struct Planner: ~Copyable {
         var choice = try choice()
         if let columns, let scan = try groupScan(by: columns) { choice = counted(scan) }
         let rest = rest(of: choice)
-        let terms = query.sort.map { $0.text(type.description) }
+        let terms = sort.map { $0.text(type.description) }
         return Plan(
             entity: type.name, access: choice.path.described(rows: rows),
             filter: rest.isEmpty ? nil : Filter.conjunction(rest).text(type.description),
@@ -170,7 +173,7 @@ struct Planner: ~Copyable {
                 path: .nothing, answered: ConjunctSet(below: conjuncts.count), isOrdered: true, cost: 0)
         }
         if hasScore { return try ranked() }
-        if query.sort.isEmpty, let list = try list() { return try narrowed(list) }
+        if sort.isEmpty, let list = try list() { return try narrowed(list) }
         if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
         // Before anything is priced: how much they find is a part of the prices.
         try texts?.look(conjuncts, store, rows: rows)
@@ -180,12 +183,12 @@ struct Planner: ~Copyable {
             if let candidate, candidate.cost < best.cost { best = candidate }
         }
         if kinds.contains(.id) { consider(try idRange()) }
-        consider(try orderByID())
+        if idOrder.isAll { consider(try orderByID()) }
         if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
         if query.needs != nil { consider(try wholeCovering()) }
-        if !query.sort.isEmpty { for index in try store.queryIndexes { consider(try order(index)) } }
+        if !sort.isEmpty { for index in try store.queryIndexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
         if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
         if let texts {
@@ -220,11 +223,11 @@ struct Planner: ~Copyable {
                 + "what it asks for or sorts by, or let it scan by leaving out requiringIndex(). Its plan: \(plan)")
     }
 
-    private var hasScore: Bool { query.sort.contains { if case .score = $0.key { true } else { false } } }
+    private var hasScore: Bool { sort.contains { if case .score = $0.key { true } else { false } } }
 
     /// Whether the order is that of a ranked search, equal scores by whatever else.
     var hasBestFirst: Bool {
-        guard let first = query.sort.first, first.descending, case .score = first.key else { return false }
+        guard let first = sort.first, first.descending, case .score = first.key else { return false }
         return true
     }
 
@@ -243,11 +246,11 @@ struct Planner: ~Copyable {
             }
         }
         return QueryPlan(
-            path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : query.sort,
+            path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : sort,
             limit: query.limit, offset: query.offset, pathCount: known,
             position: position.map { $0.reached(choice.isBehind) },
-            accessOrder: position == nil || !choice.isOrdered ? [] : query.sort, covering: choice.covering,
-            ties: choice.isOrdered && hasBestFirst ? Array(query.sort.dropFirst()) : [],
+            accessOrder: position == nil || !choice.isOrdered ? [] : sort, covering: choice.covering,
+            ties: choice.isOrdered && hasBestFirst ? Array(sort.dropFirst()) : [],
             scores: choice.isOrdered ? nil : searched, patience: rest.isEmpty ? nil : patience(choice))
     }
 
@@ -279,7 +282,7 @@ struct Planner: ~Copyable {
     /// - Parameter rowCost: of reading one candidate's row.
     func cost(_ count: Int, _ answered: ConjunctSet, isOrdered: Bool, rowCost: Double) -> Double {
         let count = Double(count)
-        let inOrder = isOrdered || query.sort.isEmpty
+        let inOrder = isOrdered || sort.isEmpty
         let collecting = isOrdered ? 0 : count * 0.6
         guard inOrder, let limit = query.limit else {
             return collecting + count * (rowCost + (inOrder ? 0 : 0.5)) + 4
@@ -295,21 +298,21 @@ struct Planner: ~Copyable {
     // MARK: Candidates
 
     private func scan() throws -> Candidate {
-        if query.sort.isEmpty, let position {
+        if sort.isEmpty, let position {
             let range = try counted(position.nextRow(type), nil)
             return Candidate(
                 path: .rows([range]), answered: ConjunctSet(), isOrdered: true,
                 cost: cost(range.count, ConjunctSet(), isOrdered: true, rowCost: 1), isBehind: true)
         }
-        let cost = cost(rows, ConjunctSet(), isOrdered: query.sort.isEmpty, rowCost: 1)
-        return Candidate(path: .rowScan, answered: ConjunctSet(), isOrdered: query.sort.isEmpty, cost: cost)
+        let cost = cost(rows, ConjunctSet(), isOrdered: sort.isEmpty, rowCost: 1)
+        return Candidate(path: .rowScan, answered: ConjunctSet(), isOrdered: sort.isEmpty, cost: cost)
     }
 
     /// The rows of a range of integer ids. Those whose ids are no row ids (negative, or of 2^40 and more) lie behind
     /// all others, and are tested one by one.
     func idRange() throws -> Candidate? {
         guard let bounds = try IDBounds(conjuncts, type) else { return try idKeys() }
-        let isOrdered = query.sort.isEmpty
+        let isOrdered = sort.isEmpty
         let start = try isOrdered ? position?.nextRow(type) ?? 0 : 0
         let low = max(bounds.range.lowerBound, start)
         let main = try counted(min(low, bounds.range.upperBound), bounds.range.upperBound)
@@ -341,7 +344,7 @@ struct Planner: ~Copyable {
                 path = .list(rowIDs, name: .ids(count: rowIDs.count))
             }
             return Candidate(
-                path: path, answered: ConjunctSet(position), isOrdered: query.sort.isEmpty, cost: 0)
+                path: path, answered: ConjunctSet(position), isOrdered: sort.isEmpty, cost: 0)
         }
         return nil
     }
@@ -350,7 +353,7 @@ struct Planner: ~Copyable {
     func idList() throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .within(0, let ids) = conjunct, let rowIDs = try rowIDs(within: ids) else { continue }
-            let isOrdered = query.sort.isEmpty
+            let isOrdered = sort.isEmpty
             return Candidate(
                 path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: ConjunctSet(position),
                 isOrdered: isOrdered, cost: cost(rowIDs.count, ConjunctSet(position), isOrdered: isOrdered, rowCost: 4))
@@ -377,7 +380,7 @@ struct Planner: ~Copyable {
     func list() throws -> Candidate? {
         guard kinds.contains(.list) else { return nil }
         // Of a list in its own order only what is behind the position.
-        let last = query.sort.isEmpty ? position?.rowID : nil
+        let last = sort.isEmpty ? position?.rowID : nil
         for (position, conjunct) in conjuncts.enumerated() {
             let path: AccessPath
             let count: Int
@@ -385,7 +388,7 @@ struct Planner: ~Copyable {
             case .ids(let ids):
                 var seen: Set<RowID> = []
                 var rowIDs = try ids.compactMap { try store.rowID(ofAny: $0) }.filter { seen.insert($0).inserted }
-                if let position = self.position, query.sort.isEmpty {
+                if let position = self.position, sort.isEmpty {
                     guard let last, let place = rowIDs.firstIndex(of: last) else { throw position.missing(type) }
                     rowIDs.removeFirst(place + 1)
                 }
@@ -397,10 +400,10 @@ struct Planner: ~Copyable {
                 count = links.count
             default: continue
             }
-            let cost = cost(count, ConjunctSet(position), isOrdered: query.sort.isEmpty, rowCost: 4)
+            let cost = cost(count, ConjunctSet(position), isOrdered: sort.isEmpty, rowCost: 4)
             return Candidate(
-                path: path, answered: ConjunctSet(position), isOrdered: query.sort.isEmpty, cost: cost,
-                isBehind: query.sort.isEmpty)
+                path: path, answered: ConjunctSet(position), isOrdered: sort.isEmpty, cost: cost,
+                isBehind: sort.isEmpty)
         }
         return nil
     }
@@ -408,7 +411,7 @@ struct Planner: ~Copyable {
     private func linked(_ source: RelationSource, behind last: RowID?) throws -> LinkedRows {
         let (side, rowID) = try RowFilter.bind(source, type, session)
         let edges = session.edges
-        if query.sort.isEmpty, let position {
+        if sort.isEmpty, let position {
             guard let rowID, let last, try edges.contains(side, rowID, last) else { throw position.missing(type) }
         }
         return try linked(side, rowID, behind: last)
@@ -514,18 +517,18 @@ struct Planner: ~Copyable {
     /// columns. If more components follow, entries that are equal up to there have to be put in the order of their
     /// rows.
     private func walk(of index: EntityIndex, fixed: Int) -> IndexWalk? {
-        if index.isHashed, !query.sort.isEmpty { return nil }
+        if index.isHashed, !sort.isEmpty { return nil }
         let components = index.components
         var place = fixed
         var reversed: Bool?
-        for term in query.sort {
-            guard let column = index.column(of: term) else { return nil }
+        for term in sort.indices {
+            guard let column = index.column(of: sort[term]) else { return nil }
             // One that stands before, fixed or already named, changes nothing.
             if components[..<place].contains(where: { $0.column == column }) { continue }
             guard place < components.count, components[place].column == column else {
-                return column == 0 ? tied(index, place, reversed, idsDescend: term.descending) : nil
+                return column == 0 ? tied(index, place, reversed, idsDescend: sort[term].descending) : nil
             }
-            let isReversed = components[place].descending != term.descending
+            let isReversed = components[place].descending != sort[term].descending
             guard reversed == nil || reversed == isReversed else { return nil }
             reversed = isReversed
             place += 1

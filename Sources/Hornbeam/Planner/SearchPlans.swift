@@ -28,7 +28,7 @@ extension Planner {
 
     /// Whether rows are read, of which nothing may be asked but how many there are.
     private func readsRows(_ answered: ConjunctSet) -> Bool {
-        guard let needs = query.needs, query.isWhole, query.sort.isEmpty else { return true }
+        guard let needs = query.needs, query.isWhole, sort.isEmpty else { return true }
         return !needs.columns.isEmpty || answered.count < conjuncts.count
     }
 

@@ -183,7 +183,7 @@ extension Value {
     }
 }
 
-/// One term of a sort.
+/// One term of a sort. Small, because planning copies it.
 package struct SortTerm: Sendable {
     package enum Key: Sendable {
         case column(Int)
@@ -192,9 +192,9 @@ package struct SortTerm: Sendable {
         /// Best score of the `matches` filter first (descending) or last. Ties go by id.
         case score
         /// What is worked out from the row, which an index may hold.
-        case derived(ComputedComponent)
+        indirect case derived(ComputedComponent)
         /// What only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
-        case opaque(
+        indirect case opaque(
             label: String, key: @Sendable (RowReader) throws -> any Sendable,
             order: @Sendable (any Sendable, any Sendable) -> Int)
     }

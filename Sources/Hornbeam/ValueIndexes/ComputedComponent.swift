@@ -153,6 +153,7 @@ package final class ComputedTest: Sendable {
 
 extension EntityIndex {
     /// The number that the component goes by which is what a term of a sort goes by; nil if there is none.
+    @inline(__always)
     func column(of term: SortTerm) -> Int? {
         switch term.key {
         case .column(let column): column

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ids that are linked and not stored have rows as well, which are known only as long as a link leads to them. Whoever
+// takes a link away tells; at the end of a change those are forgotten that nothing links any more.
+
+import HornbeamPages
+import HornbeamTree
+
+extension EntityStore {
+    /// The row of an id that is to be linked, stored or not.
+    /// - Parameter others: those to be linked along with it. They won't be, if this fails.
+    func rowToLink(_ id: Value, after others: [RowID]) throws -> RowID {
+        do {
+            return try ensureRowID(of: id)
+        } catch {
+            for row in others { try noteUnlinked(row) }
+            throw error
+        }
+    }
+
+    /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
+    func noteUnlinked(_ rowID: RowID) throws {
+        guard try transaction.get(type.unsaved, rowID) != nil else { return }
+        session.mayMiss = true
+        unlinked.insert(rowID)
+    }
+
+    /// Forgets the ids to which the last link has gone and that are not stored. Only between whole changes: what is
+    /// about to be linked must not be forgotten before.
+    func forgetUnlinked() throws {
+        guard !unlinked.isEmpty else { return }
+        // In the order in which they lie in the trees.
+        let rows = unlinked.sorted()
+        unlinked = []
+        for rowID in rows {
+            guard try transaction.get(type.unsaved, rowID) != nil, try !session.edges.isLinked(type, rowID) else {
+                continue
+            }
+            if rowID >= RowID.firstAssigned, let id = try id(of: rowID) {
+                _ = try transaction.delete(type.ids, try idKey(id))
+            }
+            _ = try transaction.delete(type.unsaved, RowKey(rowID))
+            session.removals += 1
+        }
+    }
+}
