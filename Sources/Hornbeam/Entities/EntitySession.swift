@@ -23,8 +23,8 @@ package final class EntitySession {
     @exclusivity(unchecked) var removals = 0
     /// How often a row was saved, or may have been, but for what deletions leave behind.
     @exclusivity(unchecked) var saves = 0
-    /// Whether links may lead from or to what isn't stored, in any type. Nil if nobody has looked yet.
-    @exclusivity(unchecked) var mayMiss: Bool?
+    /// Whether a store has noted ids that may have lost their last link.
+    @exclusivity(unchecked) var hasUnlinked = false
     /// How often a row has let go of a unique key for another one.
     var yields = 0
     /// Nil where a write may leave entities without their required relations.
@@ -114,26 +114,16 @@ package final class EntitySession {
     /// Brings the trees up to what the session gathered.
     package func flush() throws {
         try settleLinks()
-        if mayMiss == true { for store in stores { try store.forgetUnlinked() } }
+        if hasUnlinked {
+            for store in stores { try store.forgetUnlinked() }
+            hasUnlinked = false
+        }
         for store in stores { try store.flush() }
     }
 
     /// To be called for each end of a link that goes. What isn't stored is known only as long as it is linked.
     @inline(__always)
-    func noteUnlinked(_ type: String, _ rowID: RowID) throws {
-        if mayMiss == false { return }
-        try lookUpUnlinked(type, rowID)
-    }
-
-    @inline(never)
-    private func lookUpUnlinked(_ type: String, _ rowID: RowID) throws {
-        if mayMiss == nil {
-            // Once in a transaction; whoever adds one tells.
-            mayMiss = try schema.types.values.contains { try transaction.count($0.unsaved) > 0 }
-            if mayMiss == false { return }
-        }
-        try store(type).noteUnlinked(rowID)
-    }
+    func noteUnlinked(_ type: String, _ rowID: RowID) throws { try store(type).noteUnlinked(rowID) }
 
     /// Puts links that wait into their trees, or takes them out. Slices of entries that were handed out end here, so
     /// that whoever reads links while it holds some asks for this before.
@@ -158,8 +148,6 @@ package final class EntitySession {
             removals += 1
             saves += 1
             try transaction.rollback(to: savepoint)
-            // What was unsaved before is so again.
-            mayMiss = nil
             try transaction.release(savepoint)
             if adoptions != former.adoptions {
                 schema = former.schema
@@ -193,7 +181,7 @@ package final class EntitySession {
 
     /// Adds what was changed to the log, for those who want it. To be called once, when all is flushed.
     func logChanges() throws {
-        guard let capture, capture.logged != nil else { return }
+        guard let capture, capture.hasLogged else { return }
         try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self, withLinks: true), in: self)
     }
 

@@ -23,8 +23,7 @@ package final class EntityStore {
     @exclusivity(unchecked) var known = KnownRows()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded = YieldedEntries()
-    /// Of what isn't stored, what has lost a link: it may have been the last one.
-    var unlinked: Set<RowID> = []
+    @exclusivity(unchecked) var unlinked = UnlinkedRows()
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
@@ -263,7 +262,7 @@ package final class EntityStore {
             var bytes: [UInt8] = []
             if isAssigned { _ = ValueBytes.append(id, as: type.idType, to: &bytes) }
             try transaction.put(type.unsaved, rowID.key, bytes)
-            session.mayMiss = true
+            unlinked.noteUnsaved()
         } else if isAssigned {
             _ = try transaction.delete(type.ids, try idKey(id))
         }
@@ -438,7 +437,7 @@ package final class EntityStore {
         yielded = pending.yielded
         nextRowID = nil
         nextRowIDChanged = false
-        unlinked = []
+        unlinked = UnlinkedRows()
         textWriters = type.textIndexes.map { _ in nil }
         forgetSearchers()
         known = KnownRows()
@@ -526,7 +525,7 @@ extension EntityStore {
         var bytes: [UInt8] = []
         _ = ValueBytes.append(id, as: type.idType, to: &bytes)
         try transaction.put(type.unsaved, rowID.key, bytes)
-        session.mayMiss = true
+        unlinked.noteUnsaved()
         return rowID
     }
 
@@ -537,7 +536,7 @@ extension EntityStore {
             known.note(rowID, removals: session.removals)
         } else {
             try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
-            session.mayMiss = true
+            unlinked.noteUnsaved()
         }
         return rowID
     }

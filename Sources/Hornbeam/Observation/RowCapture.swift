@@ -70,6 +70,13 @@ package final class RowCapture {
 
     private var isForObservers: Bool { isObserved && !isOverfull }
 
+    /// Whether there may be anything for the log: most writes change nothing that its consumers want.
+    var hasLogged: Bool {
+        guard let logged else { return false }
+        return rows.keys.contains(where: logged.rows.contains)
+            || links.values.contains { logged.links.contains($0.tree) }
+    }
+
     private func isLogged(_ tree: TreeID) -> Bool { logged?.rows.contains(tree) ?? false }
 
     /// To be called before the row changes.

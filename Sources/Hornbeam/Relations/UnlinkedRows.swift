@@ -5,6 +5,16 @@
 import HornbeamPages
 import HornbeamTree
 
+/// Of one type, in a transaction: what isn't stored and has lost a link, which may have been the last one.
+struct UnlinkedRows {
+    fileprivate(set) var rows: Set<RowID> = []
+    /// Whether anything is linked and not stored; nil before somebody has asked.
+    fileprivate var hasUnsaved: Bool?
+
+    /// To be called when an id gets a row without being stored.
+    mutating func noteUnsaved() { hasUnsaved = true }
+}
+
 extension EntityStore {
     /// The row of an id that is to be linked, stored or not.
     /// - Parameter others: those to be linked along with it. They won't be, if this fails.
@@ -18,19 +28,31 @@ extension EntityStore {
     }
 
     /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
+    @inline(__always)
     func noteUnlinked(_ rowID: RowID) throws {
+        if unlinked.hasUnsaved == false { return }
+        try lookUpUnlinked(rowID)
+    }
+
+    @inline(never)
+    private func lookUpUnlinked(_ rowID: RowID) throws {
+        if unlinked.hasUnsaved == nil {
+            // Once in a transaction: most stores have none.
+            unlinked.hasUnsaved = try mayMiss()
+            if unlinked.hasUnsaved == false { return }
+        }
         guard try transaction.get(type.unsaved, rowID) != nil else { return }
-        session.mayMiss = true
-        unlinked.insert(rowID)
+        unlinked.rows.insert(rowID)
+        session.hasUnlinked = true
     }
 
     /// Forgets the ids to which the last link has gone and that are not stored. Only between whole changes: what is
     /// about to be linked must not be forgotten before.
     func forgetUnlinked() throws {
-        guard !unlinked.isEmpty else { return }
+        guard !unlinked.rows.isEmpty else { return }
         // In the order in which they lie in the trees.
-        let rows = unlinked.sorted()
-        unlinked = []
+        let rows = unlinked.rows.sorted()
+        unlinked.rows = []
         for rowID in rows {
             guard try transaction.get(type.unsaved, rowID) != nil, try !session.edges.isLinked(type, rowID) else {
                 continue
