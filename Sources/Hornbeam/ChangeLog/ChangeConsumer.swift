@@ -180,8 +180,7 @@ extension Database {
     /// `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
     /// - Parameters:
     ///   - links: whether entities whose relations come to lead elsewhere are told too, as `.relinked`: both, where
-    ///   both
-    ///     sides declare the relation.
+    ///     both sides declare the relation.
     ///   - retention: at most so many changes are kept for it; nil is no bound.
     public func consumer(
         named name: String, of types: any EntityModelProtocol.Type..., links: Bool = false, retention: Int? = nil

@@ -280,9 +280,12 @@ struct ChangeLog {
     static func rename(_ type: String, to new: String?, in transaction: Transaction) throws {
         guard let log = try ChangeLog(in: transaction) else { return }
         for (name, stored) in try log.consumers() {
-            guard let place = stored.types.firstIndex(where: { $0.name == type }) else { continue }
+            let places = stored.types.indices.filter { stored.types[$0].name == type }
+            if places.isEmpty { continue }
             var consumer = stored
-            if let new { consumer.types[place].name = new } else { consumer.types[place].isWanted = false }
+            for place in places {
+                if let new { consumer.types[place].name = new } else { consumer.types[place].isWanted = false }
+            }
             // What had that name before has no changes any more, and may be wanted as well.
             try log.put(consumer.wanting(consumer.wish), name)
         }

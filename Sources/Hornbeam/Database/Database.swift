@@ -197,7 +197,7 @@ public final class Database: Sendable {
         live.noteCommit()
     }
 
-    /// Whether the log has consumers that a write has to tell.
+    /// The trees whose changes the log's consumers want; nil if there are no consumers.
     private func loggedTrees(_ transaction: Transaction) throws(StorageError) -> LoggedTrees? {
         guard mayLog.load(ordering: .acquiring) else { return nil }
         do throws(StorageError) {

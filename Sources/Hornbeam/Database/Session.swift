@@ -444,7 +444,7 @@ final class Session {
         return ids
     }
 
-    /// Row ids for `count` ids that are linked, stored or not.
+    /// Row ids for ids that are linked, stored or not.
     func rowsToLink<Target: EntityModelProtocol>(_ ids: [Target.ID], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
         // Nearly always one: to grow a list for it takes three times as long.

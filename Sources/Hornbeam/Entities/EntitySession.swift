@@ -121,10 +121,6 @@ package final class EntitySession {
         for store in stores { try store.flush() }
     }
 
-    /// To be called for each end of a link that goes. What isn't stored is known only as long as it is linked.
-    @inline(__always)
-    func noteUnlinked(_ type: String, _ rowID: RowID) throws { try store(type).noteUnlinked(rowID) }
-
     /// Puts links that wait into their trees, or takes them out. Slices of entries that were handed out end here, so
     /// that whoever reads links while it holds some asks for this before.
     @inline(__always)

@@ -20,7 +20,7 @@ package final class EntityStore {
     /// leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
     /// What saves in this transaction know of the rows without looking.
-    @exclusivity(unchecked) var known = KnownRows()
+    @exclusivity(unchecked) private var known = KnownRows()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded = YieldedEntries()
     @exclusivity(unchecked) var unlinked = UnlinkedRows()
@@ -187,13 +187,14 @@ package final class EntityStore {
     func saveUnlessHeld(
         _ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
-        let row = type.isCounted ? try counted(row, rowID) : row
+        let former = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
+        let row = type.isCounted ? try counted(row, after: former) : row
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
         var followed: RegisteredChanges?
         (held, changes, newID, merged) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
-            let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
+            let old = former
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil, nil) }
             followed = try registered?.changes(rowID, from: old, to: new)
@@ -262,7 +263,7 @@ package final class EntityStore {
             var bytes: [UInt8] = []
             if isAssigned { _ = ValueBytes.append(id, as: type.idType, to: &bytes) }
             try transaction.put(type.unsaved, rowID.key, bytes)
-            unlinked.noteUnsaved()
+            noteUnsaved()
         } else if isAssigned {
             _ = try transaction.delete(type.ids, try idKey(id))
         }
@@ -525,7 +526,7 @@ extension EntityStore {
         var bytes: [UInt8] = []
         _ = ValueBytes.append(id, as: type.idType, to: &bytes)
         try transaction.put(type.unsaved, rowID.key, bytes)
-        unlinked.noteUnsaved()
+        noteUnsaved()
         return rowID
     }
 
@@ -536,7 +537,7 @@ extension EntityStore {
             known.note(rowID, removals: session.removals)
         } else {
             try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
-            unlinked.noteUnsaved()
+            noteUnsaved()
         }
         return rowID
     }

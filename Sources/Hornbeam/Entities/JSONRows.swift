@@ -96,13 +96,26 @@ package struct JSONRows {
             if !column.isHidden || values[number] != .null { row.set(values[number], number) }
         }
         let bytes = try row.finish()
-        let rowID = try store.ensureRowID(of: values[0], saving: true)
-        try store.save(bytes, rowID)
-        for (side, ids) in links {
-            let target = try session.store(side.target)
-            try session.edges.set(side, rowID, try ids.map { try target.ensureRowID(of: $0) })
+        return try save(bytes, id: values[0], links)
+    }
+
+    private func save(_ row: [UInt8], id: Value, _ links: [(side: EdgeSide, ids: [Value])]) throws -> RowID {
+        var targets: [(store: EntityStore, rows: [RowID])] = []
+        do {
+            // Before the row: one of them may be refused.
+            for (side, ids) in links {
+                let target = try session.store(side.target)
+                targets.append((target, []))
+                for id in ids { targets[targets.count - 1].rows.append(try target.ensureRowID(of: id)) }
+            }
+            let rowID = try store.ensureRowID(of: id, saving: true)
+            try store.save(row, rowID)
+            for (link, target) in zip(links, targets) { try session.edges.set(link.side, rowID, target.rows) }
+            return rowID
+        } catch {
+            for (target, rows) in targets { for row in rows { try target.noteUnlinked(row) } }
+            throw error
         }
-        return rowID
     }
 
     private func ids(_ node: JSONNode, _ side: EdgeSide) throws -> [Value] {

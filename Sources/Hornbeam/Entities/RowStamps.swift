@@ -14,10 +14,9 @@ extension EntityStore {
 
     /// The row with when it was first saved and how often it was changed, where its type keeps that. What a new row
     /// says of itself, which came from elsewhere, stays.
-    func counted(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
+    func counted(_ row: [UInt8], after old: RowReader?) throws -> [UInt8] {
         try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
-            let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
             var writer = makeRow()
             for column in type.layout.columns where column != type.createdAt && column != type.version {
                 writer.setRaw(try new.rawBytes(column), column)

@@ -184,9 +184,9 @@ struct Planner: ~Copyable {
         }
         if kinds.contains(.id) { consider(try idRange()) }
         if idOrder.isAll { consider(try orderByID()) }
-        if kinds.contains(.within) { consider(try idList()) }
         consider(try list())
         for match in matches { consider(try candidate(match)) }
+        if kinds.contains(.within) { consider(try idList(below: best.cost)) }
         if query.needs != nil { consider(try wholeCovering()) }
         if !sort.isEmpty { for index in try store.queryIndexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
@@ -349,10 +349,13 @@ struct Planner: ~Copyable {
         return nil
     }
 
-    /// The rows that a list of wanted ids names, in the order of their row ids.
-    func idList() throws -> Candidate? {
+    /// The rows that a list of wanted ids names, in the order of their row ids. Nil where looking these up would take
+    /// longer than a path that is known.
+    func idList(below bound: Double) throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
-            guard case .within(0, let ids) = conjunct, let rowIDs = try rowIDs(within: ids) else { continue }
+            guard case .within(0, let ids) = conjunct, Double(ids.count) * 4 < bound,
+                let rowIDs = try rowIDs(within: ids)
+            else { continue }
             let isOrdered = sort.isEmpty
             return Candidate(
                 path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: ConjunctSet(position),

@@ -102,7 +102,7 @@ extension Planner {
             let id = try RowFilter.literal(value, 0, type)
             return list(id == .null ? [] : try store.rowID(ofAny: id).map { [$0] } ?? [])
         case .within(0, let ids): return try rowIDs(within: ids).map { list($0) }
-        case .ids(let ids): return list(try Set(ids.compactMap { try store.rowID(of: $0) }).sorted())
+        case .ids(let ids): return list(try Set(ids.compactMap { try store.rowID(ofAny: $0) }).sorted())
         case .related(let source):
             let (side, rowID) = try RowFilter.bind(source, type, store.session)
             let links = try linked(side, rowID, behind: nil)

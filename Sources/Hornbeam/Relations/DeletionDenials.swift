@@ -199,7 +199,7 @@ extension Session {
     func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
         let store = try store(Entity.self)
         if store.session.schema.denying.isEmpty { return }
-        try refuseDenied(try ids.compactMap { try store.rowID(of: $0) }, Entity.self)
+        try refuseDenied(try ids.compactMap { try store.rowID(ofAny: $0) }, Entity.self)
     }
 
     /// The same of rows.

@@ -62,7 +62,7 @@ extension EdgeTrees {
             case .reverse(let side):
                 if !isRange { try removeLater(LinkList(type.links, number: link.list), link.end) }
                 touch(side, link.other.row)
-                try session.noteUnlinked(side.type, link.other.row)
+                try noteUnlinked(side, link.other.row, rowID)
                 note(LinkList(type.links, number: link.list), rowID)
                 note(side.list, link.other.row)
                 try removeLater(side.list, link.other)
@@ -83,8 +83,7 @@ extension EdgeTrees {
     func removeLater(_ side: EdgeSide, _ from: LinkEnd, _ to: LinkEnd, isRange: Bool = false) throws {
         touch(side, from.row)
         touch(targetOf: side, to.row)
-        try session.noteUnlinked(side.type, from.row)
-        try session.noteUnlinked(side.target, to.row)
+        try noteUnlinked(side, from.row, to.row)
         let other = try other(of: side)
         note(side.list, from.row)
         note(other.list, to.row)

@@ -51,6 +51,8 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private var timesFull = 0
     /// Whether they wait to be removed, not to be put.
     @exclusivity(unchecked) private(set) var isRemoving = false
+    /// By the numbers of sides' lists: whether nothing at either end is linked and not stored.
+    @exclusivity(unchecked) var storedEnds: [Bool] = []
     /// Links asked for so far.
     @exclusivity(unchecked) private var asked = 0
     /// In a read: links to what isn't stored, of the sides where they were looked for.

@@ -10,9 +10,29 @@ struct UnlinkedRows {
     fileprivate(set) var rows: Set<RowID> = []
     /// Whether anything is linked and not stored; nil before somebody has asked.
     fileprivate var hasUnsaved: Bool?
+}
 
-    /// To be called when an id gets a row without being stored.
-    mutating func noteUnsaved() { hasUnsaved = true }
+extension EdgeTrees {
+    /// To be called for each link that goes. What isn't stored is known only as long as it is linked.
+    @inline(__always)
+    func noteUnlinked(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        let number = Int(side.list.number)
+        if number < storedEnds.count, storedEnds[number] { return }
+        try lookUpUnlinked(side, source, target)
+    }
+
+    @inline(never)
+    private func lookUpUnlinked(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        let (sources, targets) = (try session.store(side.type), try session.store(side.target))
+        try sources.noteUnlinked(source)
+        try targets.noteUnlinked(target)
+        guard sources.unlinked.hasUnsaved == false, targets.unlinked.hasUnsaved == false else { return }
+        let number = Int(side.list.number)
+        if number >= storedEnds.count {
+            storedEnds.append(contentsOf: repeatElement(false, count: number + 1 - storedEnds.count))
+        }
+        storedEnds[number] = true
+    }
 }
 
 extension EntityStore {
@@ -27,20 +47,19 @@ extension EntityStore {
         }
     }
 
-    /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
-    @inline(__always)
-    func noteUnlinked(_ rowID: RowID) throws {
-        if unlinked.hasUnsaved == false { return }
-        try lookUpUnlinked(rowID)
+    /// To be called when an id gets a row without being stored.
+    func noteUnsaved() {
+        unlinked.hasUnsaved = true
+        session.edges.storedEnds = []
     }
 
-    @inline(never)
-    private func lookUpUnlinked(_ rowID: RowID) throws {
+    /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
+    func noteUnlinked(_ rowID: RowID) throws {
         if unlinked.hasUnsaved == nil {
             // Once in a transaction: most stores have none.
             unlinked.hasUnsaved = try mayMiss()
-            if unlinked.hasUnsaved == false { return }
         }
+        if unlinked.hasUnsaved == false { return }
         guard try transaction.get(type.unsaved, rowID) != nil else { return }
         unlinked.rows.insert(rowID)
         session.hasUnlinked = true

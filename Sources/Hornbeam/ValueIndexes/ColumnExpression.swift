@@ -105,7 +105,10 @@ struct IndexExpression: Sendable {
     /// A property by a collation.
     init(_ property: String, by collation: TextCollation) {
         tree = .collate(.path(Path(steps: [.name(property)], place: 0)), collation, 0)
-        text = tree.text
+        let plain = tree.text
+        // Some names are words of the language.
+        let isReadable = (try? QueryLanguage.expression(plain))?.text == plain
+        text = isReadable ? plain : "`\(property)` COLLATE \(collation.words)"
     }
 
     /// The property, if it is nothing but that.

@@ -155,7 +155,8 @@ struct ValueIndexDefinition: Sendable {
                 let column = try type.column(name)
                 parts.append(
                     EntityIndex.Component(
-                        column: column, type: type.description.columns[column].type, descending: isDescending))
+                        column: column, type: type.description.columns[column].type.unwrapped,
+                        descending: isDescending))
             case .computed(let component):
                 computed.append(component)
                 parts.append(
