@@ -25,6 +25,16 @@ extension EntitySession {
     }
 }
 
+extension EntitySession {
+    /// The declared indexes in the order of a collation that is another one here: no query uses them, and nobody can
+    /// tell their keys.
+    package var indexesOfOtherOrders: [String] {
+        schema.typeNames.flatMap { name in
+            (schema.types[name]?.indexes ?? []).filter { $0.flaw != nil }.map { "\($0.description.name) of \(name)" }
+        }
+    }
+}
+
 extension RegisteredIndexes {
     fileprivate convenience init(toldBy transaction: Transaction, _ schema: Schema) throws {
         let stored = try RegisteredCatalogue.read(transaction)
