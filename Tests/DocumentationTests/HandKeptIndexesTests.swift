@@ -109,6 +109,11 @@ struct HandKeptIndexesTests {
             #expect(try context.indexes.starred.sorted() == ["emma", "persuasion"])
             let classics = Novel.query(in: ShelfIndexes().byGenre, group: "classics").limit(20)
             #expect(try classics.resolve(in: context).map(\.id) == ["emma"])
+            let page = try context.indexes.allNovels.query().limit(20, offset: 100_000).resolve()
+            #expect(page.isEmpty)
+            let starred = try context.indexes.allNovels.query().filter(\.isStarred == true)
+            #expect(try starred.resolve(in: context).isEmpty)
+            #expect(try starred.explain(in: context).description.contains("of list “allNovels”"))
         }
         #expect(try database.check())
     }

@@ -68,6 +68,8 @@ struct ValueAndArrayIndexesTests {
         try database.createIndex(ValueIndex("lower", \Person.lowerName, version: "1"))
         let found = Person.filter(\.lowerName == "sam")
         #expect(try plan(database, found).contains("index lower"))
+        let last = Person.query().sorted(by: \.lowerName.desc).limit(20)
+        #expect(try plan(database, last).contains("backwards\n  limit 20 within the access"))
         #expect(try database.indexes() == ["TypeNameIndex", "adults", "byAge", "lower"])
         #expect(try database.deleteIndex(withName: "lower"))
     }

@@ -62,8 +62,12 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
         return Self(description: description, collisions: nil)
     }
 
-    public static func hash(_ name: String, _ components: [IndexDescription.Component]) -> Self {
-        Self(description: IndexDescription(name: name, kind: .hash, components: components), collisions: nil)
+    public static func hash(
+        _ name: String, _ components: [IndexDescription.Component], collation: TextCollation = .binary
+    ) -> Self {
+        var description = IndexDescription(name: name, kind: .hash, components: components)
+        description.go(by: collation)
+        return Self(description: description, collisions: nil)
     }
 
     /// A resolver of one's own may let two entities keep the same key, so its index can't be one that refuses this: it

@@ -63,7 +63,7 @@ package final class EntityStore {
     /// The indexes that queries may use: those declared, and registered ones that this state of the file has whole.
     var queryIndexes: [EntityIndex] {
         @inline(__always) get throws {
-            guard let registered = queriedIndexes else { return type.indexes }
+            guard let registered = queriedIndexes else { return type.queriedIndexes }
             return try usable(of: registered).rows
         }
     }

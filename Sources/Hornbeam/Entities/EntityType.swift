@@ -40,7 +40,10 @@ package final class EntityType: Sendable {
     let ids: TreeID
     let unsaved: TreeID
     let links: TreeID
+    /// Those that follow each row.
     let indexes: [EntityIndex]
+    /// Those of them that queries may use.
+    let queriedIndexes: [EntityIndex]
     let textIndexes: [EntityTextIndex]
     /// Whether it has an index of either kind.
     let hasIndexes: Bool
@@ -74,6 +77,7 @@ package final class EntityType: Sendable {
         self.unsaved = unsaved
         self.links = links
         self.indexes = indexes
+        queriedIndexes = indexes.allSatisfy { $0.flaw == nil } ? indexes : indexes.filter { $0.flaw == nil }
         self.textIndexes = textIndexes
         hasIndexes = !indexes.isEmpty || !textIndexes.isEmpty
         hasIntegerIDs = description.columns.first?.type == .int64
@@ -188,11 +192,14 @@ package final class EntityIndex: Sendable {
     let sources: [Int]
     /// Whether a component is made of what only the program's code knows.
     let isOfCode: Bool
+    /// Why its keys aren't those that this program would make, so that nothing can be asked of it; nil if they are.
+    let flaw: String?
 
     init(
         description: IndexDescription, tree: TreeID, components: [Component], computed: [ComputedComponent] = [],
-        condition: IndexCondition? = nil
+        condition: IndexCondition? = nil, flaw: String? = nil
     ) {
+        self.flaw = flaw
         self.description = description
         self.tree = tree
         self.components = components

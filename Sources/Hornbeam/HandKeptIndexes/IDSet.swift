@@ -13,6 +13,17 @@ public struct IDSet<Entity: EntityModelProtocol> {
         self.trees = trees
     }
 
+    /// The entities as a query, in the order of their rows: see `OrderedIDs.query()`.
+    public func query() -> QueryList<Entity> {
+        let name = access.name
+        return QueryList(context: access.context, list: name) { session in
+            KeptSet(trees: try session.keptTrees(named: name, over: Entity.self))
+        }
+    }
+
+    /// The same for the planner.
+    var rowList: any RowList { KeptSet(trees: trees) }
+
     /// O(1).
     public var count: Int {
         get throws { try access.read { _ in Int(entries: try trees.transaction.count(trees.entries)) } }
@@ -101,5 +112,27 @@ public struct IDSet<Entity: EntityModelProtocol> {
             return true
         }
         return rows
+    }
+}
+
+/// The rows of a set, in their order.
+private struct KeptSet: RowList {
+    let trees: KeptTrees
+
+    func count() throws -> Int { Int(entries: try trees.transaction.count(trees.entries)) }
+
+    func forEach(from place: Int, _ body: (RowID) throws -> Bool) throws {
+        var cursor = try trees.transaction.cursor(trees.entries)
+        var isValid = try cursor.seek(index: UInt64(clamping: place))
+        while isValid {
+            guard let row = RowID(key: cursor.key) else { throw trees.damaged("an entry names no row") }
+            guard try body(row) else { return }
+            isValid = try cursor.next()
+        }
+    }
+
+    func indices(of row: RowID, limit: Int) throws -> [Int] {
+        guard limit > 0, try trees.transaction.get(trees.entries, row.key) != nil else { return [] }
+        return [Int(entries: try trees.transaction.count(trees.entries, from: [], to: row.key))]
     }
 }

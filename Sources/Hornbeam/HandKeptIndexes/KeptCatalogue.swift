@@ -62,6 +62,18 @@ extension Session {
         return try KeptTrees(declaration.stored, in: transaction)
     }
 
+    /// The trees of a hand-kept index that somebody has had at hand.
+    func keptTrees<Entity: EntityModelProtocol>(named name: String, over _: Entity.Type) throws -> KeptTrees {
+        let transaction = try entities().transaction
+        guard let stored = try RegisteredCatalogue.read(name, in: transaction), stored.handKept != nil,
+            stored.record.entity == Entity.entityName
+        else {
+            throw HornbeamError(
+                .indexNotReady, "the database has no list “\(name)” of \(Entity.entityName) in this state")
+        }
+        return try KeptTrees(stored, in: transaction)
+    }
+
     private func makeTrees(_ declaration: HandKeptDeclaration, _ core: EntitySession) throws -> KeptTrees {
         try declaration.check()
         let trees = try declaration.make(in: core.transaction)

@@ -10,10 +10,10 @@ import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-struct KeptList {
+struct KeptList: RowList {
     private let trees: KeptTrees
     /// What all keys of the list begin with.
-    private let section: [UInt8]
+    let section: [UInt8]
     /// The first key beyond; empty for an open end.
     private let end: [UInt8]
 
@@ -77,6 +77,11 @@ struct KeptList {
             left -= 1
             return try body(row) && left > 0
         }
+    }
+
+    func forEach(from index: Int, _ body: (RowID) throws -> Bool) throws {
+        if index > 0, try index >= count() { return }
+        try forEach(index..<Int.max, body)
     }
 
     func rows(_ range: Range<Int>? = nil) throws -> [RowID] {

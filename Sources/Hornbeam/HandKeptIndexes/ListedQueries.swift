@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for what hand-kept indexes list: they can be filtered, sorted, paged and observed as all others.
+// Queries for what hand-kept indexes list: they can be filtered, sorted, paged and observed as all others. ListedRows
+// is how they are answered.
 
 extension EntityModelProtocol {
     /// The entities of a list, in its order; one that is listed twice comes twice.
     public static func query(in index: OrderedIDIndex<Self>) -> QueryList<Self> {
-        QueryList(list: index.name) { session in try index.content(in: Context(session)).rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session)).rowList }
     }
 
     /// The entities of a group, in the order of its list.
     public static func query<Key: IndexKey>(
         in index: GroupByKeyIndex<Key, Self>, group: Key
     ) -> QueryList<Self> {
-        QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rowList }
     }
 
     /// The entities of a group, in the order of its list.
     public static func query<Group: EntityModelProtocol>(
         in index: GroupByEntityIndex<Group, Self>, group: Group.ID
     ) -> QueryList<Self> {
-        QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session))[group].rowList }
     }
 
     /// The entity that a key leads to, or none.
     public static func query<Key: IndexKey>(in index: HashIDIndex<Key, Self>, key: Key) -> QueryList<Self> {
-        QueryList(list: index.name) { session in
+        QueryList(listed: index.name) { session in
             try index.content(in: Context(session)).row(key).map { [$0] } ?? []
         }
     }
 
     /// The entities of a set, in the order of their rows.
     public static func query(in index: SetIndex<Self>) -> QueryList<Self> {
-        QueryList(list: index.name) { session in try index.content(in: Context(session)).rows() }
+        QueryList(list: index.name) { session in try index.content(in: Context(session)).rowList }
     }
 }
 

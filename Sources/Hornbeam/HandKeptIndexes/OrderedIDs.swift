@@ -105,6 +105,21 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         try access.read { try access.entities(try rows(range), $0) }
     }
 
+    /// The entities as a query, in the order of the list; one that is listed twice comes twice. `limit` with an offset
+    /// goes to its places at once, `filter` reads until the limit is full or asks an index, and `sorted` takes an
+    /// index's order where that is shorter. `resolve()` is of this transaction; in a later one the query is for the
+    /// list as it is then.
+    public func query() -> QueryList<Entity> {
+        let (name, section) = (access.name, list?.section)
+        return QueryList(context: access.context, list: name) { session in
+            guard let section else { return EmptyRows() }
+            return KeptList(try session.keptTrees(named: name, over: Entity.self), section: section)
+        }
+    }
+
+    /// The same for the planner; empty of a group that there isn't.
+    var rowList: any RowList { list.map { $0 as any RowList } ?? EmptyRows() }
+
     func rows(_ range: Range<Int>? = nil) throws -> [RowID] {
         if let range { try check(range) }
         return try list?.rows(range) ?? []

@@ -78,6 +78,26 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
     ) {}
 
+    /// By a rule for its texts: it finds those that are equal under it, in comparisons by the same rule.
+    /// `@HashIndex<Self>(\.url, collation: .asciiCaseInsensitive) private var byURL`.
+    public init<each Property>(
+        _ keyPaths: repeat KeyPath<Entity, each Property>, collation: @autoclosure () -> TextCollation
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A>(_ first: KeyPath<Entity, A>, collation: @autoclosure () -> TextCollation) {}
+
+    @inlinable @inline(__always)
+    public init<A, B>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, collation: @autoclosure () -> TextCollation
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A, B, C>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
+        collation: @autoclosure () -> TextCollation
+    ) {}
+
     private init(empty: Void) {}
     public var wrappedValue: Never.Type? { nil }
     public init(from decoder: any Decoder) throws {}

@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why an index over a text isn't used though the query compares that text, or sorts by it: because its collation is
-// another one. Said in plans, for people who wonder.
+// another one, or of another version. Said in plans, for people who wonder.
 
 extension Planner {
+    /// What there is to say of indexes by collations.
+    func collationRemarks() throws -> [String] { try versionRemarks() + otherCollations() }
+
+    /// One for each index that no query uses, if this one asks for a property of it.
+    private func versionRemarks() throws -> [String] {
+        let others = type.indexes.filter { $0.flaw != nil }
+        guard !others.isEmpty else { return [] }
+        var asked = Set(conjuncts.flatMap { $0.needs?.columns ?? [] })
+        for term in sort {
+            switch term.key {
+            case .column(let column): asked.insert(column)
+            case .derived(let component): asked.formUnion(component.sources ?? [])
+            case .linkCount, .score, .opaque: continue
+            }
+        }
+        return others.compactMap { index in
+            guard let flaw = index.flaw, !asked.isDisjoint(with: index.sources) else { return nil }
+            return "index \(index.description.name) isn't used: it \(flaw)"
+        }
+    }
+
     /// One for each index of another collation than what is asked of its texts, where no index has that one.
-    func collationRemarks() throws -> [String] {
+    private func otherCollations() throws -> [String] {
         let asked = conjuncts.flatMap { textsAsked($0) } + sort.compactMap { textAsked($0) }
         guard !asked.isEmpty else { return [] }
         let indexes = try store.queryIndexes.map { index in (index, index.texts(type)) }

@@ -55,14 +55,21 @@ public struct Plan: Sendable, Hashable {
     public var isCountKnown: Bool
     /// Indexes that would be used if they, or the query, were otherwise: those of another collation.
     public var remarks: [String] = []
-    /// The hand-kept index that the ids come from, if they do.
+    /// The hand-kept index that the ids come from, or that what the access gives is looked for in.
     public var list: String?
+
+    private func listed(_ name: String) -> String {
+        switch access {
+        case .ids, .nothing: " of list “\(name)”"
+        default: ", looked for in list “\(name)”"
+        }
+    }
 }
 
 extension Plan: CustomStringConvertible {
     /// Some lines of text.
     public var description: String {
-        var lines = ["\(entity): \(access)" + (list.map { " of list “\($0)”" } ?? "")]
+        var lines = ["\(entity): \(access)" + (list.map { listed($0) } ?? "")]
         if let filter { lines.append("filter rows by \(filter)") }
         if case .inMemory(let terms) = order { lines.append("sort by \(terms.joined(separator: ", "))") }
         if limit != nil || offset > 0 {

@@ -28,11 +28,12 @@ extension EntityStore {
         switch filter {
         case .compare(0, .equal, let value): return try sole(id: value)
         case .compare(let column, .equal, let value):
-            for index in type.indexes where index.findsFew && index.columns.count == 1 && index.columns[0] == column {
+            for index in type.queriedIndexes where index.findsFew && index.columns.count == 1 {
+                guard index.columns[0] == column else { continue }
                 return try sole(index) { _ in value }
             }
         case .and(let parts):
-            for index in type.indexes where index.findsFew && index.columns.count == parts.count {
+            for index in type.queriedIndexes where index.findsFew && index.columns.count == parts.count {
                 guard parts.equalEach(of: index.columns) else { continue }
                 return try sole(index) { parts.equal($0) }
             }

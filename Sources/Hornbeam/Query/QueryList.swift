@@ -83,8 +83,13 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// The entities of a hand-kept index.
-    init(list: String, rows: @escaping @Sendable (Session) throws -> [RowID]) {
-        parts = ListParts(source: .own(OwnRows(rows)), list: list)
+    init(listed name: String, rows: @escaping @Sendable (Session) throws -> [RowID]) {
+        parts = ListParts(source: .own(OwnRows(rows)), list: name)
+    }
+
+    /// The same of one that tells their places.
+    init(context: Context? = nil, list: String, rows: @escaping @Sendable (Session) throws -> any RowList) {
+        parts = ListParts(source: .own(OwnRows(list: rows)), context: context, list: list)
     }
 
     /// The entities that one entity's relation leads to, in the order of linking.
@@ -202,6 +207,7 @@ extension QueryList {
     public func last() -> Query<Entity> {
         Query(
             combined { session, level in
+                if let listed = try listed(session, in: level) { return try listed.last().map { [$0] } ?? [] }
                 guard case .all = source, level == nil, !isCut else {
                     return try rows(session, in: level).suffix(1)
                 }
@@ -325,6 +331,7 @@ extension QueryList {
     }
 
     func count(_ session: Session) throws -> Int {
+        if let listed = try listed(session) { return try listed.count() }
         guard case .all = source else { return try rows(session).count }
         return try session.count(coreQuery, of: Entity.self)
     }

@@ -47,9 +47,24 @@ extension ListParts {
 /// Rows in an order of their own, possibly with repeats or rows that aren't stored.
 final class OwnRows: Sendable {
     let load: @Sendable (Session) throws -> [RowID]
+    /// The same, found place by place; nil of what is only had as a whole.
+    let list: (@Sendable (Session) throws -> any RowList)?
 
     init(_ load: @escaping @Sendable (Session) throws -> [RowID]) {
         self.load = load
+        list = nil
+    }
+
+    init(list: @escaping @Sendable (Session) throws -> any RowList) {
+        self.list = list
+        load = { session in
+            var rows: [RowID] = []
+            try list(session).forEach(from: 0) { row in
+                rows.append(row)
+                return true
+            }
+            return rows
+        }
     }
 }
 
@@ -88,8 +103,17 @@ extension ListParts {
 extension QueryList {
     var coreQuery: EntityQuery { parts.query(Entity.entityName) }
 
+    /// The query for a list that tells its places; nil for any other, and for one by the scores of a search.
+    func listed(_ session: Session, in level: NestedLevel? = nil) throws -> ListedRows? {
+        guard level == nil, case .own(let own) = source, let makeList = own.list,
+            !order.contains(where: { if case .score = $0.key { true } else { false } })
+        else { return nil }
+        return ListedRows(parts: parts, list: try makeList(session), store: try session.store(Entity.self))
+    }
+
     /// The stored rows in order; of a level of a nested query those among the linked ones.
     func rows(_ session: Session, in level: NestedLevel? = nil) throws -> [RowID] {
+        if let listed = try listed(session, in: level) { return try listed.rows() }
         guard let base = try parts.base(session, in: level) else { return try session.rows(coreQuery, of: Entity.self) }
         return try rows(among: base, session)
     }
@@ -143,12 +167,14 @@ extension QueryList {
 
     /// How the query would be answered. A list of rows is made for this, so that its plan tells how many they are.
     func plan(_ session: Session) throws -> Plan {
+        if let listed = try listed(session) { return try listed.plan() }
         guard let base = try parts.base(session, in: nil) else { return try session.plan(coreQuery, of: Entity.self) }
         return cut(try session.plan(try planned(among: base, session), of: Entity.self))
     }
 
     /// The same with what came of it.
     func analysis(_ session: Session) throws -> PlanRun {
+        if let listed = try listed(session) { return try listed.analysis() }
         guard let base = try parts.base(session, in: nil) else {
             return try session.analysis(coreQuery, of: Entity.self)
         }

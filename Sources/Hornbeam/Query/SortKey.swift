@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One key of an order: a column where the key path is one, otherwise a key taken from the decoded entity.
+// One key of an order: a column where the key path is one, otherwise what is worked out from the decoded entity. That
+// is a value whose stored form has its order, which an index may hold, or a key of the Swift type.
 
 /// What `sorted(by:)` makes of a key path.
 struct SortKey<Entity: EntityModelProtocol>: Sendable {
@@ -44,6 +45,10 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             term = SortTerm(.linkCount(count.relation), descending: count.descending)
             return
         }
+        if Self.isOrderedAsStored(ordered), let derived = ComputedComponent.order(keyPath) {
+            term = SortTerm(.derived(derived.component), descending: derived.descending)
+            return
+        }
         let order = order()
         let label = keyPath.label
         term = SortTerm(
@@ -67,17 +72,61 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
     }
 }
 
+extension ComputedComponent {
+    /// A property that isn't stored as what a sort goes by, so that an index over it may give the order; nil for one
+    /// whose values have no stored form.
+    fileprivate static func order<Entity: EntityModelProtocol, Property: Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable
+    ) -> (component: ComputedComponent, descending: Bool)? {
+        let ordering = Property.self as? any OrderingType.Type
+        guard let type = ordering?.storedType ?? Self.type(of: Property.self) else { return nil }
+        var steps: [AnyKeyPath] = ordering?.steps ?? []
+        if Property.self == UInt8.self { steps = [\Bool.asc] }
+        let component = ComputedComponent(
+            ComputedSubject(keyPath, behind: steps), keyPath, as: type,
+            literal: { value in (value as? any OrderingType)?.literal ?? Hornbeam.literal(value) })
+        return (component, ordering?.isDescending ?? false)
+    }
+}
+
 /// Looks through `Descending` and `NilFirst` at the type they are around.
 private protocol OrderingType {
     static var isOrderedAsStored: Bool { get }
+    static var isDescending: Bool { get }
+    /// Of the value, which may be nil; nil if it is stored in no order.
+    static var storedType: ColumnType? { get }
+    /// What makes it of such a value: of a Boolean too, which has the order of a number.
+    static var steps: [AnyKeyPath] { get }
+    /// The value in its stored form.
+    var literal: Value? { get }
+}
+
+/// The same of what may be nil.
+private protocol NilOrderingType: OrderingType {
+    static var descendingSteps: [AnyKeyPath] { get }
 }
 
 extension Descending: OrderingType {
     static var isOrderedAsStored: Bool {
         Wrapped.self is any IndexKey.Type || (Wrapped.self as? any OrderingType.Type)?.isOrderedAsStored ?? false
     }
+    static var isDescending: Bool { true }
+    static var storedType: ColumnType? {
+        if let ordering = Wrapped.self as? any OrderingType.Type { return ordering.storedType }
+        return ComputedComponent.type(of: Wrapped.self)
+    }
+    static var steps: [AnyKeyPath] {
+        if let ordering = Wrapped.self as? any NilOrderingType.Type { return ordering.descendingSteps }
+        return Wrapped.self == UInt8.self ? [\Wrapped.desc, \Bool.desc] : [\Wrapped.desc]
+    }
+    var literal: Value? { (value as? any OrderingType)?.literal ?? Hornbeam.literal(value) }
 }
 
-extension NilFirst: OrderingType {
+extension NilFirst: NilOrderingType {
     static var isOrderedAsStored: Bool { Wrapped.self is any IndexKey.Type }
+    static var isDescending: Bool { false }
+    static var storedType: ColumnType? { ComputedComponent.type(of: Wrapped.self) }
+    static var steps: [AnyKeyPath] { [\Wrapped?.asc] }
+    static var descendingSteps: [AnyKeyPath] { [\Wrapped?.desc] }
+    var literal: Value? { value.map { Hornbeam.literal($0) } ?? .null }
 }

@@ -73,7 +73,8 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var positions: Bool
     /// Of unique indexes: whether nil differs from nil, so that any number of entities may have it.
     public var nilsDistinct: Bool
-    /// Of value and unique indexes: by which rule their texts are in order and equal; nil for that of Swift's `String`.
+    /// Of value, unique and hash indexes: by which rule their texts are in order and equal; nil for that of Swift's
+    /// `String`.
     public var collation: String?
     /// The version of what that rule goes by: keys of another one are in another order.
     public var collationVersion: String?

@@ -109,6 +109,32 @@ enum SchemaComparison {
         )
     }
 
+    /// What has to be done for a type that no model declares; nil if nothing: indexes by collations are built anew if
+    /// this system has these in another version.
+    static func renewal(of type: EntityDescription) -> SchemaChange? {
+        var change = SchemaChange(stored: type, dropped: [], built: [])
+        for place in type.indexes.indices {
+            guard let renewed = type.indexes[place].renewed else { continue }
+            change.dropped.append(type.indexes[place])
+            change.built.insert(renewed.name)
+            change.stored.indexes[place] = renewed
+        }
+        return change.built.isEmpty ? nil : change
+    }
+
+    /// A declared type with those of its indexes as they are stored that differ in the version of a collation alone.
+    static func unrenewed(_ declared: EntityDescription, as stored: [EntityDescription]) -> EntityDescription {
+        guard let former = stored.first(where: { $0.name == declared.name }) else { return declared }
+        var declared = declared
+        for place in declared.indexes.indices {
+            let index = declared.indexes[place]
+            if let same = former.indexes.first(where: { $0.isSame(butForVersion: index) }) {
+                declared.indexes[place] = same
+            }
+        }
+        return declared
+    }
+
     /// Whether nothing has to be written: the order of indexes and relations doesn't count.
     private static func isSame(_ new: EntityDescription, _ old: EntityDescription) -> Bool {
         new.columns == old.columns && Set(new.indexes) == Set(old.indexes) && Set(new.relations) == Set(old.relations)
@@ -186,11 +212,14 @@ enum SchemaComparison {
     }
 
     /// Checks that descriptions are sound in themselves and with each other.
-    static func validate(_ types: [EntityDescription], allowsUnknownTargets: Bool) throws(HornbeamError) {
+    /// - Parameter declared: the names of those whose collations this system must have.
+    static func validate(
+        _ types: [EntityDescription], declared: Set<String>, allowsUnknownTargets: Bool
+    ) throws(HornbeamError) {
         let all = Dictionary(types.map { ($0.name, $0) }) { _, last in last }
         guard all.count == types.count else { throw mismatch("two models have the same name") }
         for type in types {
-            try validate(type)
+            try validate(type, isDeclared: declared.contains(type.name))
             for relation in type.relations {
                 guard let target = all[relation.target] else {
                     if allowsUnknownTargets { continue }
@@ -204,7 +233,7 @@ enum SchemaComparison {
         }
     }
 
-    private static func validate(_ type: EntityDescription) throws(HornbeamError) {
+    private static func validate(_ type: EntityDescription, isDeclared: Bool) throws(HornbeamError) {
         guard !type.name.isEmpty, !type.name.contains(":") else {
             throw mismatch("“\(type.name)” can't be the name of an entity type: it is empty or has a colon")
         }
@@ -232,7 +261,7 @@ enum SchemaComparison {
                 throw mismatch(
                     "index “\(index.name)” of \(type.name) is without positions: only full-text indexes have any")
             }
-            try validateCollation(of: index, type)
+            try validateCollation(of: index, type, isDeclared: isDeclared)
             if let analyzer = index.analyzer {
                 let isCustom = analyzer.hasPrefix("custom:")
                 let size = analyzer.utf8.count - "custom:".utf8.count
@@ -264,19 +293,18 @@ enum SchemaComparison {
     }
 
     private static func validateCollation(
-        of index: IndexDescription, _ type: EntityDescription
+        of index: IndexDescription, _ type: EntityDescription, isDeclared: Bool
     ) throws(HornbeamError) {
         guard index.collation != nil else { return }
-        var collations: [TextCollation] = []
-        for component in index.components {
-            guard let column = type.column(component.column) else { continue }
-            if let collation = try index.collation(of: type.columns[column].type) { collations.append(collation) }
+        let hasText = index.components.contains { component in
+            type.column(component.column).map { type.columns[$0].type.unwrapped == .string } ?? false
         }
-        guard index.kind == .value || index.kind == .unique, let collation = collations.first else {
+        guard index.kind != .text, hasText else {
             throw mismatch(
-                "index “\(index.name)” of \(type.name) has a collation: only ordered indexes over Strings have one")
+                "index “\(index.name)” of \(type.name) has a collation: only indexes over Strings have one, and "
+                    + "full-text indexes have an analyzer instead")
         }
-        _ = try collation.collator
+        if isDeclared { _ = try index.collation(of: .string)?.collator }
     }
 
     private static func validate(

@@ -12,6 +12,8 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         case keyPath(AnyKeyPath)
         /// Stored ones, with dots between them.
         case named(String, of: any Any.Type)
+        /// What a sort goes by: a property, or one with `.asc` or `.desc`, which it is behind one of these steps.
+        case ordered(AnyKeyPath, behind: [AnyKeyPath])
         /// No property, but what is computed of several.
         case expression(ColumnExpression)
     }
@@ -29,6 +31,12 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
 
     /// Of stored properties of a type and of one another, with dots between them.
     init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
+
+    /// The property that a key path of a sort is of. Which of the steps is its last one, if one is, can't be told from
+    /// the key path alone; a property that is asked about can be followed by each.
+    init(_ keyPath: any AnyKeyPath & Sendable, behind steps: [AnyKeyPath]) {
+        self.init(.ordered(keyPath, behind: steps))
+    }
 
     init(_ expression: ColumnExpression) { self.init(.expression(expression)) }
 
@@ -49,7 +57,7 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         switch property {
         case .keyPath(let keyPath): keyPath.isNamed ? keyPath.path : nil
         case .named(let names, _): names
-        case .expression: nil
+        case .ordered, .expression: nil
         }
     }
 
@@ -63,8 +71,12 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
             left == right && leftType == rightType
         case (.keyPath(let keyPath), .named(let names, let type)), (.named(let names, let type), .keyPath(let keyPath)):
             Swift.type(of: keyPath).rootType == type && keyPath.path == names
+        case (.keyPath(let keyPath), .ordered(let whole, let steps)),
+            (.ordered(let whole, let steps), .keyPath(let keyPath)):
+            keyPath == whole || steps.contains { keyPath.appending(path: $0) == whole }
+        case (.ordered(let left, _), .ordered(let right, _)): left == right
         case (.expression(let left), .expression(let right)): left == right
-        case (.expression, _), (_, .expression): false
+        case (.named, .ordered), (.ordered, .named), (.expression, _), (_, .expression): false
         }
     }
 }
@@ -93,8 +105,16 @@ package struct ComputedComponent: Sendable {
     /// Nil for a property whose values have no order.
     init?<Entity: EntityModelProtocol, Property: Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
         guard let type = Self.type(of: Property.self) else { return nil }
+        self.init(ComputedSubject(keyPath), keyPath, as: type) { Hornbeam.literal($0) }
+    }
+
+    /// - Parameter literal: the stored form of a value, which is of `type` or null; nil for null too.
+    init<Entity: EntityModelProtocol, Property: Sendable>(
+        _ subject: ComputedSubject, _ keyPath: any KeyPath<Entity, Property> & Sendable, as type: ColumnType,
+        literal: @escaping @Sendable (Property) -> Value?
+    ) {
         let label = keyPath.label
-        self.init(ComputedSubject(keyPath), label: label, type: type, sources: nil) { (row) throws(HornbeamError) in
+        self.init(subject, label: label, type: type, sources: nil) { (row) throws(HornbeamError) in
             let entity = try Entity(row: row)
             let value: Property
             do {
@@ -102,9 +122,9 @@ package struct ComputedComponent: Sendable {
             } catch {
                 throw error as? HornbeamError ?? HornbeamError(.invalid, "“\(label)” can't be worked out: \(error)")
             }
-            guard let literal = literal(value) else { return .null }
-            guard let converted = literal.converted(to: .optional(type)) else {
-                throw HornbeamError(.invalid, "“\(label)” gives \(literal.text), which is no \(type)")
+            guard let stored = literal(value) else { return .null }
+            guard let converted = stored.converted(to: .optional(type)) else {
+                throw HornbeamError(.invalid, "“\(label)” gives \(stored.text), which is no \(type)")
             }
             return converted
         }

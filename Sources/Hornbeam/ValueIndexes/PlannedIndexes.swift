@@ -41,7 +41,7 @@ final class UsableIndexes {
     init(_ registered: RegisteredIndexes, of type: EntityType, in transaction: Transaction) throws {
         self.registered = registered
         version = transaction.version
-        var rows = type.indexes
+        var rows = type.queriedIndexes
         var elements: [ElementIndex] = []
         for attended in registered.indexes(of: type.name)?.attended ?? [] {
             guard let planned = attended.planned, try attended.isWhole(in: transaction) else { continue }

@@ -25,6 +25,16 @@ extension EntitySession {
     }
 }
 
+extension EntitySession {
+    /// The declared indexes in the order of a collation that is another one here: no query uses them, and nobody can
+    /// tell their keys.
+    package var indexesOfOtherOrders: [String] {
+        schema.typeNames.flatMap { name in
+            (schema.types[name]?.indexes ?? []).filter { $0.flaw != nil }.map { "\($0.description.name) of \(name)" }
+        }
+    }
+}
+
 extension RegisteredIndexes {
     fileprivate convenience init(toldBy transaction: Transaction, _ schema: Schema) throws {
         let stored = try RegisteredCatalogue.read(transaction)
@@ -54,11 +64,14 @@ extension StoredIndex {
         }
     }
 
-    /// A value index of stored properties; nil for others.
+    /// A value index of stored properties; nil for others, and for one in the order of a collation that is another one
+    /// here.
     fileprivate func registration(_ type: EntityDescription) -> IndexRegistration? {
         guard record.kind == ValueIndexDefinition.kind, record.build == nil,
             let definition = ValueIndexDefinition(settings: record.settings), definition.flaw(for: type) == nil
         else { return nil }
-        return definition.registration(publicName, version: record.version, record.entity, model: nil)
+        let told = definition.registration(publicName, version: record.version, record.entity, model: nil)
+        let versions = ValueIndexDefinition.collationVersions(in:)
+        return versions(told.settings) == versions(record.settings) ? told : nil
     }
 }

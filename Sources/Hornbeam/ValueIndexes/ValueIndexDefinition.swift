@@ -78,6 +78,9 @@ struct ValueIndexDefinition: Sendable {
         return settings
     }
 
+    /// Of the collations that its texts are in the order of; nil without any.
+    static func collationVersions(in settings: [String: String]) -> String? { settings[Setting.collations] }
+
     /// A list of texts can always be encoded.
     private static func json(_ texts: [String]) -> String? {
         let encoder = JSONEncoder()

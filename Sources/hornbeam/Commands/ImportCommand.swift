@@ -48,13 +48,14 @@ enum ImportCommand {
         return .ok
     }
 
-    /// The store's schema, after the types of `--schema` were applied.
+    /// The store's schema, after the types of `--schema` were applied, and with indexes that follow what is saved.
     private static func prepare(
         _ store: TreeStore, _ entities: (path: String, types: [EntityDescription])?, _ console: Console
     ) throws -> Schema {
-        guard let entities else { return try store.reading { try SchemaCatalogue.load($0) } }
+        if entities == nil, let schema = try store.reading({ try SchemaCatalogue.open([], in: $0) }) { return schema }
         return try store.writing { transaction in
-            let schema = try SchemaApplyCommand.apply(entities.types, from: entities.path, transaction, console)
+            let schema = try SchemaApplyCommand.apply(
+                entities?.types ?? [], from: entities?.path ?? "the store", transaction, console)
             try transaction.commit()
             return schema
         }

@@ -30,7 +30,13 @@ enum SchemaFile {
     static func text(_ entities: [EntityDescription]) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(["entities": entities]), as: UTF8.self)
+        // The version of a collation is that of the system where an index is made.
+        let unversioned = entities.map { entity in
+            var entity = entity
+            for place in entity.indexes.indices { entity.indexes[place].collationVersion = nil }
+            return entity
+        }
+        return String(decoding: try encoder.encode(["entities": unversioned]), as: UTF8.self)
     }
 
     private static func reason(_ error: any Error) -> String {
@@ -125,7 +131,9 @@ private struct Column: Decodable {
 }
 
 private struct Index: Decodable {
-    enum Key: String, CodingKey, CaseIterable { case name, kind, components, analyzer, positions }
+    enum Key: String, CodingKey, CaseIterable {
+        case name, kind, components, analyzer, positions, nilsDistinct, collation
+    }
 
     var description: IndexDescription
 
@@ -136,11 +144,15 @@ private struct Index: Decodable {
             throw DecodingError.dataCorruptedError(
                 forKey: .kind, in: fields, debugDescription: "“\(kindName)” is none of value, unique, hash, text")
         }
-        description = IndexDescription(
+        let index = IndexDescription(
             name: try fields.decode(String.self, forKey: .name), kind: kind,
             components: try fields.decode([Component].self, forKey: .components).map(\.description),
             analyzer: try fields.decodeIfPresent(String.self, forKey: .analyzer).flatMap { $0 == "words" ? nil : $0 },
-            positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true)
+            positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true,
+            nilsDistinct: try fields.decodeIfPresent(Bool.self, forKey: .nilsDistinct) ?? true,
+            collation: try fields.decodeIfPresent(String.self, forKey: .collation))
+        // One that this system hasn't got is refused when it is applied.
+        description = index.renewed ?? index
     }
 }
 

@@ -19,7 +19,8 @@ enum SchemaText {
 
     private static func options(_ index: IndexDescription) -> String {
         let analyzer = index.analyzer.map { ["analyzer \($0)"] } ?? []
-        return (analyzer + (index.positions ? [] : ["without positions"])).joined(separator: ", ")
+        let rules = (index.collation.map { ["collation \($0)"] } ?? []) + (index.nilsDistinct ? [] : ["one nil"])
+        return (analyzer + (index.positions ? [] : ["without positions"]) + rules).joined(separator: ", ")
     }
 
     /// `section, -size`

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexes by hashes: for equality alone, with entries of one size.
 
-import Hornbeam
+import HornbeamTestSupport
 import Testing
+
+@testable import Hornbeam
 
 @EntityModel
 private struct Page {
@@ -15,13 +17,36 @@ private struct Page {
     var port: Int
 }
 
+@EntityModel
+private struct Visitor {
+    @HashIndex<Self>(\.name, collation: .caseInsensitive) private var byName
+    @HashIndex<Self>(\.town, \.age, \.street, collation: .unicode(locale: "sv", caseSensitive: false))
+    private var byHome
+
+    let id: Int
+    var name: String
+    var age = 0
+    var town = ""
+    var street: String?
+}
+
+/// The same without indexes.
+@EntityModel
+private struct Stranger {
+    let id: Int
+    var name: String
+    var age = 0
+    var town = ""
+    var street: String?
+}
+
 @Suite("Indexes by hashes")
 struct HashIndexTests {
     private let long = String(repeating: "x", count: 3000)
 
     private func database() throws -> Database {
         let database = try Database.inMemory(models: Page.self)
-        try database.write { context in
+        try database.write { (context) throws in
             for id in 0..<200 {
                 try Page(
                     id: id, url: "\(long)/\(id % 50)", host: id % 3 == 0 ? nil : "h\(id % 5)", port: id % 2
@@ -33,7 +58,7 @@ struct HashIndexTests {
 
     @Test("answer equality, of all their properties, and lists of values; the entities are as without an index")
     func equality() throws {
-        try database().read { context in
+        try database().read { (context) throws in
             let one = Page.filter(\.url == "\(long)/7")
             #expect(try one.ids(in: context) == [7, 57, 107, 157])
             #expect(try one.count(in: context) == 4)
@@ -55,7 +80,7 @@ struct HashIndexTests {
     @Test("find the one entity that has a key, and none, without a plan, and tell more in its own words")
     func single() throws {
         let database = try database()
-        try database.write { context in
+        try database.write { (context) throws in
             try Page(id: 500, url: "\(long)/only", host: "own", port: 9).save(to: &context)
             try Page(id: 501, url: "last", host: nil, port: 9).save(to: &context)
         }
@@ -74,7 +99,7 @@ struct HashIndexTests {
         // Nil is a value like any other here, of which there may be many.
         #expect(try ids(Page.filter(\.host == nil && \.port == 9)) == [501])
         #expect(try ids(Page.filter(\.url == "\(long)/7").limit(2)) == [7, 57])
-        let (count, access) = try database.read { context in
+        let (count, access) = try database.read { (context) throws in
             (try only.count(in: context), try only.explain(in: context).access.description)
         }
         #expect(count == 1 && access.contains("byURL"))
@@ -82,7 +107,7 @@ struct HashIndexTests {
 
     @Test("are left alone by ranges, parts of a key and sorts")
     func others() throws {
-        try database().read { context in
+        try database().read { (context) throws in
             for query in [
                 Page.filter(\.url > "a"), Page.filter(\.host == "h2"), Page.query().sorted(by: \.url),
                 Page.filter(\.url == "\(long)/7").sorted(by: \.port),
@@ -101,7 +126,7 @@ struct HashIndexTests {
     @Test("follow changes, and the check finds them in order")
     func changes() throws {
         let database = try database()
-        try database.write { context in
+        try database.write { (context) throws in
             for id in 0..<200 where id % 4 == 0 { try Page.delete(id: id, from: &context) }
             try Page(id: 7, url: "new", host: nil, port: 3).save(to: &context)
         }
@@ -109,5 +134,81 @@ struct HashIndexTests {
         let old = try database.read { try Page.filter(\.url == "\(long)/7").ids(in: $0) }
         #expect(new == [7] && old == [57, 107, 157])
         #expect(try database.check())
+    }
+
+    // MARK: Collations
+
+    private static let names = [
+        "", "a", "A", "å", "Å", "a\u{30A}", "ä", "straße", "STRASSE", "Kelvin", "\u{212A}elvin", "z",
+        String(repeating: "Läng", count: 300), String(repeating: "läng", count: 300),
+    ]
+    private static let home = TextCollation.unicode(locale: "sv", caseSensitive: false)
+
+    @Test("find what is equal under their collation, as a scan does", .seeded, arguments: SeededGenerator.seeds(4))
+    func collated(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        let database = try Database.inMemory(models: Visitor.self, Stranger.self)
+        func name() -> String { Self.names[random.below(Self.names.count)] }
+        for _ in 0..<300 {
+            let id = random.below(120)
+            let (name, age, town) = (name(), random.below(3), name())
+            let street = random.oneIn(3) ? nil : Self.names[random.below(4)]
+            let isGone = random.oneIn(6)
+            try database.write { (context) throws in
+                if isGone {
+                    _ = try Visitor.query(id).delete(from: &context)
+                    _ = try Stranger.query(id).delete(from: &context)
+                } else {
+                    try Visitor(id: id, name: name, age: age, town: town, street: street).save(to: &context)
+                    try Stranger(id: id, name: name, age: age, town: town, street: street).save(to: &context)
+                }
+            }
+        }
+        try database.read { (context) throws in
+            for name in Self.names {
+                let wanted = name.collated(.caseInsensitive)
+                let found = Visitor.filter(\.name == wanted)
+                #expect(try found.requiringIndex().explain(in: context).indexes == ["byName"])
+                #expect(try found.ids(in: context) == Stranger.filter(\.name == wanted).ids(in: context))
+                #expect(
+                    try found.ids(in: context)
+                        == Visitor.filter(\.name == wanted && \.age >= 0).sorted(by: \.id).ids(in: context))
+                #expect(try found.count(in: context) == found.ids(in: context).count)
+                let others = Visitor.filter(\.name != wanted)
+                #expect(try others.ids(in: context) == Stranger.filter(\.name != wanted).ids(in: context))
+                for street in Self.names.prefix(4) {
+                    let (town, street) = (name.collated(Self.home), street.collated(Self.home))
+                    let home = Visitor.filter(\.town == town && \.age == 1 && \.street == street)
+                    #expect(try home.requiringIndex().explain(in: context).indexes == ["byHome"])
+                    #expect(
+                        try home.ids(in: context)
+                            == Stranger.filter(\.town == town && \.age == 1 && \.street == street).ids(in: context))
+                }
+            }
+        }
+        #expect(try database.check())
+    }
+
+    @Test("of a collation answer no range, no order and no other collation, and the plan says so")
+    func otherCollations() throws {
+        let database = try Database.inMemory(models: Visitor.self)
+        try database.write { (context) throws in
+            for (id, name) in Self.names.enumerated() { try Visitor(id: id, name: name).save(to: &context) }
+        }
+        try database.read { (context) throws in
+            for query in [
+                Visitor.filter(\.name > "a".collated(.caseInsensitive)),
+                Visitor.query().sorted(by: .by(\.name, collation: .caseInsensitive)),
+                Visitor.filter(\.town == "".collated(Self.home)),
+            ] {
+                #expect(try query.explain(in: context).access == .rowScan(rows: Self.names.count))
+            }
+            let plain = try Visitor.filter(\.name == "Straße").explain(in: context)
+            #expect(plain.remarks == ["index byName has another collation: caseInsensitive, not binary"])
+            let folded = Visitor.filter(\.name == "Straße".collated(.caseInsensitive))
+            #expect(try folded.requiringIndex().resolve(in: context).map(\.name) == ["straße", "STRASSE"])
+        }
+        let rows = try database.query("SELECT id FROM Visitor WHERE name COLLATE FOLDED = 'kelvin' ORDER BY id")
+        #expect(rows.map(\.json) == [#"{"id":9}"#, #"{"id":10}"#])
     }
 }

@@ -4,9 +4,7 @@
 
 import Foundation
 import HornbeamKeys
-import HornbeamPages
 import HornbeamTestSupport
-import HornbeamTree
 import Testing
 
 @testable import Hornbeam
@@ -239,42 +237,5 @@ struct CollatedIndexTests {
         }
         // The word alone is a name.
         #expect(try names("SELECT name AS collate FROM Townsperson").isEmpty)
-    }
-
-    @Test("an index of another version of its collation is built anew, and isn't read before")
-    func versions() throws {
-        let disk = try SimulatedDisk()
-        let database = try MigratedFile.open(disk, [Townsperson.self], [])
-        try database.write { (context) throws in
-            for (id, name) in Self.names.enumerated() { try Townsperson(id: id, name: name).save(to: &context) }
-            // So many that an index is worth it.
-            for id in 100..<300 { try Townsperson(id: id, name: "m\(id)").save(to: &context) }
-        }
-        try database.createIndex(ValueIndex("later", \Townsperson.name, collation: .unicode))
-        let changed = try database.store.beginWrite()
-        let schema = try #require(try changed.tree("schema"))
-        let key = Array("type:Townsperson".utf8)
-        let stored = try #require(try changed.get(schema, key).map { String(decoding: $0, as: UTF8.self) })
-        #expect(stored.contains("\"icu-"))
-        try changed.put(schema, key, Array(stored.replacing("\"icu-", with: "\"icu-0.").utf8))
-        let tree = try #require(try changed.tree("x:Townsperson:byName"))
-        _ = try changed.deleteRange(tree, from: [], to: [])
-        try changed.commit()
-        try database.close()
-        // Without the models nobody can build it.
-        let plain = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
-        let read = try plain.beginRead()
-        let error = #expect(throws: HornbeamError.self) { try SchemaCatalogue.load(read) }
-        read.abort()
-        #expect(error?.code == .unsupported && error?.message.contains("byName") == true)
-        try plain.close()
-        let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [Townsperson.self], [])
-        #expect(try again.isWhole())
-        let query = Townsperson.filter(\.name > "z".collated(.unicode(locale: "sv")))
-        #expect(try again.plan(query).access == .index(name: "byName", ranges: 1, entries: 8, reversed: false))
-        try again.register(ValueIndex("later", \Townsperson.name, collation: .unicode))
-        let root = Townsperson.filter(\.name == "a".collated(.unicode))
-        #expect(try again.plan(root).indexes == ["later"])
-        try again.close()
     }
 }

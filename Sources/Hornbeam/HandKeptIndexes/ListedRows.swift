@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries for what a list of the program's own names, without a look at all of it where less is enough: places are
+// found by counts, a filter is tested row by row until the limit is full, or an index finds the rows of the filter, or
+// those that come first in the order, and the list is asked for each whether it has it.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Rows in an order of their own, each at one place or several, found by the place and by the row.
+protocol RowList {
+    func count() throws -> Int
+    /// Calls `body` with the rows from a place on, until it returns false.
+    func forEach(from place: Int, _ body: (RowID) throws -> Bool) throws
+    /// Where a row is, ascending, up to so many places.
+    func indices(of row: RowID, limit: Int) throws -> [Int]
+}
+
+/// The list of a group that there isn't.
+struct EmptyRows: RowList {
+    func count() -> Int { 0 }
+    func forEach(from place: Int, _ body: (RowID) throws -> Bool) {}
+    func indices(of row: RowID, limit: Int) -> [Int] { [] }
+}
+
+/// One query for the rows of a list.
+struct ListedRows {
+    let parts: ListParts
+    let list: any RowList
+    let store: EntityStore
+
+    /// How the rows are found.
+    private enum Way {
+        /// By their places: nothing is tested, and nothing sorted.
+        case places
+        /// From one place to the next, each tested, and sorted if the query is.
+        case walk
+        /// By a plan for all entities, whose results are looked for in the list.
+        case plan(EntityQuery)
+    }
+
+    /// The price of a row that is looked up, and of a look for a row's places: as the planner's.
+    private static var rowCost: Double { 4.5 }
+    private static var placeCost: Double { 4 }
+
+    private var isFiltered: Bool { if case .all = parts.filter { false } else { true } }
+    /// Results that are enough.
+    private var needed: Int? { parts.limit.map { $0.addingSaturating(parts.offset) } }
+
+    /// The rows, those of several places several times: in the list's order, unless the query has one.
+    func rows(_ tally: PlanTally? = nil) throws -> [RowID] {
+        if let limit = parts.limit, limit <= 0 { return [] }
+        try store.session.settleLinks()
+        let count = try list.count()
+        switch try way(count) {
+        case .places: return try rows(from: try start(), count, tally)
+        case .walk: return try walked(tally)
+        case .plan(let query): return try found(query, tally) ?? walked(tally)
+        }
+    }
+
+    /// How many `rows` would give.
+    func count() throws -> Int {
+        if !isFiltered, parts.after == nil { return cut(try list.count()) }
+        var unsorted = parts
+        if parts.after == nil { unsorted.order = [] }
+        return try ListedRows(parts: unsorted, list: list, store: store).rows().count
+    }
+
+    /// The last of `rows`.
+    func last() throws -> RowID? {
+        guard !isFiltered, parts.order.isEmpty, !parts.isPart else { return try rows().last }
+        var last = parts
+        last.limit = 1
+        last.offset = max(0, try list.count() - 1)
+        return try ListedRows(parts: last, list: list, store: store).rows().last
+    }
+
+    private func cut(_ count: Int) -> Int { max(0, min(parts.limit ?? .max, count - min(count, parts.offset))) }
+
+    // MARK: Choosing
+
+    private func way(_ count: Int) throws -> Way {
+        if !isFiltered, parts.order.isEmpty { return .places }
+        let total = try store.count()
+        var query = EntityQuery(type: store.type.name, filter: parts.filter, sort: parts.order)
+        if parts.order.isEmpty {
+            let plan = try Planner(query, store).plan()
+            let candidates = plan.path.candidates(rows: total)
+            // What passes is spread over the list as over all entities, as far as anybody knows.
+            let walked = min(count, needed.map { Self.scaled($0, by: total, over: max(1, candidates)) } ?? count)
+            return plan.isNarrow && cost(of: candidates) < Self.rowCost * Double(walked) ? .plan(query) : .walk
+        }
+        if !isFiltered, needed == nil { return .walk }
+        query.after = parts.after
+        query.limit = needed.map { Self.scaled($0, by: total, over: max(1, count)).addingSaturating($0) }
+        let plan = try Planner(query, store).plan()
+        let candidates = plan.path.candidates(rows: total)
+        let looked = plan.sort.isEmpty ? min(candidates, query.limit ?? .max) : candidates
+        guard plan.sort.isEmpty ? query.limit != nil || plan.isNarrow : plan.isNarrow else { return .walk }
+        return cost(of: looked) < Self.rowCost * Double(count) ? .plan(query) : .walk
+    }
+
+    private func cost(of candidates: Int) -> Double { (Self.rowCost + Self.placeCost) * Double(candidates) }
+
+    private static func scaled(_ number: Int, by factor: Int, over divisor: Int) -> Int {
+        Int(min(Double(number) * Double(factor) / Double(divisor), 1e12))
+    }
+
+    // MARK: Finding
+
+    /// The place where the query goes on in the list's order.
+    private func start() throws -> Int {
+        guard let after = parts.after else { return 0 }
+        let position = try PlannedPosition(try after(store), store)
+        guard let row = position.rowID, let place = try list.indices(of: row, limit: 1).first else {
+            throw position.missing(store.type)
+        }
+        return place + 1
+    }
+
+    /// The rows of a range of places, as they are there.
+    private func rows(from start: Int, _ count: Int, _ tally: PlanTally?) throws -> [RowID] {
+        var found: [RowID] = []
+        let left = parts.limit ?? .max
+        let first = start.addingSaturating(parts.offset)
+        guard first < count else { return [] }
+        try list.forEach(from: first) { row in
+            if try store.isSaved(row) { found.append(row) }
+            return found.count < left
+        }
+        tally?.rows += found.count
+        tally?.passed += found.count
+        return found
+    }
+
+    /// Those that pass, from one place to the next.
+    private func walked(_ tally: PlanTally?) throws -> [RowID] {
+        let filter = try RowFilter(parts.filter, type: store.type, session: store.session)
+        if parts.order.isEmpty {
+            var found: [RowID] = []
+            let needed = needed ?? .max
+            try forEachRow(from: try start(), filter, tally) { rowID, _ in
+                found.append(rowID)
+                return found.count < needed
+            }
+            return cut(found)
+        }
+        let order = try RowOrder(parts.order, type: store.type, session: store.session)
+        let position = try parts.after.map { try PlannedPosition(try $0(store), store).place(order, store) }
+        var best = SortedRows(order, limit: needed, after: position)
+        try forEachRow(from: 0, filter, tally) { rowID, row in
+            try best.insert(rowID, row)
+            return true
+        }
+        return cut(best.finish())
+    }
+
+    private func forEachRow(
+        from start: Int, _ filter: RowFilter, _ tally: PlanTally?, _ body: (RowID, RowReader) throws -> Bool
+    ) throws {
+        var waiting = RowLookups()
+        func visit(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
+            guard let row else { return true }
+            tally?.rows += 1
+            guard try filter.accepts(rowID, row) else { return true }
+            tally?.passed += 1
+            return try body(rowID, row)
+        }
+        var goesOn = true
+        try list.forEach(from: start) { row in
+            waiting.add(row)
+            if waiting.isFull { goesOn = try waiting.finish(in: store, visit) }
+            return goesOn
+        }
+        if goesOn { _ = try waiting.finish(in: store, visit) }
+    }
+
+    /// Those of a plan for all entities that are in the list. Nil if the plan ended with its limit before there were
+    /// enough of them.
+    private func found(_ query: EntityQuery, _ tally: PlanTally?) throws -> [RowID]? {
+        let executor = try Executor(try Planner(query, store), store, tally: tally)
+        if parts.order.isEmpty {
+            let start = try start()
+            var found: [(place: Int, row: RowID)] = []
+            try executor.run(needsRows: tally != nil) { rowID, _, _ in
+                for place in try list.indices(of: rowID, limit: .max) where place >= start {
+                    found.append((place, rowID))
+                }
+                return true
+            }
+            return cut(found.sorted { $0.place < $1.place }.map(\.row))
+        }
+        var found: [RowID] = []
+        var looked = 0
+        let needed = needed ?? .max
+        try executor.run(needsRows: tally != nil) { rowID, _, _ in
+            looked += 1
+            found += repeatElement(rowID, count: try list.indices(of: rowID, limit: .max).count)
+            return found.count < needed
+        }
+        return found.count >= needed || looked < query.limit ?? .max ? cut(found) : nil
+    }
+
+    private func cut(_ rows: [RowID]) -> [RowID] { Array(rows.dropFirst(parts.offset).prefix(parts.limit ?? .max)) }
+
+    // MARK: Telling
+
+    /// How the rows would be found.
+    func plan() throws -> Plan {
+        let count = try list.count()
+        var described = Plan(
+            entity: store.type.name, access: .ids(count: count),
+            filter: isFiltered ? parts.filter.text(store.type.description) : nil,
+            order: parts.order.isEmpty ? .byAccess : .inMemory(parts.order.map { $0.text(store.type.description) }),
+            limit: parts.limit, offset: parts.offset, candidates: count, isCovering: false,
+            isCountKnown: !isFiltered && parts.after == nil)
+        if let limit = parts.limit, limit <= 0 {
+            described.access = .nothing
+            return described
+        }
+        guard case .plan(let query) = try way(count) else { return described }
+        described = try Planner(query, store).explanation()
+        (described.limit, described.offset, described.isCountKnown) = (parts.limit, parts.offset, false)
+        return described
+    }
+
+    /// The same with what came of it.
+    func analysis() throws -> PlanRun {
+        var run = PlanRun(plan: try plan())
+        let tally = PlanTally()
+        run.results = try rows(tally).count
+        (run.parts, run.rowsRead, run.rowsPassed) = (tally.parts, tally.rows, tally.passed)
+        return run
+    }
+}
+
+extension QueryPlan {
+    /// Whether it looks at some of the entities alone.
+    fileprivate var isNarrow: Bool { if case .rowScan = path { false } else { true } }
+}
+
+extension Int {
+    fileprivate func addingSaturating(_ other: Int) -> Int {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? .max : sum
+    }
+}

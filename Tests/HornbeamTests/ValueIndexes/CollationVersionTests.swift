@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row E7: sort keys of another version of a collation sort otherwise. A file that has such an index opens as any other,
+// no query trusts the index, and who opens the file for writing has it built anew, with the models that declare it or
+// without.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+struct Neighbour: Equatable {
+    let id: Int
+    var street = ""
+}
+
+@Suite("E7: versions of collations")
+struct CollationVersionTests {
+    private static let names = ["a", "Z", "å", "Å", "ä", "ö", "z"]
+    private static let swedish = TextCollation.unicode(locale: "sv")
+    private var late: QueryList<Townsperson> {
+        Townsperson.filter(\.name > "z".collated(Self.swedish)).sorted(by: .by(\.name, collation: Self.swedish))
+    }
+    private static let remark = "index byName isn't used: it is in the order of unicode:sv as of icu-0."
+
+    /// A file whose declared indexes are as another system has left them: their catalogue names another version, and
+    /// the keys of `byName` are turned round, so that whoever asks it finds something else.
+    /// - Parameter collation: of `byName`, if it is to be called otherwise.
+    private func outdated(collation: String? = nil) throws -> [UInt8] {
+        let disk = try SimulatedDisk()
+        let database = try MigratedFile.open(disk, [Townsperson.self, Neighbour.self], [])
+        try database.write { (context) throws in
+            for (id, name) in Self.names.enumerated() {
+                try Townsperson(id: id, name: name, email: "\(name)@\(id)").save(to: &context)
+            }
+            // So many that an index is worth it.
+            for id in 100..<300 { try Townsperson(id: id, name: "m\(id)").save(to: &context) }
+        }
+        try database.createIndex(ValueIndex("later", \Townsperson.name, collation: .unicode))
+        let changed = try database.store.beginWrite()
+        let schema = try #require(try changed.tree("schema"))
+        let key = Array("type:Townsperson".utf8)
+        var stored = try #require(try changed.get(schema, key).map { String(decoding: $0, as: UTF8.self) })
+        #expect(stored.contains("\"icu-") && stored.contains("\"fold-"))
+        stored = stored.replacing("\"icu-", with: "\"icu-0.").replacing("\"fold-", with: "\"fold-0.")
+        if let collation { stored = stored.replacing("\"unicode:sv\"", with: "\"\(collation)\"") }
+        try changed.put(schema, key, Array(stored.utf8))
+        let tree = try #require(try changed.tree("x:Townsperson:byName"))
+        var keys: [[UInt8]] = []
+        var cursor = try changed.cursor(tree)
+        while try cursor.next() { keys.append(Array(cursor.key)) }
+        _ = try changed.deleteRange(tree, from: [], to: [])
+        for key in keys { try changed.put(tree, key.dropLast(8).map { ~$0 } + key.suffix(8), []) }
+        try changed.commit()
+        try database.close()
+        return try #require(disk.killedImage())
+    }
+
+    private func open(
+        _ disk: SimulatedDisk, _ models: [any EntityModelProtocol.Type], isReadOnly: Bool = false
+    ) throws -> Database {
+        let opening = SchemaOpening(models: try ModelSet(models), isReadOnly: isReadOnly)
+        return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
+    }
+
+    /// What the indexes of the file's catalogue go by.
+    private func versions(_ disk: SimulatedDisk) throws -> Set<String> {
+        let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
+        let read = try store.beginRead()
+        defer { read.abort() }
+        let type = try SchemaCatalogue.load(read).type("Townsperson")
+        return Set(type.description.indexes.compactMap(\.collationVersion))
+    }
+
+    @Test("an index of another version is built anew with the models that declare it")
+    func declared() throws {
+        let database = try open(try SimulatedDisk(image: try outdated()), [Townsperson.self])
+        #expect(try database.isWhole())
+        #expect(try database.plan(late).access == .index(name: "byName", ranges: 1, entries: 5, reversed: false))
+        #expect(try database.plan(late).remarks == [])
+        #expect(try database.results(late).map(\.name) == ["Z", "å", "Å", "ä", "ö"])
+        try database.register(ValueIndex("later", \Townsperson.name, collation: .unicode))
+        #expect(try database.plan(Townsperson.filter(\.name == "a".collated(.unicode))).indexes == ["later"])
+        try database.close()
+    }
+
+    @Test("without these models too, by whoever opens the file for writing: the file tells what it is over")
+    func undeclared() throws {
+        let disk = try SimulatedDisk(image: try outdated())
+        #expect(try versions(disk).contains { $0.hasPrefix("icu-0.") })
+        let other = try open(disk, [Neighbour.self])
+        try other.write { (context) throws in try Neighbour(id: 1, street: "High Street").save(to: &context) }
+        try other.close()
+        #expect(try !versions(disk).contains { $0.contains("-0.") })
+        // No opening has anything to do any more.
+        let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
+        let read = try store.beginRead()
+        let known = try #require(try SchemaCatalogue.open([], in: read))
+        let session = EntitySession(read, schema: known)
+        defer { withExtendedLifetime(session) {} }
+        let plan = try Planner(late.coreQuery, try session.store("Townsperson")).explanation()
+        #expect(plan.access == .index(name: "byName", ranges: 1, entries: 5, reversed: false))
+        read.abort()
+        try store.close()
+        let again = try open(try SimulatedDisk(image: disk.killedImage()), [Townsperson.self, Neighbour.self])
+        #expect(try again.isWhole())
+        #expect(try again.results(late).map(\.name) == ["Z", "å", "Å", "ä", "ö"])
+        try again.close()
+    }
+
+    @Test("opened for reading alone, the answers are those of a scan, and the plan says why", arguments: [true, false])
+    func readOnly(hasModels: Bool) throws {
+        let disk = try SimulatedDisk(image: try outdated())
+        let before = try versions(disk)
+        let database = try open(disk, hasModels ? [Townsperson.self] : [Neighbour.self], isReadOnly: true)
+        #expect(try database.isWhole())
+        if hasModels {
+            let plan = try database.plan(late)
+            #expect(plan.access == .rowScan(rows: 207) && plan.indexes == [])
+            #expect(plan.remarks.contains { $0.hasPrefix(Self.remark) }, "\(plan)")
+            #expect(plan.description.contains(Self.remark))
+            #expect(try database.results(late).map(\.name) == ["Z", "å", "Å", "ä", "ö"])
+            // A look-up in a unique index too.
+            let one = Townsperson.filter(\.email == "Z@1".collated(.caseInsensitive))
+            #expect(try database.plan(one).indexes == [])
+            #expect(try database.plan(one).remarks.contains { $0.hasPrefix("index byEmail isn't used") })
+            #expect(try database.results(one).map(\.id) == [1])
+            // What is asked of something else has nothing to wonder about.
+            #expect(try database.plan(Townsperson.filter(\.id > 3)).remarks == [])
+        }
+        try database.close()
+        #expect(try versions(disk) == before)
+    }
+
+    @Test("a statement of a file without its models reads it, and the check passes over its keys")
+    func withoutModels() throws {
+        let store = try TreeStore.open(file: try SimulatedDisk(image: try outdated()))
+        let read = try store.beginRead()
+        let session = try EntitySession(reading: read)
+        #expect(session.indexesOfOtherOrders == ["byName", "byAge", "byEmail"].map { "\($0) of Townsperson" })
+        let plan = try Planner(late.coreQuery, try session.store("Townsperson")).explanation()
+        #expect(plan.access == .rowScan(rows: 207))
+        var problems: [String] = []
+        #expect(try EntityCheck(session).run { problems.append($0) }, "\(problems)")
+        read.abort()
+        try store.close()
+    }
+
+    @Test("one of a collation that this system hasn't got stays as it is, and refuses what would change it")
+    func unknown() throws {
+        for name in ["unicode:qqq", "of-tomorrow"] {
+            let disk = try SimulatedDisk(image: try outdated(collation: name))
+            let database = try open(disk, [Neighbour.self])
+            try database.write { (context) throws in try Neighbour(id: 1, street: "x").save(to: &context) }
+            try database.close()
+            #expect(try versions(disk).contains { $0.hasPrefix("icu-0.") })
+            let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
+            let write = try store.beginWrite()
+            let known = try #require(try SchemaCatalogue.open([], in: write))
+            let session = try EntitySession(writing: write, schema: known)
+            defer { withExtendedLifetime(session) {} }
+            let people = try session.store("Townsperson")
+            let row = try #require(try people.rowID(of: .int(1)))
+            let error = #expect(throws: HornbeamError.self) { try people.delete(row) }
+            #expect(error?.code == .unsupported && error?.message.contains("byName") == true)
+            write.abort()
+            try store.close()
+        }
+    }
+}
