@@ -35,7 +35,7 @@ extension Planner {
             // Its rows would begin behind the position in their own order.
             if position == nil { consider(try idRange()) }
         }
-        if kinds.contains(.within) { consider(try idList()) }
+        if kinds.contains(.within) { consider(try idList(below: .infinity)) }
         if kinds.contains(.or) { for union in try unions() { consider(union) } }
         if kinds.contains(.elements) { for found in try elements() { consider(found) } }
         return best

@@ -81,7 +81,7 @@ extension Planner {
             consider(candidate.path, candidate.answered, candidate.path.candidates(rows: rows))
         }
         consider(try list())
-        if kinds.contains(.within) { consider(try idList()) }
+        if kinds.contains(.within) { consider(try idList(below: .infinity)) }
         if kinds.contains(.or) { for union in try unions() { consider(union) } }
         guard let best, Double(fewest) * Self.gatherCost < Self.testCost * Double(rows) else { return nil }
         let found = Double(min(rows, try IndexSearch(index, match, store).estimate()))

@@ -45,16 +45,14 @@ extension FilterPush {
         if !wanted, list.contains(where: \.isUnknown) { return exact(.none) }
         let known = list.filter { !$0.isUnknown }
         guard known.allSatisfy({ component.answers($0) }) else { return nil }
-        let filters = known.map { component.filter(wanted ? .equal : .notEqual, $0) }
-        if filters.isEmpty { return exact(.none) }
-        return exact(filters.count == 1 ? filters[0] : wanted ? .or(filters) : .and(filters))
+        return exact(known.isEmpty ? .none : component.filter(within: known, wanted))
     }
 
     /// What there is no value of is null to an index, or missing: to be told apart by a look.
     func derived(_ expression: BoundExpression, _ test: StateTest, _ wanted: Bool) -> PushedFilter? {
         guard let component = component(expression) else { return nil }
-        let isNull = Filter.computed(ComputedTest(component, .equal, .null, label: "\(component.label) == nil"))
-        let isThere = Filter.computed(ComputedTest(component, .notEqual, .null, label: "\(component.label) != nil"))
+        let isNull = component.test(.equal, nil, "nil")
+        let isThere = component.isThere
         let isExact = !expression.mayBeMissing
         switch (test, wanted) {
         case (.valued, true): return exact(isThere)
@@ -80,28 +78,41 @@ extension ComputedComponent {
 
     /// Where a comparison with a value that is known is true.
     fileprivate func filter(_ comparison: Comparison, _ item: Item) -> Filter {
-        func test(_ comparison: Comparison, _ bytes: [UInt8]?, _ what: String) -> Filter {
-            let literal = bytes.map { Value.data(Data($0)) } ?? .null
-            return .computed(
-                ComputedTest(self, comparison, literal, label: "\(label) \(comparison.rawValue) \(what)"))
-        }
-        let key: [UInt8]
-        if subject.expression?.collated != nil {
-            // What is no text is equal to none, and neither less nor greater.
-            guard case .value(.data(let data)) = item else {
-                return comparison == .notEqual ? test(.notEqual, nil, "nil") : Filter.none
-            }
-            key = Array(data)
-        } else {
-            key = item.orderedKey
-        }
-        let asked = test(comparison, key, subject.expression?.collated == nil ? item.node.text : "a text")
-        if comparison == .notEqual { return asked.and(test(.notEqual, nil, "nil")) }
-        guard subject.expression?.collated == nil else { return asked }
+        // What is no text is equal to none, and neither less nor greater.
+        guard let key = key(of: item) else { return comparison == .notEqual ? isThere : Filter.none }
+        let isCollated = subject.expression?.collated != nil
+        let asked = test(comparison, key, isCollated ? "a text" : item.node.text)
+        if comparison == .notEqual { return asked.and(isThere) }
+        if isCollated { return asked }
         switch comparison {
         case .less, .lessOrEqual: return asked.and(test(.greaterOrEqual, [item.kindPrefix], "all of its kind"))
         case .greater, .greaterOrEqual: return asked.and(test(.less, [item.kindPrefix + 1], "all of other kinds"))
         case .equal, .notEqual: return asked
         }
+    }
+
+    /// Where it is one of these values, all of which are known; or, if that is not wanted, is known and none of them.
+    fileprivate func filter(within list: [Item], _ wanted: Bool) -> Filter {
+        if list.count == 1 { return filter(wanted ? .equal : .notEqual, list[0]) }
+        let keys = list.compactMap { key(of: $0) }
+        let texts = list.prefix(3).map { subject.expression?.collated == nil ? $0.node.text : "a text" }
+        let more = list.count > 3 ? ", …" : ""
+        let found = ComputedTest(self, within: keys, label: "\(label) in [\(texts.joined(separator: ", "))\(more)]")
+        if wanted { return keys.isEmpty ? Filter.none : .computed(found) }
+        return Filter.not(.computed(found)).and(isThere)
+    }
+
+    fileprivate var isThere: Filter { test(.notEqual, nil, "nil") }
+
+    fileprivate func test(_ comparison: Comparison, _ bytes: [UInt8]?, _ what: String) -> Filter {
+        let literal = bytes.map { Value.data(Data($0)) } ?? .null
+        return .computed(ComputedTest(self, comparison, literal, label: "\(label) \(comparison.rawValue) \(what)"))
+    }
+
+    /// The bytes of the value's key; nil for what is no text where these are compared by a collation.
+    private func key(of item: Item) -> [UInt8]? {
+        guard subject.expression?.collated != nil else { return item.orderedKey }
+        guard case .value(.data(let data)) = item else { return nil }
+        return Array(data)
     }
 }

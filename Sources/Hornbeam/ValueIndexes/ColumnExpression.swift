@@ -88,6 +88,21 @@ extension ComputedTest {
     }
 }
 
+extension ComputedTest {
+    /// Whether what an index may hold is one of some values: its key is made once a row, however many they are.
+    /// - Parameter keys: their keys' bytes.
+    convenience init(_ component: ComputedComponent, within keys: [[UInt8]], label: String) {
+        let value = component.value
+        let wanted = Set(keys.map { Data($0) })
+        self.init(
+            component.subject, .equal, .null, list: wanted.map { .data($0) }, label: label, sources: component.sources
+        ) { row in
+            guard case .data(let found) = try value(row) else { return false }
+            return wanted.contains(found)
+        }
+    }
+}
+
 /// An expression that an index is to be over, as it is written.
 struct IndexExpression: Sendable {
     /// The same however it was written, where that can be read.

@@ -152,6 +152,8 @@ package final class ComputedTest: Sendable {
     let subject: ComputedSubject
     let comparison: Comparison
     let literal: Value
+    /// Where it asks for any of several values, not for that one.
+    let list: [Value]?
     /// For `explain`.
     let label: String
     /// The columns that it looks at; nil for all that there may be.
@@ -159,13 +161,14 @@ package final class ComputedTest: Sendable {
     let accepts: @Sendable (RowReader) throws -> Bool
 
     init(
-        _ subject: ComputedSubject, _ comparison: Comparison, _ literal: Value, label: String, sources: [Int]? = nil,
-        accepts: @escaping @Sendable (RowReader) throws -> Bool
+        _ subject: ComputedSubject, _ comparison: Comparison, _ literal: Value, list: [Value]? = nil, label: String,
+        sources: [Int]? = nil, accepts: @escaping @Sendable (RowReader) throws -> Bool
     ) {
         self.sources = sources
         self.subject = subject
         self.comparison = comparison
         self.literal = literal
+        self.list = list
         self.label = label
         self.accepts = accepts
     }
@@ -188,6 +191,7 @@ extension EntityIndex {
             let place = computed.firstIndex(where: { $0.subject == test.subject })
         else { return conjunct }
         let column = -1 - place
+        if let list = test.list { return .within(column: column, list) }
         switch (test.literal, test.comparison) {
         case (.null, .equal): return .isNull(column: column)
         case (.null, .notEqual): return .not(.isNull(column: column))

@@ -45,6 +45,17 @@ struct Relogged {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
+/// The same under a third one.
+@EntityModel
+struct LoggedThrice {
+    @Unique<Self>(\.code) private var byCode
+
+    let id: Int
+    var code: String
+
+    @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
+}
+
 /// The same with a property more.
 @EntityModel
 struct Weighed {
@@ -276,6 +287,24 @@ struct ChangeConsumerTests {
             try database.write { try Relogged(id: 4, code: "c4").save(to: &$0) }
             let batch = try #require(try upload.next().batch)
             #expect(batch.changes.map { $0.id(of: Relogged.self) } == [2, 3, 4])
+        }
+    }
+
+    @Test("are told of each change under the last of a type's names, also of one that had another type's before")
+    func renamedTwice() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open([Logged.self, Relogged.self, LoggedTag.self]) { database in
+            _ = try database.consumer(named: "upload", of: Relogged.self)
+            _ = try database.consumer(named: "upload", of: Logged.self)
+            try database.put(1)
+        }
+        try file.open([Relogged.self, LoggedTag.self], [.rename("Logged", to: Relogged.self)]) { _ in }
+        try file.open([LoggedThrice.self, LoggedTag.self], [.rename("Relogged", to: LoggedThrice.self)]) { database in
+            let upload = try database.consumer(named: "upload", of: LoggedThrice.self)
+            try database.write { try LoggedThrice(id: 2, code: "c2").save(to: &$0) }
+            let batch = try #require(try upload.next().batch)
+            #expect(batch.changes.map { $0.id(of: LoggedThrice.self) } == [1, 2])
+            #expect(try database.check { Issue.record("\($0)") })
         }
     }
 

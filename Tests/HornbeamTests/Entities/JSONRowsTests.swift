@@ -88,6 +88,35 @@ struct JSONRowsTests {
         #expect(try lines(store).isEmpty)
     }
 
+    @Test("a line that is refused for one of its links, or for a unique key, leaves no ids behind")
+    func refusedLinks() throws {
+        let text = { ColumnDescription(name: $0, type: .string) }
+        let note = EntityDescription(
+            name: "Note", columns: [text("id"), text("key")],
+            indexes: [IndexDescription(name: "key", kind: .unique, components: [.init(column: "key")])],
+            relations: [
+                RelationDescription(name: "to", target: "Note", toMany: true, inverse: "from"),
+                RelationDescription(name: "from", target: "Note", toMany: true, inverse: "to"),
+            ])
+        let store = try CoreStore([note])
+        func save(_ line: String) throws {
+            try Array(line.utf8).withUnsafeBytes { _ = try JSONRows("Note", session: store.session).save(line: $0) }
+            try store.session.flush()
+        }
+        try save(#"{"id":"a","key":"1","to":["a"]}"#)
+        let long = String(repeating: "l", count: 1_000)
+        for (line, code) in [
+            (#"{"id":"b","key":"2","to":["c"],"from":["d","\#(long)"]}"#, HornbeamError.Code.tooLarge),
+            (#"{"id":"b","key":"1","to":["c"],"from":["d"]}"#, .uniqueViolation),
+        ] {
+            let error = #expect(throws: (any Error).self) { try save(line) }
+            #expect((error.map(HornbeamError.typed) as? HornbeamError)?.code == code)
+            try store.session.flush()
+            #expect(try store["Note"].count() == 1 && !store["Note"].mayMiss(), "\(line)")
+        }
+        #expect(try store.problems() == [])
+    }
+
     @Test("random bytes are an error or a value, never a trap", .seeded)
     func garbage() {
         var random = SeededGenerator()

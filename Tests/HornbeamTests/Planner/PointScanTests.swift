@@ -85,6 +85,18 @@ struct PointScanTests {
         }
     }
 
+    @Test("of ids aren't looked up where another path is cheaper")
+    func notLookedUp() throws {
+        let database = try Self.database()
+        let ids = (0..<4_000).map { "a\($0)" }
+        let rare = Account.filter(\.url == "u10")
+        let both = Account.filter(\.url == "u10" && .value(\.id, in: ids))
+        #expect(try database.plan(both).indexes == ["byURL"])
+        #expect(try database.results(both).map(\.id) == ["a20", "a21"])
+        let alone = try database.pagesRead { _ = try rare.explain(in: $0) }
+        #expect(try database.pagesRead { _ = try both.explain(in: $0) } <= alone + 2)
+    }
+
     @Test("with a value that is too long for a key keep their index")
     func long() throws {
         try Self.database().write { (context) throws in

@@ -215,6 +215,7 @@ struct ForgottenIDsTests {
         #expect(try Club.stateToken(id: long, in: context) == nil)
         #expect(try Club.updatedAt(id: long, in: context) == nil)
         try Club.delete(id: long, from: &context)
+        try Club(id: long).delete(from: &context)
         try context.remove(Club.self, id: long)
         try Fellow(id: 1).detach(long, relation: \.$clubs, inverse: \.$members, in: &context)
         let error = #expect(throws: HornbeamError.self) { try Club(id: long).save(to: &context) }

@@ -148,6 +148,27 @@ struct CollationVersionTests {
         try store.close()
     }
 
+    @Test("a registered index of another version isn't trusted by who reads a file without its models")
+    func registered() throws {
+        let disk = try SimulatedDisk(image: try outdated())
+        let store = try TreeStore.open(file: disk)
+        let write = try store.beginWrite()
+        let schema = try #require(try write.tree("schema"))
+        let key = Array("index:later".utf8)
+        let record = try #require(try write.get(schema, key).map { String(decoding: $0, as: UTF8.self) })
+        func plan(_ transaction: Transaction) throws -> Plan {
+            let session = try EntitySession(reading: transaction)
+            defer { withExtendedLifetime(session) {} }
+            let query = Townsperson.filter(\.name == "a".collated(.unicode))
+            return try Planner(query.coreQuery, try session.store("Townsperson")).explanation()
+        }
+        #expect(try plan(write).indexes == ["later"])
+        try write.put(schema, key, Array(record.replacing("icu-", with: "icu-0.").utf8))
+        #expect(try plan(write).indexes == [])
+        write.abort()
+        try store.close()
+    }
+
     @Test("one of a collation that this system hasn't got stays as it is, and refuses what would change it")
     func unknown() throws {
         for name in ["unicode:qqq", "of-tomorrow"] {
