@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many tokens each document has. 1,024 documents share an entry, so reading the lengths of neighbours costs one
-// look-up; entries end with the last document that is there.
+// How many tokens each document has. 512 documents share an entry, so reading the lengths of neighbours costs one
+// look-up, and an entry lies in its leaf (twice as many would take a page of their own, half of which stays empty);
+// entries end with the last document that is there.
 //
-//   key    0, document / 1,024 u32 big-endian
+//   key    0, document / 512 u32 big-endian
 //   value  u16 little-endian each: 0 no such document, n + 1 length n, 65535 look under the document's own key
 //   key    1, document u32 big-endian
 //   value  varint: a length of 65,534 or more
@@ -39,17 +40,17 @@ enum DocumentKey {
     }
 }
 
-/// Reads lengths, a chunk of 1,024 documents at a time.
+/// Reads lengths, a chunk of 512 documents at a time.
 struct DocumentLengths {
-    static let chunkCapacity = 1024
-    static let chunkShift: UInt32 = 10
+    static let chunkCapacity = 512
+    static let chunkShift: UInt32 = 9
     static let escape: UInt16 = 65_535
 
     let transaction: Transaction
     let tree: TreeID
     let index: TextIndex
 
-    /// Writes `length + 1` of each document of the chunk to `target`, 0 where there is no document; 1,024 places.
+    /// Writes `length + 1` of each document of the chunk to `target`, 0 where there is no document; 512 places.
     func load(chunk: UInt32, to target: UnsafeMutablePointer<UInt32>) throws(StorageError) {
         guard let bytes = try stored(chunk) else {
             return target.update(repeating: 0, count: Self.chunkCapacity)

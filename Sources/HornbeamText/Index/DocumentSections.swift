@@ -162,16 +162,9 @@ struct SectionTable {
 
     /// What is stored of a document's sections; empty if nothing is.
     func encoded(of docno: UInt32) throws(StorageError) -> [UInt8] {
-        let number = docno / Self.chunkCapacity
-        let found = try DocumentKey.withBytes(DocumentKey.sections, number) { (key) throws(StorageError) in
-            try transaction.get(tree, key)
-        }
-        var sections: [UInt8] = []
-        guard let bytes = found else { return sections }
-        try forEach(bytes) { (place, stored) throws(StorageError) in
-            if UInt32(place) == docno % Self.chunkCapacity { sections = [UInt8](stored) }
-        }
-        return sections
+        let chunk = SectionChunk()
+        try load(docno / Self.chunkCapacity, into: chunk)
+        return [UInt8](chunk[docno])
     }
 
     /// Finds the sections of a chunk, which live as the transaction's bytes do.

@@ -47,6 +47,9 @@ struct TermEntry {
         self.collectionFrequency = collectionFrequency
     }
 
+    /// Of a term that no document holds.
+    static var none: TermEntry { TermEntry(listNumber: 0, documentFrequency: 0, collectionFrequency: 0) }
+
     /// Reads a value from behind the rest of a long term. Nil if it isn't one.
     init?(_ reader: inout ByteReader) {
         guard let code = reader.varint() else { return nil }

@@ -2,7 +2,7 @@
 // What ranking needs to know of the whole index, and what the index must be read with. Exact at every commit.
 //
 //   offset  size  content
-//        0     1  layout of the index, 7
+//        0     1  layout of the index, 8
 //        1     1  size of the analyzer's identity
 //        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
 //             1-…  varints: documents, tokens in all of them
@@ -46,7 +46,7 @@ package struct TextStatistics: Equatable, Sendable {
     private var identity: String
 
     static let key: [UInt8] = [0]
-    static let currentLayout: UInt8 = 7
+    static let currentLayout: UInt8 = 8
     /// No index has as many tokens: sums and differences of `totalLength` with a document's never overflow.
     static let lengthLimit: UInt64 = 1 << 62
 

@@ -69,14 +69,10 @@ struct FoldState: Equatable, Sendable {
     }
 
     private static func mark(_ reader: inout ByteReader) -> Mark? {
-        guard let sequence = reader.varint(), sequence < sequenceLimit, let identity = reader.slice(8),
+        guard let sequence = reader.varint(), sequence < sequenceLimit, let identity = reader.fixed(UInt64.self),
             let weight = reader.varint(), weight < PendingHeader.Totals.weightLimit
-        else {
-            return nil
-        }
-        return Mark(
-            sequence: sequence, identity: UInt64(littleEndian: identity.loadUnaligned(as: UInt64.self)),
-            weight: weight)
+        else { return nil }
+        return Mark(sequence: sequence, identity: identity, weight: weight)
     }
 
     func encoded() -> [UInt8] {

@@ -91,46 +91,36 @@ struct GatheredPostings {
 
     /// Brings all into the order of the documents. None is there twice.
     mutating func sort() {
-        if docnos.count <= Self.few {
-            sortFew()
-        } else if let order = Self.order(docnos) {
-            docnos = order.map { docnos[$0] }
-            frequencies = order.map { frequencies[$0] }
-            lengths = order.map { lengths[$0] }
-            sources = order.map { sources[$0] }
-        }
-        if removedDocnos.count <= Self.few {
-            sortFewRemoved()
-        } else if let order = Self.order(removedDocnos) {
-            removedDocnos = order.map { removedDocnos[$0] }
-            removedFrequencies = order.map { removedFrequencies[$0] }
-            removedLengths = order.map { removedLengths[$0] }
-        }
+        Self.sort(&docnos, &frequencies, &lengths, &sources)
+        var none: [UInt64] = []
+        Self.sort(&removedDocnos, &removedFrequencies, &removedLengths, &none)
+    }
+
+    /// - Parameter sources: as many, or none.
+    private static func sort(
+        _ docnos: inout [UInt32], _ frequencies: inout [UInt32], _ lengths: inout [UInt32], _ sources: inout [UInt64]
+    ) {
+        guard docnos.count > few else { return sortFew(&docnos, &frequencies, &lengths, &sources) }
+        guard let order = order(docnos) else { return }
+        docnos = order.map { docnos[$0] }
+        frequencies = order.map { frequencies[$0] }
+        lengths = order.map { lengths[$0] }
+        if !sources.isEmpty { sources = order.map { sources[$0] } }
     }
 
     /// So many are sorted by exchanging neighbours, without memory for their order: most terms of a segment have few.
     private static let few = 16
 
-    private mutating func sortFew() {
+    private static func sortFew(
+        _ docnos: inout [UInt32], _ frequencies: inout [UInt32], _ lengths: inout [UInt32], _ sources: inout [UInt64]
+    ) {
         for next in docnos.indices.dropFirst() {
             var place = next
             while place > 0, docnos[place - 1] > docnos[place] {
                 docnos.swapAt(place - 1, place)
                 frequencies.swapAt(place - 1, place)
                 lengths.swapAt(place - 1, place)
-                sources.swapAt(place - 1, place)
-                place -= 1
-            }
-        }
-    }
-
-    private mutating func sortFewRemoved() {
-        for next in removedDocnos.indices.dropFirst() {
-            var place = next
-            while place > 0, removedDocnos[place - 1] > removedDocnos[place] {
-                removedDocnos.swapAt(place - 1, place)
-                removedFrequencies.swapAt(place - 1, place)
-                removedLengths.swapAt(place - 1, place)
+                if !sources.isEmpty { sources.swapAt(place - 1, place) }
                 place -= 1
             }
         }

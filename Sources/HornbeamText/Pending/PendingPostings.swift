@@ -9,7 +9,7 @@ import Synchronization
 /// before anybody else sees it and freed with it; nothing changes it in between.
 final class PendingPostings: @unchecked Sendable {
     let count: Int
-    /// Ascending.
+    /// Ascending. Behind the last one there is `.max`, `PostingSource.stepSize` times.
     let docnos: UnsafePointer<UInt32>
     let frequencies: UnsafePointer<UInt32>
     /// Tokens of each posting's document.
@@ -30,7 +30,7 @@ final class PendingPostings: @unchecked Sendable {
     let removedOccurrences: UInt64
     /// What becomes of the stored documents and frequencies, ascending: which document holds the term how often now; 0
     /// is not at all. Those that hold it as often as before are not among them: of such only lengths and positions may
-    /// be others. Behind the last one there is `.max`.
+    /// be others. Behind the last one there is `.max`, `PostingSource.stepSize` times.
     let changeCount: Int
     let changedDocnos: UnsafePointer<UInt32>
     let changedFrequencies: UnsafePointer<UInt32>
@@ -52,16 +52,20 @@ final class PendingPostings: @unchecked Sendable {
             gathered.removedFrequencies, gathered.removedLengths,
         ]
         let (added, removed) = (gathered.docnos.count, gathered.removedDocnos.count)
-        memory = .allocate(capacity: 5 * (added + removed) + 1)
+        let step = PostingSource.stepSize
+        memory = .allocate(capacity: 5 * (added + removed) + 2 * step)
         var place = memory
-        for part in parts {
+        for (number, part) in parts.enumerated() {
             place.initialize(from: part, count: part.count)
             place += part.count
+            guard number == 0 else { continue }
+            place.initialize(repeating: .max, count: step)
+            place += step
         }
-        let former = memory + 3 * added
+        let former = memory + 3 * added + step
         (count, removedCount) = (added, removed)
         docnos = UnsafePointer(memory)
-        (frequencies, lengths) = (docnos + added, docnos + 2 * added)
+        (frequencies, lengths) = (docnos + added + step, docnos + 2 * added + step)
         removedDocnos = UnsafePointer(former)
         (removedFrequencies, removedLengths) = (removedDocnos + removed, removedDocnos + 2 * removed)
         blockBounds = Self.bounds(gathered, ofEach: Self.blockSize)
@@ -70,7 +74,7 @@ final class PendingPostings: @unchecked Sendable {
         occurrences = Self.sum(gathered.frequencies)
         removedOccurrences = Self.sum(gathered.removedFrequencies)
         let changed = former + 3 * removed
-        let changedCounts = changed + added + removed + 1
+        let changedCounts = changed + added + removed + step
         changeCount = Self.writeChanges(gathered, to: changed, changedCounts)
         (changedDocnos, changedFrequencies) = (UnsafePointer(changed), UnsafePointer(changedCounts))
         sources = gathered.sources
@@ -100,7 +104,7 @@ final class PendingPostings: @unchecked Sendable {
             (frequencies + count).initialize(to: now)
             count += 1
         }
-        (docnos + count).initialize(to: .max)
+        (docnos + count).initialize(repeating: .max, count: PostingSource.stepSize)
         return count
     }
 
@@ -163,6 +167,34 @@ final class PendingPostings: @unchecked Sendable {
             made = fields
             return fields
         }
+    }
+
+    /// Makes a block's bounds stand for some of the postings, too.
+    @inline(__always)
+    func addBounds(of postings: Range<Int>, to bound: inout BoundPair) {
+        if !isCovered(postings, bound) { addEach(postings, &bound) }
+    }
+
+    /// Whether they are, surely: mostly nothing that is pending is better than what is stored. Looks at up to three
+    /// more, which are here too.
+    @inline(__always)
+    private func isCovered(_ postings: Range<Int>, _ bound: BoundPair) -> Bool {
+        let (counts, tokens) = (UnsafeRawPointer(frequencies), UnsafeRawPointer(lengths))
+        let (first, second) = (bound.first, bound.second)
+        var covered = SIMDMask<SIMD4<Int32>>(repeating: true)
+        for posting in stride(from: postings.lowerBound, to: postings.upperBound, by: 4) {
+            let frequency = counts.loadUnaligned(fromByteOffset: 4 &* posting, as: SIMD4<UInt32>.self)
+            let length = tokens.loadUnaligned(fromByteOffset: 4 &* posting, as: SIMD4<UInt32>.self)
+            let byFirst = (frequency .<= first.frequency) .& (length .>= first.length)
+            let bySecond = (frequency .<= second.frequency) .& (length .>= second.length)
+            covered .&= byFirst .| bySecond
+        }
+        return all(covered)
+    }
+
+    @inline(never)
+    private func addEach(_ postings: Range<Int>, _ bound: inout BoundPair) {
+        for posting in postings { bound.add(Bound(frequency: frequencies[posting], length: lengths[posting])) }
     }
 
     /// Appends the positions of the posting at `place`, ascending.

@@ -177,13 +177,10 @@ struct PendingRecord {
 
     /// Nil if the bytes are no record. The terms are not looked at yet.
     init?(_ bytes: Bytes) {
-        guard bytes.count > PendingRecordWriter.contentOffset else { return nil }
-        let flags = bytes[0]
+        var reader = ByteReader(bytes)
+        guard let flags = reader.byte(), let identity = reader.fixed(UInt64.self) else { return nil }
         let (hasOld, hasNew) = (flags & 1 != 0, flags & 2 != 0)
         guard flags < 16, hasOld || hasNew, hasNew || flags & 4 == 0 else { return nil }
-        identity = UInt64(
-            littleEndian: bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self))
-        var reader = ByteReader(Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...]))
         guard let row = reader.varint(), let docno = reader.varint32(), let documents = reader.varint(),
             let tokens = reader.varint(), tokens < TextStatistics.lengthLimit, let next = reader.varint32(),
             docno < next,
@@ -196,8 +193,8 @@ struct PendingRecord {
             laterFields: laterFields)
         header.hasPositions = flags & 8 == 0
         if hasNew {
-            guard let fingerprint = reader.slice(4) else { return nil }
-            header.fingerprint = UInt32(littleEndian: fingerprint.loadUnaligned(as: UInt32.self))
+            guard let fingerprint = reader.fixed(UInt32.self) else { return nil }
+            header.fingerprint = fingerprint
         }
         if hasOld {
             guard let length = Self.length(&reader) else { return nil }
@@ -214,6 +211,7 @@ struct PendingRecord {
         // A term takes three bytes at least.
         guard let terms = reader.varint(), terms <= UInt64(reader.rest.count / 3) else { return nil }
         self.bytes = bytes
+        self.identity = identity
         self.header = header
         self.reader = reader
         termCount = Int(terms)

@@ -43,7 +43,7 @@ final class TermPostings {
         case merged
     }
 
-    private let stored: StoredPostings?
+    private let stored: StoredPostings
     private let added: PendingPostings
     /// Tokens of a document, on the average of all.
     private let averageLength: Double
@@ -65,10 +65,10 @@ final class TermPostings {
     /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift
     /// 6.3 crash.)
     static func merging(
-        _ stored: StoredPostings?, _ added: PendingPostings, _ averageLength: Double, _ index: TextIndex
+        _ stored: StoredPostings, _ added: PendingPostings, _ averageLength: Double, _ index: TextIndex
     ) throws(StorageError) -> TermPostings? {
-        let storedCount = Int(stored?.documentFrequency ?? 0)
-        let storedOccurrences = stored?.collectionFrequency ?? 0
+        let storedCount = Int(stored.documentFrequency)
+        let storedOccurrences = stored.collectionFrequency
         guard storedCount >= added.removedCount, storedOccurrences >= added.removedOccurrences else {
             throw index.corrupt(index.pendingName, "pending records take more postings away than are stored")
         }
@@ -83,7 +83,7 @@ final class TermPostings {
     }
 
     private init(
-        _ stored: StoredPostings?, _ added: PendingPostings, _ averageLength: Double, documents: UInt32,
+        _ stored: StoredPostings, _ added: PendingPostings, _ averageLength: Double, documents: UInt32,
         occurrences: UInt64, storesPositions: Bool
     ) {
         documentFrequency = documents
@@ -97,8 +97,9 @@ final class TermPostings {
 
     deinit { memory?.deallocate() }
 
-    private static func bounds(_ stored: StoredPostings?, _ added: PendingPostings) -> [Bound] {
-        guard let stored, added.count > 0 else { return stored?.bounds ?? added.bounds }
+    private static func bounds(_ stored: StoredPostings, _ added: PendingPostings) -> [Bound] {
+        guard added.count > 0 else { return stored.bounds }
+        if stored.bounds.isEmpty { return added.bounds }
         // Mostly nothing that is pending is better than all that is stored.
         if added.bounds.allSatisfy({ bound in stored.bounds.contains { $0.covers(bound) } }) { return stored.bounds }
         var frontier = BoundFrontier()
@@ -109,7 +110,7 @@ final class TermPostings {
     }
 
     /// Some of the best of all postings, where they are known.
-    var leaders: Leaders { added.leaders(stored?.leaders ?? Leaders(), averageLength: averageLength) }
+    var leaders: Leaders { added.leaders(stored.leaders, averageLength: averageLength) }
 
     // MARK: Blocks
 
@@ -123,7 +124,7 @@ final class TermPostings {
     }
 
     private func seekBlockSlowly(_ target: UInt32) throws(StorageError) -> Bool {
-        if let stored { _ = try stored.seekBlock(target) }
+        _ = try stored.seekBlock(target)
         place = PostingSource.gallop(
             added.docnos, from: kind == .stored ? place : placeEnd, count: added.count, to: target)
         try settle()
@@ -136,7 +137,7 @@ final class TermPostings {
     func nextBlock() throws(StorageError) -> Bool {
         if isAtEnd { return false }
         if kind != .stored { place = placeEnd }
-        if kind != .pending, let stored { _ = try stored.nextBlock() }
+        if kind != .pending { _ = try stored.nextBlock() }
         try settle()
         return !isAtEnd
     }
@@ -145,23 +146,24 @@ final class TermPostings {
     private func settle() throws(StorageError) {
         while true {
             let hasAdded = place < added.count
-            guard let stored, !stored.isAtEnd else {
+            if stored.isAtEnd {
                 if hasAdded { return standOnPending(before: nil) }
                 (isAtEnd, count) = (true, 0)
                 return
             }
             if hasAdded, added.docnos[place] < stored.blockFirst { return standOnPending(before: stored.blockFirst) }
-            change = PostingSource.gallop(
+            change = PostingSource.step(
                 added.changedDocnos, from: change, count: added.changeCount, to: stored.blockFirst)
-            let changes = change < added.changeCount && added.changedDocnos[change] <= stored.blockLast
-            guard changes || hasAdded && added.docnos[place] <= stored.blockLast else { return standOnStored(stored) }
-            if try standOnBoth(stored) { return }
+            // Behind the last there is `.max`.
+            let changes = added.changedDocnos[change] <= stored.blockLast && change < added.changeCount
+            guard changes || hasAdded && added.docnos[place] <= stored.blockLast else { return standOnStored() }
+            if try standOnBoth() { return }
             place = placeEnd
             _ = try stored.nextBlock()
         }
     }
 
-    private func standOnStored(_ stored: StoredPostings) {
+    private func standOnStored() {
         kind = .stored
         (blockFirst, blockLast, count) = (stored.blockFirst, stored.blockLast, stored.count)
         (blockBound, secondBlockBound) = (stored.blockBound, stored.secondBlockBound)
@@ -173,7 +175,9 @@ final class TermPostings {
         kind = .pending
         let block = place / PendingPostings.blockSize
         placeEnd = min((block + 1) * PendingPostings.blockSize, added.count)
-        if let limit { placeEnd = PostingSource.gallop(added.docnos, from: place, count: placeEnd, to: limit) }
+        if let limit {
+            placeEnd = min(placeEnd, PostingSource.step(added.docnos, from: place, count: added.count, to: limit))
+        }
         count = placeEnd - place
         (blockFirst, blockLast) = (added.docnos[place], added.docnos[placeEnd - 1])
         (blockBound, secondBlockBound) = (added.blockBounds[block].first, added.blockBounds[block].second)
@@ -181,15 +185,13 @@ final class TermPostings {
     }
 
     /// The stored block without what is taken away, and the pending postings up to its end. False if nothing is left.
-    private func standOnBoth(_ stored: StoredPostings) throws(StorageError) -> Bool {
+    private func standOnBoth() throws(StorageError) -> Bool {
         let last = stored.blockLast
         placeEnd = Self.behind(last, added.docnos, from: place, added.count)
         changeEnd = Self.behind(last, added.changedDocnos, from: change, added.changeCount)
         var bound = BoundPair(stored.blockBound, stored.secondBlockBound)
-        for posting in place..<placeEnd {
-            bound.add(Bound(frequency: added.frequencies[posting], length: added.lengths[posting]))
-        }
-        standOnStored(stored)
+        added.addBounds(of: place..<placeEnd, to: &bound)
+        standOnStored()
         (blockBound, secondBlockBound) = (bound.first, bound.second)
         guard changeEnd > change else {
             kind = .same
@@ -201,7 +203,7 @@ final class TermPostings {
         guard added.changedDocnos[changeEnd - 1] == last, added.changedFrequencies[changeEnd - 1] == 0 else {
             return true
         }
-        try merge(stored)
+        try merge()
         guard count > 0 else { return false }
         blockLast = docnos[count - 1]
         return true
@@ -212,17 +214,17 @@ final class TermPostings {
     private static func behind(
         _ last: UInt32, _ documents: UnsafePointer<UInt32>, from start: Int, _ count: Int
     ) -> Int {
-        last < .max ? PostingSource.gallop(documents, from: start, count: count, to: last + 1) : count
+        last < .max ? PostingSource.step(documents, from: start, count: count, to: last + 1) : count
     }
 
     // MARK: Fields
 
     /// Whether it is known of all postings in which fields they stand.
-    var knowsFields: Bool { storesPositions && (stored?.knowsFields ?? true) }
+    var knowsFields: Bool { storesPositions && (stored.documentFrequency == 0 || stored.knowsFields) }
 
     /// What bounds all postings in each field.
     var fields: FieldBounds {
-        var fields = stored?.fields ?? FieldBounds()
+        var fields = stored.fields
         if added.count > 0 { fields.formUnion(added.fields.bounds) }
         return fields
     }
@@ -230,7 +232,7 @@ final class TermPostings {
     /// What bounds those of the current block.
     func blockFields() throws(StorageError) -> FieldBounds {
         var bounds = FieldBounds()
-        if kind != .pending, let stored { bounds = try stored.blockFields() }
+        if kind != .pending { bounds = try stored.blockFields() }
         guard kind != .stored, place < placeEnd else { return bounds }
         let blocks = added.fields.blockBounds
         for block in place / PendingPostings.blockSize...(placeEnd - 1) / PendingPostings.blockSize {
@@ -243,14 +245,14 @@ final class TermPostings {
     /// which no posting stands may be left as they are.
     func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
         precondition(kind != .both)
-        if kind == .stored, let stored { return try stored.readFields(wanted, into: columns) }
+        if kind == .stored { return try stored.readFields(wanted, into: columns) }
         columns.reserve(count)
         let pending = added.fields
         if kind == .pending {
             for posting in 0..<count { columns.set(posting, pending[place + posting], wanted) }
             return
         }
-        guard let stored, count > 0 else { return }
+        guard count > 0 else { return }
         let storedPlaces = try stored.blockFields().places
         let storedColumns = storedColumns ?? FieldColumns()
         self.storedColumns = storedColumns
@@ -275,14 +277,14 @@ final class TermPostings {
     /// The last document of those blocks whose bounds are known.
     @inline(__always)
     var knownLast: UInt32 {
-        if let stored, !stored.isAtEnd { return max(stored.knownLast, blockLast) }
+        if !stored.isAtEnd { return max(stored.knownLast, blockLast) }
         return added.count > 0 ? max(added.docnos[added.count - 1], blockLast) : blockLast
     }
 
     /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.
     @inline(__always)
     func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
-        if let stored, !stored.isAtEnd, stored.blockFirst <= last { stored.forEachKnownBound(through: last, body) }
+        if !stored.isAtEnd, stored.blockFirst <= last { stored.forEachKnownBound(through: last, body) }
         let end = Self.behind(last, added.docnos, from: place, added.count)
         guard place < end else { return }
         let isLong = end - place > 4 * PendingPostings.blockSize
@@ -299,8 +301,8 @@ final class TermPostings {
     /// Decodes the current block, if it isn't yet.
     @inline(__always)
     func decode() throws(StorageError) {
-        guard kind != .pending, kind != .merged, let stored else { return }
-        if kind == .both { return try merge(stored) }
+        guard kind != .pending, kind != .merged else { return }
+        if kind == .both { return try merge() }
         try stored.decode()
         blockFirst = stored.blockFirst
     }
@@ -310,11 +312,10 @@ final class TermPostings {
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {
         switch kind {
-        case .stored, .same: try stored?.decode(to: docnos, frequencies)
+        case .stored, .same: try stored.decode(to: docnos, frequencies)
         case .both:
-            guard let stored else { return }
             try stored.decode()
-            count = merge(stored, to: docnos, frequencies)
+            count = merge(to: docnos, frequencies)
         case .pending, .merged:
             docnos.update(from: self.docnos, count: count)
             frequencies.update(from: self.frequencies, count: count)
@@ -325,7 +326,7 @@ final class TermPostings {
     func appendPositions(of posting: Int, to target: inout [UInt32]) throws(StorageError) {
         precondition(kind != .both && posting >= 0 && posting < count)
         switch kind {
-        case .stored: try stored?.appendPositions(of: posting, to: &target)
+        case .stored: try stored.appendPositions(of: posting, to: &target)
         case .pending: added.appendPositions(of: place + posting, to: &target)
         case .same, .both, .merged:
             let docno = docnos[posting]
@@ -334,7 +335,6 @@ final class TermPostings {
             if pending < placeEnd, added.docnos[pending] == docno {
                 return added.appendPositions(of: pending, to: &target)
             }
-            guard let stored else { return }
             if kind == .same { return try stored.appendPositions(of: posting, to: &target) }
             let place = PostingSource.gallop(UnsafePointer(stored.docnos), from: 0, count: stored.count, to: docno)
             try stored.appendPositions(of: place, to: &target)
@@ -342,7 +342,7 @@ final class TermPostings {
     }
 
     /// Puts the current block together in `memory`.
-    private func merge(_ stored: StoredPostings) throws(StorageError) {
+    private func merge() throws(StorageError) {
         try stored.decode()
         if count > capacity {
             memory?.deallocate()
@@ -351,7 +351,7 @@ final class TermPostings {
         }
         let memory = self.memory ?? .allocate(capacity: 2 * capacity)
         self.memory = memory
-        count = merge(stored, to: memory, memory + capacity)
+        count = merge(to: memory, memory + capacity)
         (docnos, frequencies) = (UnsafePointer(memory), UnsafePointer(memory + capacity))
         if count > 0 { blockFirst = memory[0] }
         kind = .merged
@@ -360,20 +360,23 @@ final class TermPostings {
     /// Writes the current block, of which the stored postings are decoded; how many postings it has. Whatever the file
     /// holds, documents ascend, and there are no more than `count`.
     private func merge(
-        _ stored: StoredPostings, to docnos: UnsafeMutablePointer<UInt32>,
-        _ frequencies: UnsafeMutablePointer<UInt32>
+        to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) -> Int {
         let (from, counts, size) = (UnsafePointer(stored.docnos), UnsafePointer(stored.frequencies), stored.count)
         let (changed, changedCounts) = (added.changedDocnos, added.changedFrequencies)
         var (read, count) = (0, 0)
         for place in change..<changeEnd {
             let docno = changed[place]
-            // Nearly all are stored ones that stay.
-            while read &+ 3 < size, from[read &+ 3] < docno {
-                Self.copyFour(from + read, to: docnos + count)
-                Self.copyFour(counts + read, to: frequencies + count)
-                read &+= 4
-                count &+= 4
+            // Nearly all are stored ones that stay, some of them before each change: how many can't be foreseen, so
+            // all of a step are copied, and as many count as come before. (No more are written than were announced:
+            // what is written to this place is as far behind as what is read.)
+            var passed = PostingSource.stepSize
+            while passed == PostingSource.stepSize, read &+ PostingSource.stepSize <= size {
+                Self.copyStep(from + read, to: docnos + count)
+                Self.copyStep(counts + read, to: frequencies + count)
+                passed = PostingSource.countBelow(docno, from + read)
+                read &+= passed
+                count &+= passed
             }
             while read < size, from[read] < docno {
                 docnos[count] = from[read]
@@ -381,11 +384,12 @@ final class TermPostings {
                 read &+= 1
                 count &+= 1
             }
-            if read < size, from[read] == docno { read &+= 1 }
-            guard changedCounts[place] > 0 else { continue }
+            let isStored = read < size && from[read] == docno
+            read &+= isStored ? 1 : 0
+            // What is there no more is written over by what follows.
             docnos[count] = docno
             frequencies[count] = changedCounts[place]
-            count &+= 1
+            count &+= Int(min(changedCounts[place], 1))
         }
         (docnos + count).update(from: from + read, count: size &- read)
         (frequencies + count).update(from: counts + read, count: size &- read)
@@ -393,8 +397,11 @@ final class TermPostings {
     }
 
     @inline(__always)
-    private static func copyFour(_ source: UnsafePointer<UInt32>, to target: UnsafeMutablePointer<UInt32>) {
-        let four = UnsafeRawPointer(source).loadUnaligned(as: SIMD4<UInt32>.self)
-        UnsafeMutableRawPointer(target).storeBytes(of: four, as: SIMD4<UInt32>.self)
+    private static func copyStep(_ source: UnsafePointer<UInt32>, to target: UnsafeMutablePointer<UInt32>) {
+        let (source, target) = (UnsafeRawPointer(source), UnsafeMutableRawPointer(target))
+        for row in 0..<PostingSource.stepSize / 4 {
+            let four = source.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+            target.storeBytes(of: four, toByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+        }
     }
 }

@@ -14,6 +14,8 @@ struct TextSnapshot {
     let statistics: TextStatistics
     /// What is pending for terms that lack the batch that is being folded, and for those that have it.
     let pending: PendingView
+    /// Documents from this one on are nowhere but in what is pending.
+    let storedDocnoLimit: UInt32
     private let watermark: [UInt8]
     /// The first document that may lack the batch that is being folded; nil if all have it.
     private let foldedDocuments: UInt32?
@@ -37,6 +39,7 @@ struct TextSnapshot {
     /// - Parameter pending: of the state, or of some of its records.
     init(_ state: PendingState, _ pending: PendingView, in transaction: Transaction) {
         (index, trees, statistics) = (state.index, state.trees, state.statistics)
+        storedDocnoLimit = state.storedDocnoLimit
         self.transaction = transaction
         self.pending = pending
         watermark = state.fold.batch?.watermark ?? []
@@ -106,8 +109,7 @@ struct TextSnapshot {
     /// The same from its entry and what is pending for it.
     func postings(_ entry: TermEntry?, _ added: PendingPostings) throws(StorageError) -> TermPostings? {
         let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
-        guard let entry else { return try TermPostings.merging(nil, added, averageLength, index) }
-        return try TermPostings.merging(try stored(entry), added, averageLength, index)
+        return try TermPostings.merging(try stored(entry ?? .none), added, averageLength, index)
     }
 
     /// What is stored.
@@ -188,7 +190,8 @@ struct TextSnapshot {
 
     /// The row of a document of the index. That it is there is for the caller to know.
     func row(of docno: UInt32) throws(StorageError) -> UInt64 {
-        if let document = documents.document(docno) { return document.row }
+        // A document keeps its row, whatever becomes of it.
+        if docno >= storedDocnoLimit, let document = documents.document(docno) { return document.row }
         return try map.row(of: docno)
     }
 
@@ -206,6 +209,8 @@ struct PendingState {
     /// What the last record says of the whole index, if there is one.
     private(set) var statistics: TextStatistics
     let fold: FoldState
+    /// Documents from this one on are nowhere but in the records.
+    let storedDocnoLimit: UInt32
     /// Where the next record goes.
     private(set) var next: FoldState.Mark
     /// The largest row that was ever added.
@@ -221,6 +226,7 @@ struct PendingState {
         self.trees = trees
         self.fold = fold
         statistics = stored
+        storedDocnoLimit = stored.nextDocno
         next = fold.start
         largestRow = stored.largestRow
         guard let pending = trees.pending else {

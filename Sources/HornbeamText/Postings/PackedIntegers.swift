@@ -232,18 +232,67 @@ extension PackedIntegers {
             target.update(repeating: 0, count: count)
             return true
         }
-        let mask = mask(bits)
         // As long as eight bytes can be loaded from where an integer begins.
         let whole = payload.count < 8 ? 0 : min(count, (8 &* (payload.count &- 8) &+ 7) / bits &+ 1)
-        var bit = 0
-        for place in 0..<whole {
-            let word = source.loadUnaligned(fromByteOffset: bit &>> 3, as: UInt64.self)
-            target[place] = UInt32(truncatingIfNeeded: word &>> UInt64(truncatingIfNeeded: bit & 7)) & mask
-            bit &+= bits
+        // Eight of them begin where a byte does.
+        switch bits {
+        case 1: unpackEights(source, whole, 1, target)
+        case 2: unpackEights(source, whole, 2, target)
+        case 3: unpackEights(source, whole, 3, target)
+        case 4: unpackEights(source, whole, 4, target)
+        case 5: unpackEights(source, whole, 5, target)
+        case 6: unpackEights(source, whole, 6, target)
+        case 7: unpackEights(source, whole, 7, target)
+        case 8: unpackEights(source, whole, 8, target)
+        case 9: unpackEights(source, whole, 9, target)
+        case 10: unpackEights(source, whole, 10, target)
+        default: for place in 0..<whole { target[place] = unpackOne(source, place &* bits, bits) }
         }
-        for place in whole..<count { target[place] = packedValue(place, source, payload.count, bits) }
+        // The others lie in the last eight bytes.
+        let word = lastWord(source, payload.count)
+        let skipped = 8 &* max(payload.count &- 8, 0)
+        for place in whole..<count {
+            let shift = UInt64(truncatingIfNeeded: place &* bits &- skipped)
+            target[place] = UInt32(truncatingIfNeeded: word &>> shift) & mask(bits)
+        }
         let used = (count &* bits) & 7
         return used == 0 || payload[payload.count &- 1] &>> UInt8(truncatingIfNeeded: used) == 0
+    }
+
+    /// The last eight bytes, or all if there are fewer.
+    @inline(__always)
+    private static func lastWord(_ source: UnsafeRawPointer, _ size: Int) -> UInt64 {
+        if size >= 8 { return source.loadUnaligned(fromByteOffset: size &- 8, as: UInt64.self) }
+        var word: UInt64 = 0
+        for offset in 0..<size {
+            word |= UInt64(source.load(fromByteOffset: offset, as: UInt8.self)) &<< UInt64(8 &* offset)
+        }
+        return word
+    }
+
+    /// The first `count` integers, of each of which eight bytes can be loaded from where it begins. With the number of
+    /// bits known when this is compiled, all places within eight of them are.
+    @inline(__always)
+    private static func unpackEights(
+        _ source: UnsafeRawPointer, _ count: Int, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>
+    ) {
+        var place = 0
+        var start = source
+        while place &+ 8 <= count {
+            for next in 0..<8 { target[place &+ next] = unpackOne(start, next &* bits, bits) }
+            place &+= 8
+            start += bits
+        }
+        while place < count {
+            target[place] = unpackOne(source, place &* bits, bits)
+            place &+= 1
+        }
+    }
+
+    @inline(__always)
+    private static func unpackOne(_ source: UnsafeRawPointer, _ bit: Int, _ bits: Int) -> UInt32 {
+        let word = source.loadUnaligned(fromByteOffset: bit &>> 3, as: UInt64.self)
+        return UInt32(truncatingIfNeeded: word &>> UInt64(truncatingIfNeeded: bit & 7)) & mask(bits)
     }
 
     /// Adds what is above the bits.
@@ -286,16 +335,8 @@ extension PackedIntegers {
     private static func packedValue(_ place: Int, _ source: UnsafeRawPointer, _ size: Int, _ bits: Int) -> UInt32 {
         let bit = place &* bits
         let first = bit &>> 3
-        var word: UInt64 = 0
-        if first &+ 8 <= size {
-            word = source.loadUnaligned(fromByteOffset: first, as: UInt64.self)
-        } else {
-            var shift: UInt64 = 0
-            for offset in first..<size {
-                word |= UInt64(source.load(fromByteOffset: offset, as: UInt8.self)) &<< shift
-                shift &+= 8
-            }
-        }
-        return UInt32(truncatingIfNeeded: word &>> UInt64(bit & 7)) & mask(bits)
+        if first &+ 8 <= size { return unpackOne(source, bit, bits) }
+        let skipped = 8 &* max(size &- 8, 0)
+        return UInt32(truncatingIfNeeded: lastWord(source, size) &>> UInt64(bit &- skipped)) & mask(bits)
     }
 }

@@ -365,7 +365,7 @@ struct RunEncoder: ~Copyable {
     ) -> InlineArray<8, Int> {
         var sizes = InlineArray<8, Int>(repeating: 0)
         fields.removeAll()
-        for number in 0..<(range.count + PostingRun.blockCapacity - 1) / PostingRun.blockCapacity {
+        for number in 0..<PostingRun.blocks(range.count) {
             let start = range.lowerBound + number * PostingRun.blockCapacity
             fields.add(postings, start..<min(start + PostingRun.blockCapacity, range.upperBound), &list)
             sizes[number] = fields.size

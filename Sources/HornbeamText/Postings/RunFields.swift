@@ -18,6 +18,8 @@ import HornbeamPages
 struct RunFields: ~Copyable {
     private let heads: UnsafeMutablePointer<UInt8>
     private let bounds: UnsafeMutablePointer<FieldBounds>
+    /// The largest frequency in each block.
+    private let mosts: UnsafeMutablePointer<UInt32>
     /// Where each block's groups end; one more before, where the first one's begin.
     private let ends: UnsafeMutablePointer<Int>
     private var bytes = Bytes(start: nil, count: 0)
@@ -26,12 +28,14 @@ struct RunFields: ~Copyable {
         let blocks = PostingRun.blockLimit
         heads = .allocate(capacity: blocks)
         bounds = .allocate(capacity: blocks)
+        mosts = .allocate(capacity: blocks)
         ends = .allocate(capacity: blocks + 1)
     }
 
     deinit {
         heads.deallocate()
         bounds.deallocate()
+        mosts.deallocate()
         ends.deallocate()
     }
 
@@ -53,6 +57,7 @@ struct RunFields: ~Copyable {
             guard let head = reader.byte(), head < 1 << 6, head & 0x0F != 0 else { return false }
             heads[block] = head
             let (places, most) = (places(block), directory.bound(block).frequency)
+            mosts[block] = most
             guard places.contains(main(block)) else { return false }
             if places.count == 1 {
                 let shortest = min(directory.bound(block).length, directory.secondBound(block).length)
@@ -93,8 +98,10 @@ struct RunFields: ~Copyable {
             else { return false }
             if wanted.contains(main), !Self.subtract(column, from: rest, count) { return false }
         }
-        let most = bound.frequencies[main]
-        return reader.isAtEnd && (!wanted.contains(main) || Self.largest(rest, count) <= most)
+        guard reader.isAtEnd, wanted.contains(main), bound.frequencies[main] < mosts[block] else {
+            return reader.isAtEnd
+        }
+        return Self.largest(rest, count) <= bound.frequencies[main]
     }
 
     private static func largest(_ column: UnsafeMutablePointer<UInt32>, _ count: Int) -> UInt32 {
@@ -107,12 +114,14 @@ struct RunFields: ~Copyable {
     private static func subtract(
         _ column: UnsafeMutablePointer<UInt32>, from rest: UnsafeMutablePointer<UInt32>, _ count: Int
     ) -> Bool {
-        var isLess = false
+        // Without a branch, so that several are looked at in one step.
+        var less: UInt32 = 0
         for posting in 0..<count {
-            isLess = isLess || rest[posting] < column[posting]
-            rest[posting] &-= column[posting]
+            let (before, taken) = (rest[posting], column[posting])
+            less |= before < taken ? 1 : 0
+            rest[posting] = before &- taken
         }
-        return !isLess
+        return less == 0
     }
 }
 

@@ -62,7 +62,8 @@ final class StoredPostings {
     /// How many runs were read so far.
     @exclusivity(unchecked) private(set) var runCount: UInt64 = 0
 
-    /// Stands on the first block. `entry` must come from the dictionary in the same state of the transaction.
+    /// Stands on the first block. `entry` must come from the dictionary in the same state of the transaction, or be
+    /// that of a term which isn't there.
     init(_ entry: TermEntry, index: TextIndex, trees: TextTrees, in transaction: Transaction) throws(StorageError) {
         self.index = index
         self.transaction = transaction
@@ -73,6 +74,10 @@ final class StoredPostings {
         list = entry.listNumber
         docnos = .allocate(capacity: 2 * PostingRun.blockCapacity)
         frequencies = docnos + PostingRun.blockCapacity
+        guard documentFrequency > 0 else {
+            (bounds, isAtEnd) = ([], true)
+            return
+        }
         guard list == 0 else {
             bounds = entry.bounds
             cursor = try transaction.cursor(trees.postings)

@@ -14,9 +14,12 @@ final class FieldLeaf: Leaf {
     @exclusivity(unchecked) private var held: UnsafeMutablePointer<UInt32>
     @exclusivity(unchecked) private var counted: UnsafeMutablePointer<Double>
     @exclusivity(unchecked) private var blockCapacity = PostingRun.blockCapacity
-    /// What bounds the source's block that ends with this document.
-    @exclusivity(unchecked) private var knownBound = 0.0
+    /// What bounds the source's block that ends with this document in each field, in which of them it has postings;
+    /// and what that contributes at most, once somebody asked.
     @exclusivity(unchecked) private var knownLast: UInt32?
+    @exclusivity(unchecked) private var knownFields = FieldBounds()
+    @exclusivity(unchecked) private var knownPlaces = FieldPlaces()
+    @exclusivity(unchecked) private var knownBound: Double?
 
     init(
         _ context: ScoreContext, _ source: PostingSource, _ scoring: FieldScoring, weight: Double, title: String
@@ -49,21 +52,34 @@ final class FieldLeaf: Leaf {
     }
 
     private func passOthers() throws(StorageError) {
-        while !source.isAtEnd, try source.blockFields().places.isDisjoint(with: scoring.wanted) {
-            try source.nextBlock()
-        }
+        while !source.isAtEnd, try places().isDisjoint(with: scoring.wanted) { try source.nextBlock() }
+    }
+
+    /// The places of fields in which postings of the source's block stand.
+    @inline(__always)
+    private func places() throws(StorageError) -> FieldPlaces {
+        if knownLast != source.blockLast { try lookAtFields() }
+        return knownPlaces
+    }
+
+    /// No two blocks end with the same document.
+    @inline(never)
+    private func lookAtFields() throws(StorageError) {
+        knownLast = nil
+        knownFields = try source.blockFields()
+        (knownPlaces, knownBound, knownLast) = (knownFields.places, nil, source.blockLast)
     }
 
     private func currentBound() throws(StorageError) -> Double {
-        if knownLast == source.blockLast { return knownBound * Double(multiplicity) }
-        let fields = try source.blockFields()
+        if knownLast != source.blockLast { try lookAtFields() }
+        if let knownBound { return knownBound * Double(multiplicity) }
         let (weight, averageLength) = (self.weight, context.averageLength)
-        var best = scoring.bound(fields, source.blockBound, weight: weight, averageLength: averageLength)
+        var best = scoring.bound(knownFields, source.blockBound, weight: weight, averageLength: averageLength)
         if source.secondBlockBound != source.blockBound {
             best = max(
-                best, scoring.bound(fields, source.secondBlockBound, weight: weight, averageLength: averageLength))
+                best, scoring.bound(knownFields, source.secondBlockBound, weight: weight, averageLength: averageLength))
         }
-        (knownBound, knownLast) = (best, source.blockLast)
+        knownBound = best
         return best * Double(multiplicity)
     }
 
@@ -123,18 +139,16 @@ final class FieldLeaf: Leaf {
     ) throws(StorageError) {
         let first = try source.decode(from: base)
         try countFields()
-        let (docnos, last) = (source.docnos, DocumentWindow.last(base))
-        let end =
-            source.blockLast <= last
-            ? source.count : PostingSource.gallop(docnos, from: first, count: source.count, to: last &+ 1)
-        // `gallop` wants to begin below its target.
-        guard first < end, docnos[first] <= last else { return }
+        let docnos = source.docnos
+        let end = source.end(from: first, through: DocumentWindow.last(base))
+        guard first < end else { return }
         let lengths = try context.lengths(
             base, from: Int(docnos[first] &- base), through: Int(docnos[end &- 1] &- base))
         let (weight, needed) = (self.weight * Double(multiplicity), max(minimum, 0))
         let norm = LengthNorm(averageLength: context.averageLength)
         let (held, counted, bits, isWeighted) = (self.held, self.counted, self.bits, scoring.leastWeight != nil)
-        for place in first..<end where held[place] > 0 {
+        let least = Self.leastFrequency(needed, weight, norm)
+        for place in first..<end where held[place] > 0 && counted[place] >= least {
             let offset = Int(docnos[place] &- base)
             if let within, !within.contains(offset) { continue }
             guard context.scores else {
@@ -166,6 +180,14 @@ final class FieldLeaf: Leaf {
         }
     }
 
+    /// With fewer occurrences no document contributes as much, however short it is.
+    private static func leastFrequency(_ needed: Double, _ weight: Double, _ norm: LengthNorm) -> Double {
+        guard needed > 0 else { return 0 }
+        let rest = weight - needed * (1 + norm.slope)
+        // Room for rounding; what is let through is looked at again.
+        return rest > 0 ? needed * norm.added(0) / rest * (1 - 1e-9) : .infinity
+    }
+
     private func missing() -> StorageError {
         context.view.corrupt("\(name) has postings of documents that are not in the index, or more than documents")
     }
@@ -174,7 +196,7 @@ final class FieldLeaf: Leaf {
     private func countFields() throws(StorageError) {
         let size = source.count
         if size > blockCapacity { grow(size) }
-        let places = try source.blockFields().places
+        let places = try places()
         try source.readFields(scoring.wanted, into: columns)
         let (held, counted) = (self.held, self.counted)
         held.update(repeating: 0, count: size)

@@ -15,8 +15,8 @@ final class FieldLengthCache {
     static let chunkCapacity = Int(SectionTable.chunkCapacity)
     /// 2 MiB at most.
     private static let slots = 4096
-    private var chunks: [UnsafeMutablePointer<Lengths>?]
-    private var numbers: [UInt32]
+    @exclusivity(unchecked) private var chunks: [UnsafeMutablePointer<Lengths>?]
+    @exclusivity(unchecked) private var numbers: [UInt32]
 
     init() {
         chunks = []

@@ -20,7 +20,7 @@ final class ScoreContext {
     let occurrences = OccurrenceBudget()
     private let memory: UnsafeMutablePointer<UInt16>
     /// Of the document whose fields were looked up last.
-    private var starts: [UInt32] = []
+    @exclusivity(unchecked) private var starts: [UInt32] = []
     /// The window that lengths were last loaded of, and which of its chunks are.
     @exclusivity(unchecked) private var window: UInt32 = 0
     @exclusivity(unchecked) private var chunks: UInt32 = 0
@@ -441,11 +441,8 @@ final class TermLeaf: Leaf {
         var place = try source.decode(from: base)
         let (docnos, sourceFrequencies) = (source.docnos, source.frequencies)
         let last = DocumentWindow.last(base)
-        let end =
-            source.blockLast <= last
-            ? source.count : PostingSource.gallop(docnos, from: place, count: source.count, to: last &+ 1)
-        // `gallop` wants to begin below its target.
-        guard place < end, docnos[place] <= last else { return }
+        let end = source.end(from: place, through: last)
+        guard place < end else { return }
         let lengths = try context.lengths(
             base, from: Int(docnos[place] &- base), through: Int(docnos[end &- 1] &- base))
         let (bits, offsets, frequencies) = (self.bits, self.offsets, self.frequencies)

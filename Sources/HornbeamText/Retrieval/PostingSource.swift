@@ -155,6 +155,15 @@ class PostingSource {
         return docnos[found]
     }
 
+    /// The first place of the decoded block behind `last`, from `start` on.
+    @inline(__always)
+    final func end(from start: Int, through last: UInt32) -> Int {
+        guard blockLast > last else { return count }
+        // `gallop` wants to begin below its target.
+        guard start < count, docnos[start] <= last else { return start }
+        return Self.gallop(docnos, from: start, count: count, to: last &+ 1)
+    }
+
     /// The place in the decoded block of the document that `advance` found.
     final var current: Int { place }
 
@@ -181,6 +190,30 @@ class PostingSource {
             if values[middle] < target { low = middle &+ 1 } else { high = middle }
         }
         return low
+    }
+    /// The same for lists behind whose last value `stepSize` more can be read that are `.max`: where few are passed, as
+    /// mostly, they are counted. To search for them takes longer, as nothing tells which way each comparison goes.
+    @inline(__always)
+    static func step(_ values: UnsafePointer<UInt32>, from start: Int, count: Int, to target: UInt32) -> Int {
+        let passed = countBelow(target, values + start)
+        guard passed == stepSize else { return start &+ passed }
+        return start &+ passed < count ? gallop(values, from: start &+ passed, count: count, to: target) : count
+    }
+
+    /// How many are counted at once.
+    static let stepSize = 16
+
+    /// How many of 16 values are below `target`.
+    @inline(__always)
+    static func countBelow(_ target: UInt32, _ values: UnsafePointer<UInt32>) -> Int {
+        let (memory, limit) = (UnsafeRawPointer(values), SIMD4<UInt32>(repeating: target))
+        var below = SIMD4<UInt32>()
+        for row in 0..<stepSize / 4 {
+            let four = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
+            // What is below is −1 there.
+            below &-= unsafeBitCast(four .< limit, to: SIMD4<UInt32>.self)
+        }
+        return Int(below.wrappedSum())
     }
 }
 

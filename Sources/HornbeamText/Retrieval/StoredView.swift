@@ -155,7 +155,7 @@ final class StoredView: IndexView {
     }
 
     override func row(of docno: UInt32) throws(StorageError) -> UInt64 {
-        if let document = snapshot.documents.document(docno) { return document.row }
+        if docno >= snapshot.storedDocnoLimit { return try snapshot.row(of: docno) }
         let number = docno >> DocumentMap.chunkShift
         if let chunk, chunk.number == number, let row = chunk.rows.row(Int(docno) % DocumentMap.chunkCapacity) {
             return row
