@@ -50,7 +50,8 @@ public enum PendingChanges: Sendable {
     case none
     case batch(ChangeBatch)
     /// The changes of these numbers were let go of, because there were more than are kept for it, or because a
-    /// migration made all entities of a type anew: it must look at all entities of its types, and acknowledge `to`.
+    /// migration made all entities of a type anew, or for who wants links changed its relations: it must look at all
+    /// entities of its types, and acknowledge `to`.
     case gap(from: UInt64, to: UInt64)
 }
 

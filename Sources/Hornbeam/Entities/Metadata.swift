@@ -168,7 +168,8 @@ extension EntityShape {
 }
 
 extension SortTerm {
-    /// By what the store keeps of each entity; a query that sorts so fails at its first entity if the type doesn't keep it.
+    /// By what the store keeps of each entity; a query that sorts so fails at its first entity if the type doesn't keep
+    /// it.
     init<Entity: EntityModelProtocol>(_ metadata: Metadata, of _: Entity.Type) {
         do {
             self = .column(try Entity.entityShape.column(of: metadata), descending: metadata.isDescending)

@@ -133,13 +133,12 @@ package final class RowCapture {
     /// About what it takes to remember a row with changed links.
     private static var bytesOfLink: Int { 32 }
 
+    /// `linked` and `touches` stay: places to go back to are counted in them.
     private func letGoIfTooMuch() {
         guard size.isTooMuch, isForObservers, !keepsAll else { return }
         isOverfull = true
         rows = rows.filter { isLogged($0.key) }
         links = links.filter { logged?.links.contains($0.value.tree) ?? false }
-        linked = linked.filter { links[$0.list] != nil }
-        touches = touches.filter { isLogged($0.tree) }
         size = Size()
     }
 

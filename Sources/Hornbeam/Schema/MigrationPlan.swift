@@ -21,6 +21,18 @@ struct MigrationPlan {
         }
     }
 
+    /// The types that lose a relation, by the names that they have in the end.
+    var typesLosingRelations: Set<String> {
+        moves.reduce(into: []) { types, move in
+            switch move {
+            case .dropRelation(let type, _): types.insert(type)
+            case .renameType(let type, let new): if types.remove(type.name) != nil { types.insert(new) }
+            case .dropType(let type): types.remove(type.name)
+            case .renameRelation, .dropIndex: break
+            }
+        }
+    }
+
     /// A relation of a type.
     struct Side: Hashable {
         var type: String

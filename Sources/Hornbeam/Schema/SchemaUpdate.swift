@@ -55,7 +55,8 @@ struct SchemaUpdate {
             // After the rows: new indexes may be over new properties.
             try IndexBuilder(type: type, transaction: transaction, progress: progress).build(change.built)
         }
-        try ChangeLog.miss(rewritten, relinked: Set(links.map(\.type)), in: transaction)
+        let relinked = plan.typesLosingRelations.union(links.map(\.type))
+        try ChangeLog.miss(rewritten, relinked: relinked, in: transaction)
         return schema
     }
 

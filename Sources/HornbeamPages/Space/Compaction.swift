@@ -100,14 +100,19 @@ extension PageStore {
     /// A thirty-second stays, so that a program that opens, writes a little and closes, again and again, doesn't cut
     /// and grow the file each time.
     func cutGrownTail() throws(StorageError) {
-        let extent = FileFormat.extentSectors
-        let used = side.space.usedEnd
-        guard side.run == nil, side.space.sectorCount > used + Swift.max(2 * extent, used / 16) else { return }
+        guard side.run == nil, let end = Self.keptEnd(side.space.usedEnd, of: side.space.sectorCount) else { return }
         do throws(StorageError) {
-            _ = try cut(to: used + (used / 32 / extent + 1) * extent)
+            _ = try cut(to: end)
         } catch .full {
             return
         }
+    }
+
+    /// The size to which closing cuts a file of `size` sectors that is used up to `used`; nil if it stays as it is.
+    static func keptEnd(_ used: UInt64, of size: UInt64) -> UInt64? {
+        let extent = FileFormat.extentSectors
+        guard size > used + Swift.max(2 * extent, used / 16) else { return nil }
+        return used + (used / 32 / extent + 1) * extent
     }
 
     /// In the turn, with no checkpoint under way. The file's size after, in sectors.

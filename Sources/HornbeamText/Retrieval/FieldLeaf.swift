@@ -31,6 +31,8 @@ final class FieldLeaf: Leaf {
             source.fields, source.bounds, weight: weight, averageLength: context.averageLength)
         super.init(
             context, weight: weight, cost: Int(source.documentFrequency), bound: bound, mostWeight: 1, title: title)
+        // Not even the blocks' bounds need be looked at.
+        if source.fields.places.isDisjoint(with: scoring.wanted) { source.isAtEnd = true }
     }
 
     deinit {

@@ -9,6 +9,22 @@ import Testing
 
 @Suite("Cutting a file off")
 struct CompactionTests {
+    @Test("when it is closed leaves a thirty-second of what is used and waits for a sixteenth, in whole extents")
+    func keptEnd() {
+        let extent = FileFormat.extentSectors
+        // 100 extents in use: a sixteenth is 6 1/4, a thirty-second 3 1/8.
+        let used = 100 * extent
+        #expect(PageStore.keptEnd(used, of: used) == nil)
+        #expect(PageStore.keptEnd(used, of: used + 6 * extent) == nil)
+        #expect(PageStore.keptEnd(used, of: used + 6 * extent + extent / 4) == nil)
+        #expect(PageStore.keptEnd(used, of: used + 7 * extent) == 104 * extent)
+        #expect(PageStore.keptEnd(used, of: 3 * used) == 104 * extent)
+        // Of little two extents, and one stays.
+        #expect(PageStore.keptEnd(3 * extent, of: 5 * extent) == nil)
+        #expect(PageStore.keptEnd(3 * extent, of: 6 * extent) == 4 * extent)
+        #expect(PageStore.keptEnd(3 * extent + 1, of: 6 * extent) == 4 * extent + 1)
+    }
+
     /// The checkpoint of a cut had to grow the file for its own pages, and failed then. The file was as long as before,
     /// but readers had been told that it ends where the cut was to be: what was written behind that later was called
     /// corrupt. Now they are told the size again.

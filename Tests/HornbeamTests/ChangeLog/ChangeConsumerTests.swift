@@ -68,6 +68,23 @@ struct Weighed {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
+/// `Logged` under another name, without its relation.
+@EntityModel
+struct Unlabelled {
+    @Unique<Self>(\.code) private var byCode
+
+    let id: Int
+    var code: String
+}
+
+/// No consumer's, with a relation.
+@EntityModel
+struct LoggedShelf {
+    let id: Int
+
+    @Relationship() var tags: [LoggedTag]?
+}
+
 private let models: [any EntityModelProtocol.Type] = [Logged.self, LoggedTag.self, SeenChange.self]
 
 extension Database {
@@ -476,8 +493,18 @@ struct ChangeConsumerTests {
                     #expect(isSound == problems.isEmpty)
                     do {
                         let upload = try database.consumer(named: "upload", of: Logged.self, links: true, retention: 9)
-                        if case .batch(let batch) = try upload.next() {
+                        switch try upload.next() {
+                        case .none: break
+                        case .gap(let from, let to):
+                            #expect(from <= to, "\(what)")
+                            try upload.acknowledge(through: to)
+                        case .batch(let batch):
                             #expect(batch.first <= batch.last && batch.changes.count <= 9, "\(what)")
+                            try #require(batch.last - batch.first < 9, "\(what)")
+                            #expect(batch.changes.map(\.sequence) == Array(batch.first...batch.last), "\(what)")
+                            if isSound {
+                                #expect(batch.changes.allSatisfy { $0.id(of: Logged.self) != nil }, "\(what)")
+                            }
                             try upload.acknowledge(batch)
                         }
                         try database.put(3)
@@ -577,6 +604,68 @@ struct ChangeConsumerTests {
         }
         #expect(try linked.lines() == [])
         #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("are told of no touch and no link that is undone, also where a load is let go of for observers meanwhile")
+    func undoneInALoad() async throws {
+        struct Undone: Error {}
+        let database = try Database.inMemory(
+            models: Logged.self, LoggedTag.self, SeenChange.self, LoggedShelf.self)
+        try database.put(1, 2, 3, 4, 5)
+        let linked = try database.consumer(named: "linked", of: Logged.self, links: true)
+        var observer = database.observeAll().makeAsyncIterator()
+        _ = try await observer.next()
+        func load() throws {
+            try database.write { context in
+                // Touches and links that are for observers alone.
+                for id in 0..<50 {
+                    try SeenChange(id: id, times: 0).save(to: &context)
+                    _ = try SeenChange.touch(id, in: &context)
+                    try LoggedShelf(id: id, tags: .ids(["a"])).save(to: &context)
+                }
+                try Logged(id: 1, code: "c1", labels: .ids(["a"])).save(to: &context)
+                do {
+                    try context.session.nested {
+                        try Logged(id: 1, code: "c1", labels: .ids([])).save(to: &context)
+                        for id in 100..<11_000 { try SeenChange(id: id, times: 0).save(to: &context) }
+                        for id in 2...5 {
+                            _ = try Logged.touch(id, in: &context)
+                            try Logged(id: id, code: "c\(id)", labels: .ids(["a"])).save(to: &context)
+                        }
+                        throw Undone()
+                    }
+                } catch is Undone {}
+            }
+        }
+        try load()
+        let seen = try #require(try await observer.next())
+        #expect(!seen.isComplete(for: SeenChange.self))
+        #expect(try linked.lines() == ["1 relinked Logged 1"])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("are told by a gap, where they want links, that a migration has changed relations, and the others of none")
+    func relationMigrations() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open(models) { database in
+            _ = try database.consumer(named: "rows", of: Logged.self)
+            let linked = try database.consumer(named: "linked", of: Logged.self, links: true)
+            try database.put(1, 2)
+            try database.write { context in
+                try Logged(id: 1, code: "c1", labels: .relation([LoggedTag(id: "a", text: "")])).save(to: &context)
+            }
+            #expect(try linked.lines().last == "3 relinked Logged 1")
+        }
+        let steps: [Migration] = [.rename("Logged", to: Unlabelled.self), .forget(Unlabelled.self, "labels")]
+        try file.open([Unlabelled.self, LoggedTag.self, SeenChange.self], steps) { database in
+            let rows = try database.consumer(named: "rows", of: Unlabelled.self)
+            #expect(try rows.next().batch?.changes.map { $0.id(of: Unlabelled.self) } == [1, 2])
+            let linked = try database.consumer(named: "linked", of: Unlabelled.self, links: true)
+            #expect(try linked.lines() == ["gap 1-4"])
+            try linked.acknowledge(through: 4)
+            try database.write { try Unlabelled(id: 3, code: "c3").save(to: &$0) }
+            #expect(try linked.next().batch?.changes.map { $0.id(of: Unlabelled.self) } == [3])
+        }
     }
 
     @Test(

@@ -184,6 +184,8 @@ struct AsyncWriteTests {
         let (begun, signal) = AsyncStream.makeStream(of: Void.self)
         let gate = DispatchSemaphore(value: 0)
         let first = Task {
+            // Also if the write fails before it begins.
+            defer { signal.finish() }
             try await database.write { context in
                 signal.yield()
                 gate.wait()

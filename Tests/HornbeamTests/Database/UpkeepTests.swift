@@ -55,12 +55,17 @@ struct UpkeepTests {
         let database = try open("a.hornbeam")
         for size in 0..<800 { try save(size, database) }
         let isDone = Atomic(false)
+        let failure = Mutex<String?>(nil)
         let group = DispatchGroup()
         DispatchQueue(label: "writer").async(group: group) {
             var size = 800
-            while !isDone.load(ordering: .relaxed) {
-                try? save(size, database)
-                size += 1
+            do {
+                while !isDone.load(ordering: .relaxed) {
+                    try save(size, database)
+                    size += 1
+                }
+            } catch {
+                failure.withLock { $0 = "\(error)" }
             }
         }
         let reports = Atomic(0)
@@ -77,6 +82,7 @@ struct UpkeepTests {
         await withCheckedContinuation { continuation in
             group.notify(queue: .global()) { continuation.resume() }
         }
+        #expect(failure.withLock { $0 } == nil)
         #expect(reports.load(ordering: .relaxed) > 0)
         // It may be asked without any code: nothing was missed.
         let copy = try open("copy.hornbeam")

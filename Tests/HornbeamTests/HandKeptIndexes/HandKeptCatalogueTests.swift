@@ -311,7 +311,7 @@ struct HandKeptCatalogueTests {
         #expect(seen == [[], ["c", "b", "a"], ["a", "b"]])
     }
 
-    @Test("what is damaged gives an error where it is read, never a trap", .seeded, arguments: SeededGenerator.seeds(4))
+    @Test("what is damaged gives an error where it is read, never a trap", arguments: SeededGenerator.seeds(4))
     func hostile(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<60 {

@@ -43,7 +43,7 @@ private struct GuestBook {
     }
 }
 
-@Suite("Least and greatest values, live")
+@Suite("Least and greatest values, live", .timeLimit(.minutes(30)))
 struct LiveExtremesTests {
     private static func database(_ count: Int) throws -> Database {
         let database = try Database.counting(Guest.self)

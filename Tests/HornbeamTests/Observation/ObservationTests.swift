@@ -274,8 +274,8 @@ struct ObservationTests {
             }
             // Also of the one whose touch is undone.
             for id in [3, 4] {
-                guard let same: LiveNote = try context.find(id) else { return }
-                try same.save(to: &context)
+                let same: LiveNote? = try context.find(id)
+                try #require(same).save(to: &context)
             }
         }
         for observation in observations { #expect(try observation.poll().map(\.entities.count) == nil) }

@@ -30,8 +30,10 @@ struct PatienceTests {
         let database = try Database.counting(Sample.self, NamedSample.self)
         try database.write { context in
             for id in 0..<count {
-                let text = id % 500 == 3 ? "rare" : "usual"
-                try Sample(id: id, rank: id * 7919 % count / 3, text: text).save(to: &context)
+                // Three of a rank, and of those of a rare one, either way, the 500th candidate is not the last.
+                let rank = id * 7919 % count / 3
+                let text = rank % 100 == 66 ? "rare" : "usual"
+                try Sample(id: id, rank: rank, text: text).save(to: &context)
                 try NamedSample(id: "\(id * 7919 % count)", text: text).save(to: &context)
             }
         }
@@ -74,7 +76,11 @@ struct PatienceTests {
             let rare = Sample.filter(\.text == "rare")
             let up = all.sorted { ($0.rank, $0.id) < ($1.rank, $1.id) }.map(\.id)
             let down = all.sorted { ($1.rank, $0.id) < ($0.rank, $1.id) }.map(\.id)
+            #expect(up.count == 39)
             for (order, expected) in [(rare.sorted(by: \.rank), up), (rare.sorted(by: \.rank.desc), down)] {
+                for limit in 1...12 {
+                    #expect(try order.limit(limit).ids(in: context) == Array(expected.prefix(limit)), "\(limit)")
+                }
                 for _ in 0..<10 {
                     let (limit, offset) = (1 + random.below(9), random.below(4))
                     #expect(

@@ -328,7 +328,9 @@ struct MigrationTests {
         let (reports, reported) = AsyncStream.makeStream(of: Void.self)
         let gate = DispatchSemaphore(value: 0)
         let opening = Task {
-            try await Database.open(at: path, models: Citizen.self, migrations: migrations) { report in
+            // Also if it fails before it has told anything.
+            defer { reported.finish() }
+            return try await Database.open(at: path, models: Citizen.self, migrations: migrations) { report in
                 guard report.done == 0 || report.done == 1024 else { return }
                 reported.yield()
                 gate.wait()
@@ -338,6 +340,14 @@ struct MigrationTests {
         opening.cancel()
         for _ in 0..<4 { gate.signal() }
         await #expect(throws: CancellationError.self) { try await opening.value }
+        let late = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return try await Database.open(at: path, models: Citizen.self, migrations: migrations) { _ in
+                Issue.record("a task that was cancelled before has begun to migrate")
+            }
+        }
+        late.cancel()
+        await #expect(throws: CancellationError.self) { try await late.value }
 
         let store = try TreeStore.open(at: path)
         let read = try store.beginRead()

@@ -395,7 +395,7 @@ struct ArrayDocumentTests {
 
 @Suite("Array indexes against plain scans")
 struct ArrayIndexModelTests {
-    @Test("whatever is asked, the answer is the one without indexes", .seeded, arguments: SeededGenerator.seeds(4))
+    @Test("whatever is asked, the answer is the one without indexes", arguments: SeededGenerator.seeds(4))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let plain = try Database.inMemory(models: ContactPerson.self)

@@ -28,7 +28,7 @@ struct ValueIndexTests {
         ]
     }
 
-    @Test("whatever is asked, the answer is the one without indexes", .seeded, arguments: SeededGenerator.seeds(6))
+    @Test("whatever is asked, the answer is the one without indexes", arguments: SeededGenerator.seeds(6))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let plain = try Database.inMemory(models: IndexedThing.self)

@@ -56,7 +56,7 @@ struct FilteredViewTests {
     }
 
     @Test(
-        "moves and other filters give what filtering gives, and change-sets that lead there", .seeded,
+        "moves and other filters give what filtering gives, and change-sets that lead there",
         arguments: SeededGenerator.seeds(4))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)

@@ -18,7 +18,7 @@ struct LiveSectionsTests {
     }
 
     @Test(
-        "each element leads from the rows before to those that there are", .seeded, arguments: SeededGenerator.seeds(3))
+        "each element leads from the rows before to those that there are", arguments: SeededGenerator.seeds(3))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
         let view = mailView()

@@ -88,7 +88,7 @@ struct ViewChangesTests {
     }
 
     @Test(
-        "between any two states, applied to the one list they give the other", .seeded,
+        "between any two states, applied to the one list they give the other",
         arguments: SeededGenerator.seeds(4))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
@@ -133,7 +133,7 @@ struct ViewChangesTests {
         try (0..<list.sectionCount).map { try list.entities(ofSection: $0, in: context) }
     }
 
-    @Test("applied to the rows of a mapping they give its new rows", .seeded, arguments: SeededGenerator.seeds(6))
+    @Test("applied to the rows of a mapping they give its new rows", arguments: SeededGenerator.seeds(6))
     func mapped(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
         let view = mailView()

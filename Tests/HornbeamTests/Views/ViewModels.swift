@@ -132,4 +132,10 @@ extension Database {
         let after = store.statistics.cache
         return Int(after.hits + after.misses - before.hits - before.misses)
     }
+
+    /// How many `body` looks at when it is done again.
+    func pagesReadAgain(_ body: (Context) throws -> Void) throws -> Int {
+        _ = try pagesRead(body)
+        return try pagesRead(body)
+    }
 }

@@ -52,7 +52,7 @@ struct ViewTests {
         }
     }
 
-    @Test("after any writes a view is what sorting makes of the entities", .seeded, arguments: SeededGenerator.seeds(4))
+    @Test("after any writes a view is what sorting makes of the entities", arguments: SeededGenerator.seeds(4))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
         let database = try Database.inMemory(models: Mail.self)

@@ -5,9 +5,10 @@
 import Glibc
 import HornbeamPages
 import HornbeamTestSupport
-import HornbeamText
 import HornbeamTree
 import Testing
+
+@testable import HornbeamText
 
 @Suite("Pending documents after a crash")
 struct PendingCrashTests {
@@ -30,32 +31,38 @@ struct PendingCrashTests {
     func crashes() throws {
         let (image, model) = try start()
         var call = 1
+        var phases: Set<PendingFoldingTests.Phase> = []
         while true {
             let disk = try SimulatedDisk(image: image)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
             var script = PendingScript(seed: SeededGenerator.seed, model)
             if let store = try? TreeStore.open(file: disk, options: PendingScript.options) { script.run(store) }
+            phases.formUnion(script.phases)
             try script.verify(disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), "call \(call)")
             try script.verify(disk.killedImage(), "killed at call \(call)")
             if !disk.hasCrashed { break }
             call += 1
         }
         #expect(call > 20)
+        #expect(phases.count == PendingFoldingTests.Phase.allCases.count, "\(phases)")
     }
 
     @Test("At every call of the file a failure leaves the index of one commit", .seeded)
     func failures() throws {
         let (image, model) = try start()
         var call = 1
+        var phases: Set<PendingFoldingTests.Phase> = []
         while true {
             let disk = try SimulatedDisk(image: image)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .error(EIO))
             var script = PendingScript(seed: SeededGenerator.seed, model)
             if let store = try? TreeStore.open(file: disk, options: PendingScript.options) { script.run(store) }
+            phases.formUnion(script.phases)
             try script.verify(disk.killedImage(), "call \(call)")
             if disk.calls < call { break }
             call += 1
         }
+        #expect(phases.count == PendingFoldingTests.Phase.allCases.count, "\(phases)")
     }
 }
 
@@ -66,14 +73,17 @@ private struct PendingScript {
         options.pageSize = 4096
         return options
     }
-    private static let transactions = 24
-    /// A batch after a few documents, and several slices for its documents, its terms and its records.
-    private static let limits = PendingLimits(pending: 70, slice: 90, records: 1)
+    private static let transactions = 30
+    /// A batch after some documents, as many as one slice doesn't fold, and several slices for its documents, its terms
+    /// and its records.
+    private static let limits = PendingLimits(pending: 110, slice: 30, records: 1)
 
     private var random: SeededGenerator
     private var states: [NaiveIndex]
     /// The newest state that was acknowledged.
     private var acknowledged = 0
+    /// What was going on in the states that it has made.
+    private(set) var phases: Set<PendingFoldingTests.Phase> = []
 
     init(seed: UInt64, _ model: NaiveIndex) {
         random = SeededGenerator(seed: seed)
@@ -90,6 +100,7 @@ private struct PendingScript {
                 let writer = try TextIndexWriter(testIndex, in: transaction, limits: Self.limits)
                 try change(writer, &model, UInt64(number))
                 try writer.flush()
+                phases.insert(try PendingFoldingTests.Phase(in: transaction))
                 // The outcome is open from here on.
                 states.append(model)
                 try transaction.commit()

@@ -13,8 +13,13 @@ import Testing
 @Suite("Batches that are folded in slices")
 struct PendingFoldingTests {
     /// What is going on in a state of an index.
-    private enum Phase: String, CaseIterable {
+    enum Phase: String, CaseIterable {
         case gathering, documents, terms, records
+
+        init(in transaction: Transaction) throws {
+            let opened = try #require(try testIndex.open(in: transaction))
+            self.init(try #require(FoldState(opened.statistics.foldState)))
+        }
 
         init(_ fold: FoldState) {
             switch (fold.batch, fold.leftover) {
@@ -33,7 +38,20 @@ struct PendingFoldingTests {
     private func phase(_ store: TreeStore) throws -> Phase {
         let transaction = try store.beginRead()
         defer { transaction.abort() }
-        return Phase(try fold(transaction))
+        return try Phase(in: transaction)
+    }
+
+    /// Writes until the index is in a phase, or behind one; that takes a bound number of commits.
+    private func fill(
+        _ store: TreeStore, until isMet: (Phase) -> Bool, _ write: (Phase) throws -> Void
+    ) throws {
+        struct Endless: Error {}
+        for _ in 0..<5_000 {
+            let now = try phase(store)
+            if isMet(now) { return }
+            try write(now)
+        }
+        throw Endless()
     }
 
     // MARK: Every question in every phase
@@ -82,7 +100,7 @@ struct PendingFoldingTests {
                 try PendingRetrievalTests.change(row, &documents, writer, &generator)
             }
             let transaction = try store.beginRead()
-            let phase = Phase(try fold(transaction))
+            let phase = try Phase(in: transaction)
             met[phase, default: 0] += 1
             // Of each phase the second state, and some others.
             guard met[phase, default: 0] == 2 || step % 8 == 0, !documents.isEmpty else {
@@ -112,7 +130,7 @@ struct PendingFoldingTests {
             }
             let transaction = try store.beginRead()
             defer { transaction.abort() }
-            met.insert(Phase(try fold(transaction)))
+            met.insert(try Phase(in: transaction))
             let snapshot = try #require(try TextSnapshot(testIndex, in: transaction))
             #expect(snapshot.rowsAscend == (ascend || number == 10), "\(number)")
         }
@@ -153,19 +171,17 @@ struct PendingFoldingTests {
             changed[next] = version + 1
         }
         let limits = PendingLimits(pending: 24_000, slice: 600, records: 32)
-        while try phase(store) == .gathering {
+        try fill(store, until: { $0 != .gathering }) { _ in
             try store.write(limits: limits) { writer in
                 for _ in 0..<100 { try change(writer) }
             }
         }
         var largest: [Phase: Int] = [:]
         var commits: [Phase: Int] = [:]
-        var now = try phase(store)
-        while now != .gathering {
+        try fill(store, until: { $0 == .gathering }) { now in
             let size = try written(store, limits, change)
             largest[now] = max(largest[now] ?? 0, size)
             commits[now, default: 0] += 1
-            now = try phase(store)
         }
         // Ten entries of lengths and as many of sections, in leaves of their own, and the paths to them.
         for (phase, size) in largest { #expect(size < 600_000, "\(phase): \(size) bytes, \(commits)") }
@@ -199,7 +215,7 @@ struct PendingFoldingTests {
         var model = NaiveIndex(texts: [1: "one", 2: "two"])
         let limits = PendingLimits(pending: 200, slice: 100_000, records: 1)
         var row: UInt64 = 10
-        while try phase(store) != .records {
+        try fill(store, until: { $0 == .records }) { _ in
             try store.write(limits: limits) { try $0.insert(row, text: "word \(row)") }
             model[row] = "word \(row)"
             row += 1
@@ -221,7 +237,7 @@ struct PendingFoldingTests {
     func missingTree() throws {
         let store = try TreeStore.index(of: "one", "two")
         var row: UInt64 = 10
-        while try phase(store) != .records {
+        try fill(store, until: { $0 == .records }) { _ in
             let limits = PendingLimits(pending: 200, slice: 100_000, records: 1)
             try store.write(limits: limits) { try $0.insert(row, text: "word \(row)") }
             row += 1

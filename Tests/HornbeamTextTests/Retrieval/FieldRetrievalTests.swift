@@ -252,6 +252,77 @@ struct FieldRetrievalTests {
         #expect(blocks == 2)
     }
 
+    /// A view of ten blocks of documents that counts what is done with postings.
+    private final class CountingView: MemoryView {
+        static let documents = (0..<UInt32(1_280)).map { docno in
+            TestDocument(row: UInt64(docno), fields: [[[docno == 900 ? "common" : "other"]], [["common"]]])
+        }
+        var (moved, decoded) = (0, 0)
+
+        init() { super.init(Self.documents, fieldCount: 2) }
+
+        override func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? {
+            try super.postings(of: term).map { FieldPostings($0, self) }
+        }
+    }
+
+    /// Those of “common”, with their fields.
+    private final class FieldPostings: PostingSource {
+        private let source: PostingSource
+        private unowned let view: CountingView
+
+        init(_ source: PostingSource, _ view: CountingView) {
+            (self.source, self.view) = (source, view)
+            super.init(documentFrequency: source.documentFrequency, bounds: source.bounds, source.docnos)
+            stand()
+        }
+
+        private func stand() {
+            (isAtEnd, blockFirst, blockLast) = (source.isAtEnd, source.blockFirst, source.blockLast)
+            (blockBound, secondBlockBound, count) = (source.blockBound, source.secondBlockBound, source.count)
+            (docnos, frequencies) = (source.docnos, source.frequencies)
+        }
+
+        override func moveToBlock(_ target: UInt32) throws(StorageError) {
+            view.moved += 1
+            try source.moveToBlock(target)
+            stand()
+        }
+
+        override func decodeBlock() throws(StorageError) { view.decoded += 1 }
+
+        override var knowsFields: Bool { true }
+
+        override var fields: FieldBounds {
+            var fields = FieldBounds(Bound(frequency: 1, length: 2), in: 0)
+            fields.set(Bound(frequency: 1, length: 2), in: 1)
+            return fields
+        }
+
+        override func blockFields() throws(StorageError) -> FieldBounds {
+            blockFirst...blockLast ~= 900 ? fields : FieldBounds(Bound(frequency: 1, length: 2), in: 1)
+        }
+
+        override func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
+            for posting in 0..<count {
+                columns[0][posting] = docnos[posting] == 900 ? 1 : 0
+                columns[1][posting] = 1
+            }
+        }
+    }
+
+    @Test("Of ten blocks one is decoded, that with a posting in the field, and of a list without one none is looked at")
+    func decoded() throws {
+        let view = CountingView()
+        #expect(try RetrievalTests.search(view, .field([0], .words("common"))).map(\.docno) == [900])
+        #expect(view.decoded == 1 && view.moved <= 10)
+        (view.moved, view.decoded) = (0, 0)
+        #expect(try RetrievalTests.search(view, .field([2], .words("common"))) == [])
+        #expect(view.decoded == 0 && view.moved == 0)
+        #expect(try RetrievalTests.search(view, .field([1], .words("common"))).count == 1_280)
+        #expect(view.decoded == 10)
+    }
+
     /// The story: the bytes that tell fields change under the checksums. A search may then find something else, but
     /// the check says so; or it finds what it found before.
     @Test("What is damaged of fields is found by the check, or changes nothing", arguments: SeededGenerator.seeds(2))

@@ -25,7 +25,7 @@ struct TestDocument {
 }
 
 /// The documents as an index. Places may be empty, as after deletions.
-final class MemoryView: IndexView {
+class MemoryView: IndexView {
     private let documents: [TestDocument?]
     private var terms: [(term: [UInt8], docnos: [UInt32], positions: [[UInt32]])] = []
     private var places: [[UInt8]: Int] = [:]
