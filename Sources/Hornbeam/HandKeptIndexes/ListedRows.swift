@@ -85,7 +85,7 @@ struct ListedRows {
         var query = EntityQuery(type: store.type.name, filter: parts.filter, sort: parts.order)
         if parts.order.isEmpty {
             let plan = try Planner(query, store).plan()
-            let candidates = plan.path.candidates(rows: total)
+            let candidates = try estimate(plan.path, total)
             // What passes is spread over the list as over all entities, as far as anybody knows.
             let walked = min(count, needed.map { Self.scaled($0, by: total, over: max(1, candidates)) } ?? count)
             return plan.isNarrow && cost(of: candidates) < Self.rowCost * Double(walked) ? .plan(query) : .walk
@@ -94,10 +94,20 @@ struct ListedRows {
         query.after = parts.after
         query.limit = needed.map { Self.scaled($0, by: total, over: max(1, count)).addingSaturating($0) }
         let plan = try Planner(query, store).plan()
-        let candidates = plan.path.candidates(rows: total)
+        let candidates = try estimate(plan.path, total)
         let looked = plan.sort.isEmpty ? min(candidates, query.limit ?? .max) : candidates
         guard plan.sort.isEmpty ? query.limit != nil || plan.isNarrow : plan.isNarrow else { return .walk }
         return cost(of: looked) < Self.rowCost * Double(count) ? .plan(query) : .walk
+    }
+
+    /// How many candidates a path gives. What a search finds its index tells; to test rows for words takes far longer.
+    private func estimate(_ path: AccessPath, _ total: Int) throws -> Int {
+        switch path {
+        case .text(let index, let match, _): try IndexSearch(index, match, store).count()
+        case .intersection(let parts): try parts.map { try estimate($0, total) }.min() ?? 0
+        case .union(let parts): min(total, try parts.reduce(0) { $0 + min(total, try estimate($1, total)) })
+        default: path.candidates(rows: total)
+        }
     }
 
     private func cost(of candidates: Int) -> Double { (Self.rowCost + Self.placeCost) * Double(candidates) }

@@ -53,7 +53,8 @@ public struct Plan: Sendable, Hashable {
     public var isCovering: Bool
     /// Whether the number of results is known without reading an entry.
     public var isCountKnown: Bool
-    /// Indexes that would be used if they, or the query, were otherwise: those of another collation.
+    /// Indexes that would be used if they, or the query, were otherwise: those of another collation, or of another
+    /// version of it.
     public var remarks: [String] = []
     /// The hand-kept index that the ids come from, or that what the access gives is looked for in.
     public var list: String?

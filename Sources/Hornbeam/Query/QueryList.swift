@@ -207,8 +207,8 @@ extension QueryList {
     public func last() -> Query<Entity> {
         Query(
             combined { session, level in
-                if let listed = try listed(session, in: level) { return try listed.last().map { [$0] } ?? [] }
                 guard case .all = source, level == nil, !isCut else {
+                    if let listed = try listed(session, in: level) { return try listed.last().map { [$0] } ?? [] }
                     return try rows(session, in: level).suffix(1)
                 }
                 return try session.lastRow(coreQuery, of: Entity.self).map { [$0] } ?? []
@@ -331,8 +331,7 @@ extension QueryList {
     }
 
     func count(_ session: Session) throws -> Int {
-        if let listed = try listed(session) { return try listed.count() }
-        guard case .all = source else { return try rows(session).count }
+        guard case .all = source else { return try listed(session)?.count() ?? rows(session).count }
         return try session.count(coreQuery, of: Entity.self)
     }
 

@@ -113,7 +113,7 @@ extension QueryList {
 
     /// The stored rows in order; of a level of a nested query those among the linked ones.
     func rows(_ session: Session, in level: NestedLevel? = nil) throws -> [RowID] {
-        if let listed = try listed(session, in: level) { return try listed.rows() }
+        if case .own = source, let listed = try listed(session, in: level) { return try listed.rows() }
         guard let base = try parts.base(session, in: level) else { return try session.rows(coreQuery, of: Entity.self) }
         return try rows(among: base, session)
     }

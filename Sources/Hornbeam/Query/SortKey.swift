@@ -45,7 +45,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             term = SortTerm(.linkCount(count.relation), descending: count.descending)
             return
         }
-        if Self.isOrderedAsStored(ordered), let derived = ComputedComponent.order(keyPath) {
+        if Self.isOrderedAsStored(ordered), let derived = ComputedComponent.part(keyPath, ofSort: true) {
             term = SortTerm(.derived(derived.component), descending: derived.descending)
             return
         }
@@ -73,15 +73,18 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension ComputedComponent {
-    /// A property that isn't stored as what a sort goes by, so that an index over it may give the order; nil for one
-    /// whose values have no stored form.
-    fileprivate static func order<Entity: EntityModelProtocol, Property: Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable
+    /// A property that isn't stored as a part of an order, with or without `.desc`: what a sort goes by may be what an
+    /// index is over. Nil for one whose values have no stored form.
+    /// - Parameter ofSort: whether it is a sort's: that by the number that a Boolean is in order goes by an index over
+    ///   the Boolean, while an index over the number serves no comparison of the Boolean.
+    static func part<Entity: EntityModelProtocol, Property: Sendable>(
+        _ keyPath: any KeyPath<Entity, Property> & Sendable, ofSort: Bool = false
     ) -> (component: ComputedComponent, descending: Bool)? {
         let ordering = Property.self as? any OrderingType.Type
         guard let type = ordering?.storedType ?? Self.type(of: Property.self) else { return nil }
         var steps: [AnyKeyPath] = ordering?.steps ?? []
-        if Property.self == UInt8.self { steps = [\Bool.asc] }
+        if ofSort, Property.self == UInt8.self { steps.append(\Bool.asc) }
+        if ofSort, Property.self == Descending<UInt8>.self { steps.append(\Bool.desc) }
         let component = ComputedComponent(
             ComputedSubject(keyPath, behind: steps), keyPath, as: type,
             literal: { value in (value as? any OrderingType)?.literal ?? Hornbeam.literal(value) })
@@ -95,7 +98,7 @@ private protocol OrderingType {
     static var isDescending: Bool { get }
     /// Of the value, which may be nil; nil if it is stored in no order.
     static var storedType: ColumnType? { get }
-    /// What makes it of such a value: of a Boolean too, which has the order of a number.
+    /// What makes it of such a value.
     static var steps: [AnyKeyPath] { get }
     /// The value in its stored form.
     var literal: Value? { get }
@@ -117,7 +120,7 @@ extension Descending: OrderingType {
     }
     static var steps: [AnyKeyPath] {
         if let ordering = Wrapped.self as? any NilOrderingType.Type { return ordering.descendingSteps }
-        return Wrapped.self == UInt8.self ? [\Wrapped.desc, \Bool.desc] : [\Wrapped.desc]
+        return [\Wrapped.desc]
     }
     var literal: Value? { (value as? any OrderingType)?.literal ?? Hornbeam.literal(value) }
 }

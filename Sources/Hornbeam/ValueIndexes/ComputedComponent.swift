@@ -12,7 +12,7 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         case keyPath(AnyKeyPath)
         /// Stored ones, with dots between them.
         case named(String, of: any Any.Type)
-        /// What a sort goes by: a property, or one with `.asc` or `.desc`, which it is behind one of these steps.
+        /// A part of an order: a property, or one with `.asc` or `.desc`, which it is behind one of these steps.
         case ordered(AnyKeyPath, behind: [AnyKeyPath])
         /// No property, but what is computed of several.
         case expression(ColumnExpression)
@@ -32,8 +32,8 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
     /// Of stored properties of a type and of one another, with dots between them.
     init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
 
-    /// The property that a key path of a sort is of. Which of the steps is its last one, if one is, can't be told from
-    /// the key path alone; a property that is asked about can be followed by each.
+    /// The property that a key path of an order is of. Which of the steps is its last one, if one is, can't be told
+    /// from the key path alone; a property that is asked about can be followed by each.
     init(_ keyPath: any AnyKeyPath & Sendable, behind steps: [AnyKeyPath]) {
         self.init(.ordered(keyPath, behind: steps))
     }
@@ -74,7 +74,9 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         case (.keyPath(let keyPath), .ordered(let whole, let steps)),
             (.ordered(let whole, let steps), .keyPath(let keyPath)):
             keyPath == whole || steps.contains { keyPath.appending(path: $0) == whole }
-        case (.ordered(let left, _), .ordered(let right, _)): left == right
+        case (.ordered(let left, let steps), .ordered(let right, let others)):
+            left == right || steps.contains { right.appending(path: $0) == left }
+                || others.contains { left.appending(path: $0) == right }
         case (.expression(let left), .expression(let right)): left == right
         case (.named, .ordered), (.ordered, .named), (.expression, _), (_, .expression): false
         }

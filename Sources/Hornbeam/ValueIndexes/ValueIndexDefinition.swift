@@ -11,7 +11,7 @@ import HornbeamTree
 struct ValueIndexDefinition: Sendable {
     enum Component: Sendable {
         case property(String, descending: Bool)
-        case computed(ComputedComponent)
+        case computed(ComputedComponent, descending: Bool)
         /// What the file tells: an expression, or a text by a collation.
         case expression(IndexExpression, descending: Bool)
     }
@@ -69,7 +69,7 @@ struct ValueIndexDefinition: Sendable {
             // A tree of texts can always be encoded.
             settings[Setting.condition] = (try? encoder.encode(condition)).map { String(decoding: $0, as: UTF8.self) }
         }
-        let computed = components.compactMap { if case .computed(let component) = $0 { component.type } else { nil } }
+        let computed = components.compactMap { if case .computed(let made, _) = $0 { made.type } else { nil } }
         if !computed.isEmpty { settings[Setting.computed] = computed.map(\.description).joined(separator: ", ") }
         let expressions = components.compactMap { if case .expression(let made, _) = $0 { made } else { nil } }
         if !expressions.isEmpty { settings[Setting.expressions] = Self.json(components.map(\.text)) }
@@ -160,10 +160,10 @@ struct ValueIndexDefinition: Sendable {
                     EntityIndex.Component(
                         column: column, type: type.description.columns[column].type.unwrapped,
                         descending: isDescending))
-            case .computed(let component):
+            case .computed(let component, let isDescending):
                 computed.append(component)
                 parts.append(
-                    EntityIndex.Component(column: -computed.count, type: component.type, descending: false))
+                    EntityIndex.Component(column: -computed.count, type: component.type, descending: isDescending))
             case .expression(let expression, let isDescending):
                 computed.append(try expression.component(of: type.description))
                 parts.append(
@@ -210,14 +210,15 @@ extension ValueIndexDefinition.Component {
         case .property(let name, let isDescending): isDescending ? "\(name) desc" : name
         case .expression(let expression, let isDescending):
             isDescending ? "\(expression.text) desc" : expression.text
-        case .computed(let component): component.label
+        case .computed(let component, _): component.label
         }
     }
 
     fileprivate var description: IndexDescription.Component {
         switch self {
         case .property(let name, let isDescending): IndexDescription.Component(column: name, descending: isDescending)
-        case .computed(let component): IndexDescription.Component(column: component.label)
+        case .computed(let component, let isDescending):
+            IndexDescription.Component(column: component.label, descending: isDescending)
         case .expression(let expression, let isDescending):
             IndexDescription.Component(column: expression.text, descending: isDescending)
         }

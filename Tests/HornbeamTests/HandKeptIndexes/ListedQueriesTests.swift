@@ -10,11 +10,13 @@ import Testing
 @EntityModel
 private struct Shelved: Equatable {
     @Index<Self>(\.year) private var byYear
+    @FullTextIndex<Self>(\.note) private var search
 
     let id: Int
     var year = 0
     var title = ""
     var shelf: Int?
+    var note = ""
 }
 
 @EntityModel
@@ -168,7 +170,11 @@ struct ListedQueriesTests {
 
     /// A list of 20,000 in the opposite order, of years that come 100 times.
     private func long() throws -> Database {
-        let database = try database((0..<20_000).map { Shelved(id: $0, year: $0 % 200, title: "t\($0 % 3)") })
+        let database = try database(
+            (0..<20_000).map { id in
+                Shelved(
+                    id: id, year: id % 200, title: "t\(id % 3)", note: id % 5_000 == 7 ? "a rare word" : "a common one")
+            })
         try database.write { (context) throws in
             try context.shelves.all.append(contentsOf: (0..<20_000).reversed())
         }
@@ -208,6 +214,11 @@ struct ListedQueriesTests {
             few.plan.description.hasPrefix(
                 "Shelved: index byYear, one range of 100 entries, looked for in list “all”"), "\(few)")
         #expect(try database.results(all.filter(\.year == 7)).map(\.id).prefix(2) == [19_807, 19_607])
+        let rare = all.filter(.string(\.note, matches: "rare"))
+        let searched = try run(database, rare)
+        #expect(searched.rowsRead == 4 && searched.results == 4, "\(searched)")
+        #expect(try database.results(rare).map(\.id) == [15_007, 10_007, 5_007, 7])
+        #expect(try database.results(rare.sorted(by: \.id)).map(\.id) == [7, 5_007, 10_007, 15_007])
         // Which of them come first, the list tells: a small limit is sooner full in its order.
         let first = try run(database, all.filter(\.year > 50).limit(3))
         #expect(first.rowsRead <= 32 && first.results == 3, "\(first)")

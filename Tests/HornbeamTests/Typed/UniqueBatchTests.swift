@@ -69,7 +69,24 @@ struct UniqueBatchTests {
         Dictionary(uniqueKeysWithValues: try Seat.query().resolve(in: context).map { ($0.id, $0.number) })
     }
 
-    @Test("may change hands: swapped, or round in a ring")
+    @Test("E10: of two new ones with one key in one write the second collides with the first")
+    func twoNewOnes() throws {
+        let database = try Database.inMemory(models: Seat.self)
+        try database.write { (context) throws in
+            try Seat(id: "x", number: 7, holder: "z").save(to: &context)
+            let error = #expect(throws: HornbeamError.self) {
+                try Seat(id: "y", number: 7, holder: "other").save(to: &context)
+            }
+            #expect(error?.code == .uniqueViolation)
+            // Of an index that upserts it takes the first one's place.
+            try Seat(id: "y", number: 8, holder: "z").save(to: &context)
+            #expect(try numbers(context) == ["y": 8])
+        }
+        #expect(try database.read { try numbers($0) } == ["y": 8])
+        #expect(try database.check())
+    }
+
+    @Test("E8: may change hands: swapped, or round in a ring")
     func swaps() throws {
         var context = try seats()
         try [Seat(id: "a", number: 1), Seat(id: "b", number: 0)].save(to: &context)

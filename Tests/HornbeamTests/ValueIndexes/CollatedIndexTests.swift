@@ -64,6 +64,27 @@ struct CollatedIndexTests {
         #expect(try database.results(equal).map(\.name) == ["STRASSE"])
     }
 
+    @Test("E6: the order of the Unicode collation, of symbols, digits, letters and scripts, by a sort and by an index")
+    func unicodeOrder() throws {
+        let ordered = [
+            "", "_", "~", "😀", "0", "10", "9", "a", "A", "á", "Á", "ä", "aa", "AA", "b", "é", "i", "I", "İ", "ı", "n",
+            "ñ", "ss", "ß", "z", "Z", "Zurich", "Zürich", "あ", "日",
+        ]
+        let database = try Database.inMemory(models: Townsperson.self)
+        try database.write { (context) throws in
+            for (id, name) in ordered.reversed().enumerated() {
+                try Townsperson(id: id, name: name).save(to: &context)
+            }
+        }
+        let query = Townsperson.query().sorted(by: .by(\.name, collation: .unicode))
+        #expect(try database.results(query).map(\.name) == ordered)
+        try database.createIndex(ValueIndex("root", \Townsperson.name, collation: .unicode))
+        #expect(try database.plan(query.requiringIndex()).indexes == ["root"])
+        #expect(try database.results(query.requiringIndex()).map(\.name) == ordered)
+        let signs = Townsperson.filter(\.name < "0".collated(.unicode)).requiringIndex()
+        #expect(try database.results(signs).map(\.name).sorted() == ["", "_", "~", "😀"].sorted())
+    }
+
     @Test("with another collation it is a scan of the same result, and the plan says why")
     func otherCollation() throws {
         let database = try town()

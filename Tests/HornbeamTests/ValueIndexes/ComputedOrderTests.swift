@@ -33,7 +33,8 @@ struct ComputedOrderTests {
     private static let indexes: [ValueIndex<ComputedMeasure>] = [
         ValueIndex("lower", \.lowerName), ValueIndex("density", \.density),
         ValueIndex("large, size", \.isLarge, \.size), ValueIndex("letter", \.firstLetter),
-        ValueIndex("size, letter", \.size, \.firstLetter),
+        ValueIndex("size, letter", \.size, \.firstLetter), ValueIndex("name desc, size", \.lowerName.desc, \.size),
+        ValueIndex("size, letter desc", \.size, \.firstLetter.desc, \.isLarge.desc),
     ]
 
     private static func random(_ id: Int, _ random: inout SeededGenerator) -> ComputedMeasure {
@@ -57,7 +58,9 @@ struct ComputedOrderTests {
         (ComputedMeasure.query().sorted(by: \.firstLetter), "letter"),
         (ComputedMeasure.query().sorted(by: \.firstLetter.asc), "letter"),
         (ComputedMeasure.query().sorted(by: \.firstLetter.desc), "letter"),
-        (ComputedMeasure.filter(\.size == 3).sorted(by: \.firstLetter.desc), "size, letter"),
+        (ComputedMeasure.query().sorted(by: \.lowerName, \.size.desc), "name desc, size"),
+        (ComputedMeasure.query().sorted(by: \.lowerName.desc, \.size), "name desc, size"),
+        (ComputedMeasure.query().sorted(by: \.size, \.firstLetter.desc, \.isLarge.desc), "size, letter desc"),
     ]
 
     @Test("an index gives the order that a sort gives", .seeded, arguments: SeededGenerator.seeds(4))
@@ -104,6 +107,25 @@ struct ComputedOrderTests {
         #expect(
             try database.results(ComputedMeasure.query().sorted(by: \.opposite)).map(\.size)
                 == measures.map(\.size).sorted(by: >))
+    }
+
+    @Test("a component in the other direction serves comparisons too")
+    func descending() throws {
+        var random = SeededGenerator(seed: 6)
+        let measures = (0..<400).map { Self.random($0, &random) }
+        let index = ValueIndex("name desc, size", \ComputedMeasure.lowerName.desc, \.size)
+        let database = try Database.inMemory(models: ComputedMeasure.self, indexes: [index])
+        try database.write { try $0.saveAll(measures) }
+        let query = ComputedMeasure.filter(\.lowerName > "a" && \.lowerName <= "bb").sorted(by: \.lowerName)
+        #expect(try database.plan(query).indexes == ["name desc, size"])
+        #expect(try database.plan(query).filter == nil)
+        let names: [String] = measures.map { $0.lowerName }.filter { (name: String) in name > "a" && name <= "bb" }
+        #expect(try database.results(query).map { $0.lowerName } == names.sorted())
+        let one = ComputedMeasure.filter(\.lowerName == "bb" && \.size == 1)
+        #expect(try database.plan(one).indexes == ["name desc, size"])
+        let ids: [Int] = measures.filter { $0.lowerName == "bb" && $0.size == 1 }.map { $0.id }
+        #expect(try database.results(one).map { $0.id } == ids)
+        #expect(try database.isWhole())
     }
 
     @Test("a sort that requires an index takes it, and one without an index is refused")
