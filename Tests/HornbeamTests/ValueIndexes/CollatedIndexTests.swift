@@ -4,7 +4,9 @@
 
 import Foundation
 import HornbeamKeys
+import HornbeamPages
 import HornbeamTestSupport
+import HornbeamTree
 import Testing
 
 @testable import Hornbeam
