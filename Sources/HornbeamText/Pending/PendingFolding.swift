@@ -44,7 +44,20 @@ extension TextIndexWriter {
 
     /// Folds a part of the batch, as much as records of weight `added` call for; all if that is nil. Begins a batch if
     /// there is none and should be. Deletes so many records at most.
+    ///
+    /// What it finds damaged the next commit finds again: so it says what helps.
     private func foldSlice(added: UInt64?, records: UInt64) throws(StorageError) {
+        do { try foldPart(added: added, records: records) } catch {
+            guard case .corrupt(var what) = error else { throw error }
+            what.reason +=
+                " (found by folding what is pending: until the index “\(index.prefix)” is built anew nothing can be "
+                + "saved that changes it; to build it, open the database once with models that don't declare it, and "
+                + "then with those that do)"
+            throw .corrupt(what)
+        }
+    }
+
+    private func foldPart(added: UInt64?, records: UInt64) throws(StorageError) {
         guard let trees, let tree = trees.pending else { return }
         var state = try state(trees)
         (knownState, former) = (nil, nil)

@@ -36,6 +36,9 @@ struct FieldPlaces: Equatable, Sendable {
     @inline(__always)
     func isDisjoint(with other: Self) -> Bool { bits & other.bits == 0 }
 
+    @inline(__always)
+    func isSubset(of other: Self) -> Bool { bits & ~other.bits == 0 }
+
     var count: Int { bits.nonzeroBitCount }
 }
 

@@ -363,6 +363,16 @@ struct TextIndexWriterTests {
 
 @Suite("Lengths of documents")
 struct DocumentLengthsTests {
+    @Test("The lengths of the documents that share an entry lie in a leaf")
+    func inLeaves() throws {
+        let store = try TreeStore.index(of: "one")
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        let tree = try #require(try transaction.tree(testIndex.documentsName))
+        let limit = try transaction.inlineLimit(tree, keySize: DocumentLengths.key(chunk: 0).count)
+        #expect(2 * DocumentLengths.chunkCapacity <= limit)
+    }
+
     @Test("Lengths at the edge of the short form and beyond are exact", arguments: [65_533, 65_534, 65_535, 70_000])
     func long(length: Int) throws {
         let long = String(repeating: "a ", count: length)

@@ -248,6 +248,41 @@ struct PendingFoldingTests {
         #expect(throws: StorageError.self) { try store.write { try $0.insert(5, text: "word") } }
     }
 
+    @Test("Postings that a damaged index lacks are met by each commit that folds them, which says what to do")
+    func missingPostings() throws {
+        let store = try TreeStore.index(of: "one two", "two three")
+        let damaging = try store.beginWrite()
+        let terms = try #require(try damaging.tree(testIndex.termsName))
+        #expect(try damaging.delete(terms, Array("two".utf8)))
+        try damaging.commit()
+        // A record doesn't look at postings.
+        try store.write(limits: PendingLimits(pending: .max, slice: .max)) { writer in
+            try writer.update(1, from: "one two", to: "one")
+        }
+        for _ in 0..<2 {
+            let error = #expect(throws: StorageError.self) {
+                try store.write(limits: PendingLimits(pending: 1, slice: .max)) { try $0.insert(3, text: "four") }
+            }
+            guard case .corrupt(let what)? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(what.reason.contains("does not hold a term") && what.reason.contains("is built anew"))
+        }
+        // Nothing of these commits is there, and what needs no folding still works.
+        #expect(try store.searcher().matches("four") == [])
+        #expect(try store.searcher().matches("one") == [1])
+        let rebuilding = try store.beginWrite()
+        try testIndex.drop(in: rebuilding)
+        try rebuilding.commit()
+        try store.write { writer in
+            try writer.insert(1, text: "one")
+            try writer.insert(2, text: "two three")
+        }
+        try store.write(limits: PendingLimits(pending: 1, slice: .max)) { try $0.insert(3, text: "four") }
+        #expect(try store.searcher().matches("four two") == [2, 3])
+    }
+
     @Test("Field totals of the last record that aren't those of the documents are told")
     func wrongTotals() throws {
         let store = try TreeStore.inMemory()
