@@ -9,7 +9,7 @@ import Testing
 
 @testable import HornbeamText
 
-@Suite("Fields and weights")
+@Suite("Y26: fields and weights")
 struct FieldRetrievalTests {
     typealias Generator = RetrievalTests.Generator
 

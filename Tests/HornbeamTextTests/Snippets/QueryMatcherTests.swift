@@ -97,7 +97,7 @@ struct QueryMatcherTests {
         }
     }
 
-    @Test("Highlights are what the query found, in whole characters, merged where they meet")
+    @Test("Y26: highlights are what the query found, in whole characters, merged where they meet")
     func highlights() {
         #expect(marked(.words("swift b"), "A Swift, b: swift!") == "A [Swift], [b]: [swift]!")
         #expect(marked(.phrase("a b", slop: 0), "a, b and a") == "[a, b] and a")
