@@ -57,15 +57,20 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     public static func value(
         _ name: String, _ components: [IndexDescription.Component], collation: TextCollation = .binary
     ) -> Self {
-        var description = IndexDescription(name: name, kind: .value, components: components)
-        description.go(by: collation)
-        return Self(description: description, collisions: nil)
+        plain(name, .value, components, collation)
     }
 
     public static func hash(
         _ name: String, _ components: [IndexDescription.Component], collation: TextCollation = .binary
     ) -> Self {
-        var description = IndexDescription(name: name, kind: .hash, components: components)
+        plain(name, .hash, components, collation)
+    }
+
+    private static func plain(
+        _ name: String, _ kind: IndexDescription.Kind, _ components: [IndexDescription.Component],
+        _ collation: TextCollation
+    ) -> Self {
+        var description = IndexDescription(name: name, kind: kind, components: components)
         description.go(by: collation)
         return Self(description: description, collisions: nil)
     }

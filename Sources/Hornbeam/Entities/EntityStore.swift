@@ -187,14 +187,13 @@ package final class EntityStore {
     func saveUnlessHeld(
         _ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
-        let former = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
-        let row = type.isCounted ? try counted(row, after: former) : row
+        let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
+        let row = type.isCounted ? try counted(row, after: old) : row
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
         var followed: RegisteredChanges?
         (held, changes, newID, merged) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
-            let old = former
             let changes = try IndexChanges(of: type, from: old, to: new)
             if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil, nil) }
             followed = try registered?.changes(rowID, from: old, to: new)
