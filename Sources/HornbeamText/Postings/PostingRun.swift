@@ -254,7 +254,7 @@ extension RunDirectory {
             let start = base &+ UInt32(truncatingIfNeeded: 8 &* offset)
             let (next, size) = (docnos + found, places.count(byte))
             guard found &+ size <= count else { return false }
-            if found &+ 8 <= PackedIntegers.capacity {
+            if found &+ 8 <= count {
                 places.store(byte, start, to: next)
             } else {
                 var rest = byte
