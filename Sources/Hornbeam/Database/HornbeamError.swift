@@ -102,6 +102,8 @@ public struct UniqueViolation: Sendable, Equatable {
     public let existing: Value
     /// The id of the entity that was refused.
     public let new: Value
+    /// What both have in the index's components, in their order.
+    public let values: [Value]
 }
 
 extension HornbeamError: CustomStringConvertible {

@@ -21,8 +21,8 @@ final class Session {
     /// The last two of them: mostly the next one is among these, also where entities are saved with links to others.
     @exclusivity(unchecked) private var last: KnownStore?
     @exclusivity(unchecked) private var beforeLast: KnownStore?
-    /// The thread that may use it: that of the closure which has its context. 0 is any, one at a time. Atomic, for that
-    /// is what others look at.
+    /// The thread that may use it: that of the closure which has its context. 0 is any, one at a time: a session of its
+    /// own has the thread here that uses it just now. Atomic, for that is what others look at.
     var owner: UInt {
         get { ownerNumber.load(ordering: .relaxed) }
         set { ownerNumber.store(newValue, ordering: .relaxed) }
@@ -106,18 +106,36 @@ final class Session {
 
     private func open() throws(HornbeamError) -> EntitySession {
         // First: another thread must not even look whether the transaction has ended.
-        if owner != 0, owner != ThreadNumber.current { throw Self.foreignUse }
+        if owner != 0, owner != ThreadNumber.current { throw foreignUse }
         if let core { return core }
         throw failure
             ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
     }
 
-    private static var foreignUse: HornbeamError {
-        HornbeamError(
+    private var foreignUse: HornbeamError {
+        if ownStore != nil {
+            return HornbeamError(
+                .invalid,
+                "a Context() was used by two threads at once: let one at a time have it, give each its own, or use "
+                    + "Database.inMemory, which any number of threads may read and write")
+        }
+        return HornbeamError(
             .invalid,
             "a context was used outside of its closure, by another thread: use it in the closure that got it, and hand "
                 + "values to other tasks, or have them begin a read of their own")
     }
+
+    /// Takes a session of its own for the calling thread. False if that has it already; throws if another one has.
+    @inline(never)
+    private func claim() throws(HornbeamError) -> Bool {
+        let thread = ThreadNumber.current
+        let (isFree, holder) = ownerNumber.compareExchange(expected: 0, desired: thread, ordering: .acquiring)
+        guard isFree || holder == thread else { throw foreignUse }
+        return isFree
+    }
+
+    /// The next thread sees all that this one did.
+    private func release() { ownerNumber.store(0, ordering: .releasing) }
 
     /// The transaction without Swift types.
     func entities() throws(HornbeamError) -> EntitySession { try open() }
@@ -126,6 +144,8 @@ final class Session {
     /// would look up the type of what `body` gives: 300 instructions.
     @inline(__always)
     func run<Result>(_ body: (Session) throws -> Result) throws -> Result {
+        let isClaimed = ownStore == nil ? false : try claim()
+        defer { if isClaimed { release() } }
         do {
             return try body(self)
         } catch let error as StorageError {
@@ -138,6 +158,8 @@ final class Session {
     func change<Result>(
         _ what: String, of entity: @autoclosure () -> String, _ body: (Session) throws -> Result
     ) throws -> Result {
+        let isClaimed = ownStore == nil ? false : try claim()
+        defer { if isClaimed { release() } }
         do {
             return try body(self)
         } catch StorageError.readOnly where core?.transaction.isWritable == false {

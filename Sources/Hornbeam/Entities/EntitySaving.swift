@@ -237,10 +237,20 @@ extension EntityModelProtocol {
             }
             collisions = try session.collisions(of: self)
         }
-        throw HornbeamError(
-            .uniqueViolation,
-            "\(Self.entityName) \(id) can't be saved: entities with its unique keys keep coming back while it makes "
-                + "room; look for a hook that saves them when they are deleted")
+        guard let last = collisions.first else { return }
+        throw try violation(
+            last.index, by: last.id, session,
+            remark: ", and comes back each time that it is deleted to make room: look for a hook that saves it then")
+    }
+
+    /// - Parameter remark: what else there is to say.
+    private func violation(
+        _ index: IndexDescription, by other: ID, _ session: Session, remark: String = ""
+    ) throws -> HornbeamError {
+        let type = try session.store(Self.self).type
+        return try session.encode(self).withBytes { bytes in
+            try index.violation(of: try RowReader(bytes, of: type), type, by: other.columnValue, remark: remark)
+        }
     }
 
     /// Throws for the first collision in an index that refuses.
@@ -250,10 +260,7 @@ extension EntityModelProtocol {
         for (index, existing) in collisions {
             let rule = shape.resolvers.first { $0.index.name == index.name }
             guard rule?.resolver.refuses ?? true else { continue }
-            let type = try session.store(Self.self).type
-            throw try session.encode(self).withBytes { bytes in
-                try index.violation(of: try RowReader(bytes, of: type), type, by: existing.columnValue)
-            }
+            throw try violation(index, by: existing, session)
         }
     }
 

@@ -164,11 +164,7 @@ package final class EntitySession {
     /// - Parameter yields: how many had let go of one before: these may be taken back later.
     func checkNothingYielded(since yields: Int) throws {
         for store in stores {
-            guard let left = store.firstYielded(since: yields), let id = try store.id(of: left.rowID) else { continue }
-            throw HornbeamError(
-                .uniqueViolation,
-                "\(store.type.name) \(id.text) keeps a key of the unique index “\(left.index.description.name)” that "
-                    + "another entity of the same save has taken: a hook changed what was to be saved")
+            if let violation = try store.yieldedViolation(since: yields) { throw violation }
         }
     }
 

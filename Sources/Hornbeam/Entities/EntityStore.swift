@@ -344,8 +344,15 @@ package final class EntityStore {
         yielded.insert(index, rowID, at: session.yields)
     }
 
-    /// The first of the rows that an index lacks, of those that let go of its key after `yields` others.
-    func firstYielded(since yields: Int) -> (index: EntityIndex, rowID: RowID)? { yielded.first(since: yields) }
+    /// The error for the first of the rows that an index lacks, of those that let go of its key after `yields` others:
+    /// they were saved with that key again. Nil if there is none.
+    func yieldedViolation(since yields: Int) throws -> HornbeamError? {
+        guard let left = yielded.first(since: yields), let row = try row(left.rowID) else { return nil }
+        let other = try holder(of: try left.index.key(of: row), row, left.index, except: left.rowID)
+        return try left.index.description.violation(
+            of: row, type, by: try other.flatMap { try id(of: $0) } ?? .null,
+            remark: ", which it had let go of: a hook changed what was to be saved")
+    }
 
     private func conflicts(
         of new: RowReader, _ rowID: RowID, _ changes: IndexChanges

@@ -62,8 +62,19 @@ public struct RowReader {
         let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
         return HornbeamError(
             .undecodable,
-            "\(owner(of: column))property “\(name)” can't be read as \(type): the stored value is null or doesn't fit; "
-                + "make the property optional, give it a default, or migrate the stored values")
+            "\(owner(of: column))property “\(name)” can't be read as \(type): \(stored(column)); make the property "
+                + "optional, give it a default, or migrate the stored values")
+    }
+
+    /// What a column holds, for messages.
+    private func stored(_ column: Int) -> String {
+        guard let field = try? field(column) else { return "there is no such column" }
+        guard !isNull(field) else { return "null is stored" }
+        guard let bytes = try? place(of: field), let value = ValueBytes.decode(bytes, as: field.type) else {
+            return "what is stored is no \(field.type)"
+        }
+        let text = value.text
+        return "the stored \(field.type) \(text.count > 100 ? text.prefix(100) + "…" : text) doesn't fit"
     }
 
     /// Whose property it is, for messages. The id itself may be what can't be read.

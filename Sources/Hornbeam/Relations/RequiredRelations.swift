@@ -34,24 +34,30 @@ final class RequiredRelations {
             let store = try session.store(type)
             let sides = store.type.relations.filter(\.description.required)
             for rowID in rows.sorted() where try store.isSaved(rowID) {
-                for side in sides where try !isLinked(side, rowID, session) {
+                for side in sides {
+                    guard let lack = try lack(side, rowID, session) else { continue }
                     throw HornbeamError(
                         .missingRelation,
-                        "\(type) \(try store.id(of: rowID)?.text ?? "?") lacks its required relation “\(side.name)”: "
-                            + "link it to a stored \(side.target) before the write ends, or delete it in the same write"
-                    )
+                        "\(type) \(try store.id(of: rowID)?.text ?? "?") lacks its required relation “\(side.name)”"
+                            + "\(lack): link it to a stored \(side.target) before the write ends, or delete it in the "
+                            + "same write")
                 }
             }
         }
     }
 
-    private func isLinked(_ side: EdgeSide, _ rowID: RowID, _ session: EntitySession) throws -> Bool {
+    /// What it is linked to instead of something stored, in words; nil if it has what it needs.
+    private func lack(_ side: EdgeSide, _ rowID: RowID, _ session: EntitySession) throws -> String? {
         let targets = try session.store(side.target)
         var isLinked = false
+        var unstored: RowID?
         try session.edges.forEachTarget(side, of: rowID) { target in
             isLinked = try targets.isSaved(target)
+            unstored = unstored ?? target
             return !isLinked
         }
-        return isLinked
+        if isLinked { return nil }
+        guard let unstored, let id = try targets.id(of: unstored) else { return "" }
+        return " (it leads to \(side.target) \(id.text), which isn't stored)"
     }
 }

@@ -18,17 +18,18 @@ struct RowGaps {
 
     /// - Parameters:
     ///   - declared: names of the types that have models.
+    ///   - canSave: whether this opening may lead to rows that lack something: an opening that is read-only doesn't.
     ///   - canComplete: whether there are models to say what the rows lack.
     init(
-        _ merged: [Merged], declared: Set<String>, stored: [String: EntityDescription], canComplete: Bool,
-        in transaction: Transaction
+        _ merged: [Merged], declared: Set<String>, stored: [String: EntityDescription], canSave: Bool,
+        canComplete: Bool, in transaction: Transaction
     ) throws {
         for type in merged where declared.contains(type.description.name) {
             let name = type.description.name
             guard let old = stored[name] else { continue }
             let unknown = type.description.columns[type.declared...].contains { !$0.type.isOptional }
             let isMarked = try SchemaCatalogue.mayHaveGaps(name, in: transaction)
-            if unknown, !isMarked { begun.append(name) }
+            if canSave, unknown, !isMarked { begun.append(name) }
             // A read can't complete anything, but tells that it is needed.
             guard isMarked, !unknown, canComplete || !transaction.isWritable else { continue }
             // Those that are new here are completed as such.

@@ -30,16 +30,17 @@ package enum SchemaCatalogue {
     ///   - migrations: what can't be told from the models. Steps of the program's own are the caller's business.
     ///   - progress: called now and then; what it throws ends the work.
     ///   - rewrite: gives rows that are older than a property its value; without it they keep null there.
-    ///   - renewing: whether indexes are to be built anew whose collation is of another version. A file that is open
-    ///     for reading alone has them as they are, and no query uses them.
+    ///   - mayChange: whether this opening is for writing. One for reading alone has indexes whose collation is of
+    ///     another version as they are, and no query uses them; and it doesn't mind what a later version of the program
+    ///     has added to the file.
     ///   - lacking: in a read transaction told what would have to be changed.
     package static func open(
         _ declared: [EntityDescription], in transaction: Transaction, allowsUnknownTargets: Bool = false,
         migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil,
-        rewrite: RowCompletion.Rewrite? = nil, renewing: Bool = true, lacking: (_ what: [String]) -> Void = { _ in }
+        rewrite: RowCompletion.Rewrite? = nil, mayChange: Bool = true, lacking: (_ what: [String]) -> Void = { _ in }
     ) throws -> Schema? {
         let stored = try read(transaction)
-        let declared = renewing ? declared : declared.map { SchemaComparison.unrenewed($0, as: stored) }
+        let declared = mayChange ? declared : declared.map { SchemaComparison.unrenewed($0, as: stored) }
         let plan = try MigrationPlan(migrations.map(\.step), stored: stored, declared: declared) { type in
             try ["e:", "n:"].allSatisfy { kind in
                 try transaction.tree(kind + type).map { try transaction.count($0) == 0 } ?? true
@@ -52,21 +53,23 @@ package enum SchemaCatalogue {
                 description, with: plan.types[description.name],
                 outdated: outdatedTexts(description, plan, transaction))
             merged.append(one)
-            if let change { work.append(change) }
+            // What nobody declares any more does no harm to a reader.
+            if let change, mayChange || !change.onlyDrops(from: plan.types[description.name]) { work.append(change) }
         }
         let names = Set(declared.map(\.name))
         for description in plan.types.values.sorted(by: { $0.name < $1.name }) where !names.contains(description.name) {
             // What such an index is made of, the file tells.
-            let change = renewing ? SchemaComparison.renewal(of: description) : nil
+            let change = mayChange ? SchemaComparison.renewal(of: description) : nil
             merged.append(Merged(unchanged: change?.stored ?? description))
             if let change { work.append(change) }
         }
         SchemaComparison.keepOtherSides(&merged, &work, declared: declared, stored: plan.types)
         try SchemaComparison.validate(
-            merged.map(\.description), declared: renewing ? names : [], allowsUnknownTargets: allowsUnknownTargets)
+            merged.map(\.description), declared: mayChange ? names : [], allowsUnknownTargets: allowsUnknownTargets)
         let links = RelationChange.find(plan, merged.map(\.description))
         let gaps = try RowGaps(
-            merged, declared: names, stored: plan.types, canComplete: rewrite != nil, in: transaction)
+            merged, declared: names, stored: plan.types, canSave: mayChange, canComplete: rewrite != nil,
+            in: transaction)
         if work.isEmpty, plan.isIdle, links.isEmpty, gaps.isSettled { return try resolve(merged, transaction) }
         let update = SchemaUpdate(
             plan: plan, work: work, merged: merged, links: links, gaps: gaps, transaction: transaction,

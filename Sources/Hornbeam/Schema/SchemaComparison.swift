@@ -33,6 +33,12 @@ struct SchemaChange {
     var added: [ColumnDescription] = []
     /// Columns that could be nil and can't be any more.
     var narrowed: [ColumnDescription] = []
+
+    /// Whether all it does is to take away indexes of the type as it was.
+    func onlyDrops(from former: EntityDescription?) -> Bool {
+        guard let former, built.isEmpty else { return false }
+        return stored.columns == former.columns && Set(stored.relations) == Set(former.relations)
+    }
 }
 
 enum SchemaComparison {

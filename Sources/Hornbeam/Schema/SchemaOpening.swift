@@ -23,7 +23,7 @@ struct SchemaOpening {
             defer { read.abort() }
             version = try SchemaCatalogue.version(in: read)
             fitting = try SchemaCatalogue.open(
-                models.descriptions, in: read, migrations: migrations, renewing: !isReadOnly, lacking: { lacks = $0 })
+                models.descriptions, in: read, migrations: migrations, mayChange: !isReadOnly, lacking: { lacks = $0 })
             let steps = try pending(in: read)
             if let fitting, steps.isEmpty { return (fitting, isReadOnly ? version : nil) }
             lacks += steps.map { "the migration step “\($0.name)”" }

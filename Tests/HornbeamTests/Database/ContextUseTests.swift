@@ -19,22 +19,22 @@ private struct Tick {
     }
 }
 
+/// Runs `body` in another thread, and waits for it.
+private func elsewhere(_ body: @escaping @Sendable () -> Void) {
+    let done = DispatchSemaphore(value: 0)
+    Thread {
+        body()
+        done.signal()
+    }.start()
+    done.wait()
+}
+
 @Suite("The use of contexts")
 struct ContextUseTests {
     private func refusal(_ location: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
         let error = #expect(throws: HornbeamError.self, sourceLocation: location) { try body() }
         #expect(error?.code == .invalid, sourceLocation: location)
         #expect(error?.message.contains("context") == true, sourceLocation: location)
-    }
-
-    /// Runs `body` in another thread, and waits for it.
-    private func elsewhere(_ body: @escaping @Sendable () -> Void) {
-        let done = DispatchSemaphore(value: 0)
-        Thread {
-            body()
-            done.signal()
-        }.start()
-        done.wait()
     }
 
     @Test("in another thread is an error, in a read, in a write and in a long-lived read")
@@ -103,6 +103,39 @@ struct ContextUseTests {
                 #expect(notes == ["a"])
             }
         }
+    }
+}
+
+@Suite("A context of one's own")
+struct OwnContextTests {
+    @Test("refuses a thread that comes while another one is using it, and no other, and is whole afterwards")
+    func twoThreads() throws {
+        var context = Context()
+        try Tick(id: 1, note: "a").save(to: &context)
+        let own = context
+        try context.transaction { (context) throws in
+            elsewhere {
+                let error = #expect(throws: HornbeamError.self) { try own.all() as [Tick] }
+                #expect(error?.code == .invalid && error?.message.contains("two threads at once") == true)
+                var copy = own
+                #expect(throws: HornbeamError.self) { try Tick(id: 2).save(to: &copy) }
+                #expect(throws: HornbeamError.self) { try copy.transaction { _ in } }
+            }
+            // The same thread goes on, also in what it had begun.
+            try Tick(id: 3, note: "b").save(to: &context)
+            #expect(try own.ids(Tick.self) == [1, 3])
+        }
+        elsewhere {
+            #expect(throws: Never.self) {
+                var copy = own
+                try Tick(id: 4).save(to: &copy)
+                #expect(try own.ids(Tick.self) == [1, 3, 4])
+            }
+        }
+        // What throws lets go of it, too.
+        struct Refused: Error {}
+        #expect(throws: Refused.self) { try context.transaction { _ in throw Refused() } }
+        elsewhere { #expect(throws: Never.self) { #expect(try own.ids(Tick.self).count == 3) } }
     }
 }
 

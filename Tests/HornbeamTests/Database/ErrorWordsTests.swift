@@ -42,6 +42,17 @@ private struct Word {
     let id: String
 }
 
+/// Saves itself when it is deleted.
+@EntityModel
+private struct Revenant {
+    @Unique<Self>(\.row, \.seat) private var bySeat
+    let id: Int
+    var row: Int
+    var seat: String
+
+    func didDelete(from context: inout Context) throws { try save(to: &context) }
+}
+
 @Suite("Errors say")
 struct ErrorWordsTests {
     private func expect(
@@ -72,6 +83,21 @@ struct ErrorWordsTests {
         expect(.unregisteredEntity, ["Stranger", "among the models"]) {
             try database.read { _ = try Stranger.query().count(in: $0) }
         }
+    }
+
+    @Test("which key two entities have where a hook brings back the one that makes room, and in which index")
+    func revenants() throws {
+        var context = Context()
+        try Revenant(id: 1, row: 7, seat: "A").save(to: &context)
+        let error = #expect(throws: HornbeamError.self) { try Revenant(id: 2, row: 7, seat: "A").save(to: &context) }
+        for word in ["Revenant 2", "Revenant 1", "row 7, seat \"A\"", "“bySeat”", "look for a hook"] {
+            #expect(error?.message.contains(word) == true, "\(error?.message ?? "") lacks \(word)")
+        }
+        let violation = try #require(error?.violation)
+        #expect(error?.code == .uniqueViolation && violation.indexName == "bySeat")
+        #expect(violation.existing == .int(1) && violation.new == .int(2))
+        #expect(violation.values == [.int(7), .string("A")])
+        #expect(try context.ids(Revenant.self) == [1])
     }
 
     @Test("what a merge strategy did wrong, to which entity")

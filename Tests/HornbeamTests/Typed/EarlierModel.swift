@@ -19,3 +19,16 @@ func saveAsEarlierVersion(_ ids: [String], name: String, at path: String) throws
     }
     try database.close()
 }
+
+/// Opens the file for reading alone as the earlier version does: ids and names of all that is there.
+func readAsEarlierVersion(at path: String) throws -> [String: String] {
+    var options = Database.Options()
+    options.isReadOnly = true
+    let database = try Database(at: path, models: Parcel.self, options: options)
+    defer { try? database.close() }
+    return try database.read { context in
+        let parcels = try Parcel.query().resolve(in: context)
+        #expect(try Parcel.filter(\.name == "first").count(in: context) == parcels.count { $0.name == "first" })
+        return Dictionary(uniqueKeysWithValues: parcels.map { ($0.id, $0.name) })
+    }
+}

@@ -8,6 +8,7 @@ import Testing
 
 @EntityModel
 private struct Parcel {
+    @Index<Self>(\.label) private var byLabel
     let id: String
     var name: String
     var count = 1
@@ -55,6 +56,25 @@ struct LaterModelTests {
                 #expect(try text("b", database) == "second, and longer 6  -")
                 // The earlier version made this one: the defaults show.
                 #expect(try text("c", database) == "second, and longer 1 none -")
+            }
+        }
+    }
+
+    @Test("a version that doesn't know a property, nor an index, reads the file as it is, beside others too")
+    func readers() throws {
+        try withFile { path in
+            try withDatabase(path) { database throws in
+                try database.write { context in
+                    try Parcel(id: "a", name: "first", label: "red").save(to: &context)
+                    try Parcel(id: "b", name: "second").save(to: &context)
+                }
+                #expect(try readAsEarlierVersion(at: path) == ["a": "first", "b": "second"])
+            }
+            #expect(try readAsEarlierVersion(at: path) == ["a": "first", "b": "second"])
+            // Nothing was noted down that has rows looked at again, and the index is whole.
+            try withDatabase(path) { database throws in
+                let query = Parcel.filter(\.label == "red")
+                #expect(try database.read { try query.ids(in: $0) } == ["a"])
             }
         }
     }

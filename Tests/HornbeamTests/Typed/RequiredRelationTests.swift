@@ -56,7 +56,9 @@ struct RequiredRelationTests {
         #expect(missing?.code == .missingRelation)
         for part in ["Seat 3", "“room”"] { #expect(missing?.message.contains(part) == true, "\(part)") }
         let unsaved = refusal(database) { try Seat(id: 3, room: .id("none"), maker: .id("m")).save(to: &$0) }
-        #expect(unsaved?.message.contains("“room”") == true)
+        for part in ["Seat 3", "“room”", "leads to Room \"none\", which isn't stored"] {
+            #expect(unsaved?.message.contains(part) == true, "\(unsaved?.message ?? "") lacks \(part)")
+        }
         #expect(try database.read { try $0.ids(Seat.self) } == [1, 2])
         // A seat that is read without its relations and saved again keeps them.
         try database.write { context in try (context.find(1) as Seat?)?.save(to: &context) }

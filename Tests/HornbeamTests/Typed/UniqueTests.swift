@@ -67,8 +67,10 @@ struct UniqueTests {
         other.about = "ghost"
         let error = #expect(throws: HornbeamError.self) { try other.save(to: &context) }
         #expect(error?.code == .uniqueViolation)
-        #expect(error?.message.contains("uniqueEmail") == true)
-        #expect(error?.message.contains("1") == true)
+        for part in ["Account 2", "Account 1", "“uniqueEmail”", "email \"a@x\""] {
+            #expect(error?.message.contains(part) == true, "\(error?.message ?? "") lacks \(part)")
+        }
+        #expect(error?.violation?.values == [.string("a@x")])
         #expect(try context.ids(Account.self) == ["1"])
         #expect(try Account.filter(\.username == "ann").count(in: context) == 0)
         #expect(try Account.filter(.string(\.about, matches: "ghost")).count(in: context) == 0)
