@@ -63,7 +63,7 @@ extension ListParts {
 }
 
 extension LinkDependency {
-    fileprivate static func count(of relation: String) -> Self {
+    static func count(of relation: String) -> Self {
         .along(relation: relation, RowDependency(rows: .verdict(.all), links: []))
     }
 }

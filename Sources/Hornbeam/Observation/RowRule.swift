@@ -6,7 +6,8 @@
 import HornbeamPages
 import HornbeamTree
 
-/// A filter, and an order by stored properties or what is made of them, by row ids, or that of one entity's links.
+/// A filter, and an order by stored properties or what is made of them, by numbers of links, by row ids, or that of one
+/// entity's links.
 struct RowRule: Sendable {
     private let filter: Filter
     private let sort: [SortTerm]
@@ -25,15 +26,16 @@ struct RowRule: Sendable {
         let query = parts.query("")
         guard query.after == nil, var links = ignoresOrder ? [] : parts.nestedDependencies else { return nil }
         let order = ignoresOrder ? [] : query.sort
-        let isOfRows = order.allSatisfy { term in
+        for term in order {
             switch term.key {
-            case .column, .derived: true
-            case .linkCount, .score, .opaque: false
+            case .column, .derived: break
+            case .linkCount(let relation): links.append(.count(of: relation))
+            case .score, .opaque: return nil
             }
         }
         linking = ignoresOrder || !order.isEmpty ? nil : query.filter.linkingOrder
         let isOrdered = ignoresOrder || !order.isEmpty || linking != nil
-        guard isOfRows, let filter = Self.condition(query.filter, isOrdered: isOrdered) else { return nil }
+        guard let filter = Self.condition(query.filter, isOrdered: isOrdered) else { return nil }
         filter.addLinks(to: &links)
         self.filter = filter
         self.links = links
@@ -69,7 +71,8 @@ struct RowRule: Sendable {
             filter.uses(column) || sort.contains { if case .column(column) = $0.key { true } else { false } }
         }
         return RowProbe(
-            filter: try RowFilter(filter, type: store.type, session: store.session), sort: sort,
+            filter: try RowFilter(filter, type: store.type, session: store.session),
+            order: sort.isEmpty ? nil : try RowOrder(sort, type: store.type, session: store.session),
             places: try linking.map { try LinkPlaces(of: $0, store) }, updatedAt: updatedAt,
             ignored: isUsed ?? false ? nil : updatedAt)
     }
@@ -110,7 +113,8 @@ private struct LinkPlaces {
 /// The same in one read.
 struct RowProbe {
     fileprivate let filter: RowFilter
-    fileprivate let sort: [SortTerm]
+    /// Nil without a sort.
+    fileprivate let order: RowOrder?
     fileprivate var places: LinkPlaces?
     /// Holds when the row was saved. To save it again as it was is no change of what a query gives.
     fileprivate let updatedAt: Int?
@@ -131,7 +135,7 @@ struct RowProbe {
             // What isn't linked is in no list in the order of links.
             key = try places.key(row) ?? []
         } else {
-            key = try RowOrder.key(of: reader, sort)
+            key = try order?.key(row, reader) ?? []
         }
         return RankedRow(key: key, row: row, print: hasher.finalize())
     }

@@ -91,39 +91,27 @@ final class RowOrder {
         }
     }
 
-    /// Bytes that sort as terms that are all columns do.
-    static func key(of row: RowReader, _ terms: [SortTerm]) throws -> [UInt8] {
-        if terms.isEmpty { return [] }
-        var key = KeyWriter(capacity: 32)
-        for term in terms {
-            if case .derived(let component) = term.key {
-                try KeyCoding.appendComponent(
-                    try component.value(row), as: component.type, descending: term.descending, to: &key)
-                continue
-            }
-            guard case .column(let column) = term.key, row.layout.fields.indices.contains(column),
-                row.layout.fields[column].type.isOrdered
-            else {
-                throw HornbeamError(
-                    .invalid, "a sort that is followed goes by stored properties with an order: sort by these")
-            }
-            try KeyCoding.appendComponent(of: row, column: column, descending: term.descending, to: &key)
-        }
-        return key.bytes
-    }
-
     func place(_ rowID: RowID, _ row: RowReader) throws -> Place {
         var parts: [Part] = []
         for segment in segments {
             switch segment {
-            case .key(let terms):
-                var key = KeyWriter(capacity: 32)
-                for term in terms { try append(term, rowID, row, to: &key) }
-                parts.append(.bytes(key.bytes))
+            case .key(let terms): parts.append(.bytes(try key(terms, rowID, row)))
             case .opaque(let key, _, _): parts.append(.value(try key(row)))
             }
         }
         return Place(parts: parts, rowID: rowID)
+    }
+
+    /// Bytes that sort as the places do; nil if what only the typed layer can order is in them.
+    func key(_ rowID: RowID, _ row: RowReader) throws -> [UInt8]? {
+        guard segments.count == 1, case .key(let terms) = segments[0] else { return nil }
+        return try key(terms, rowID, row)
+    }
+
+    private func key(_ terms: [KeyPart], _ rowID: RowID, _ row: RowReader) throws -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        for term in terms { try append(term, rowID, row, to: &key) }
+        return key.bytes
     }
 
     private func append(_ part: KeyPart, _ rowID: RowID, _ row: RowReader, to key: inout KeyWriter) throws {

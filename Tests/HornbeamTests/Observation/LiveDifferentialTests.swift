@@ -193,6 +193,8 @@ private func followers(_ database: Database) -> [(name: String, follower: any Fo
         ("window", LiveNote.filter(\.rank > 6).sorted(by: \.rank.desc).limit(4, offset: 3)),
         ("first rows", LiveNote.filter(\.name == nil).limit(4)),
         ("none", LiveNote.query().limit(0)),
+        ("by number", LiveNote.query().sorted(by: \.$tags.count.desc, \.rank)),
+        ("few by number", LiveNote.filter(\.rank > 2).sorted(by: \.$tags.count).limit(4)),
         ("computed order", LiveNote.query().sorted(by: \.text.count)),
         ("ranked", .filter(.string(\.text, matches: "red tree"))),
         ("ids", LiveNote.query([7, 3, 40, 5])),

@@ -551,19 +551,22 @@ struct LinkedCostTests {
         let nested = Observation(ChangesResult(LiveNote.filter(\.rank < 50).with(\.$tags)), of: database)
         let tested = Observation(CountResult(LiveNote.filter(.any(\.$tags, where: \.weight > 1))), of: database)
         let counted = Observation(CountResult(LiveNote.filter(\.rank < 50 && \.$tags.count > 1)), of: database)
+        let ordered = Observation(ChangesResult(LiveNote.query().sorted(by: \.$tags.count.desc, \.rank)), of: database)
         list.start()
         nested.start()
         tested.start()
         counted.start()
+        ordered.start()
         defer {
             list.finish()
             nested.finish()
             tested.finish()
             counted.finish()
+            ordered.finish()
         }
         let found = try #require(try list.poll())
         #expect(found.count == (0..<Self.count).count { $0 % 50 != 0 && $0 % 1000 < 900 })
-        _ = try (nested.poll(), tested.poll(), counted.poll())
+        _ = try (nested.poll(), tested.poll(), counted.poll(), ordered.poll())
         let before = database.live.figures.counts
         for step in 0..<20 {
             try database.write { context in
@@ -585,10 +588,13 @@ struct LinkedCostTests {
             #expect(try tested.poll() == (step < 2 ? nil : step + 1))
             // Tag “u” isn't stored, so no note has two.
             #expect(try counted.poll() == nil)
+            // The tagged one goes ahead of all without a tag, behind those of a lower rank with one.
+            let order = try #require(try ordered.poll())
+            #expect(order.changes?.moves.contains { $0.to == step } == true, "\(String(describing: order.changes))")
         }
         let after = database.live.figures.counts
         #expect(after.queries == before.queries)
-        #expect(after.rows - before.rows < 20 * 4 * 40)
+        #expect(after.rows - before.rows < 20 * 5 * 40)
         #expect(try database.check { Issue.record("\($0)") })
     }
 
