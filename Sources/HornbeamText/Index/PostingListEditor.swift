@@ -49,6 +49,9 @@ struct PostingListEditor: ~Copyable {
     /// Postings in runs that were written for the term, each counted once: all of its list, or some.
     private var written = 0
     private var lastWritten: UInt32?
+    /// Whether some of these were changed after they were counted, in a run that the one before had taken in: then they
+    /// don't tell what all of the list comes to.
+    private var changesWritten = false
 
     private var index: TextIndex { dictionary.index }
     private var transaction: Transaction { dictionary.transaction }
@@ -89,6 +92,7 @@ struct PostingListEditor: ~Copyable {
     /// Applies `changes` to a term, which may be new.
     mutating func apply(_ changes: borrowing TermChanges, to term: Bytes) throws(StorageError) {
         (addedDocuments, addedOccurrences, written, lastWritten) = (0, 0, 0, nil)
+        changesWritten = false
         merged.removeAll()
         frontier.removeAll()
         fields = FieldBounds()
@@ -156,15 +160,16 @@ struct PostingListEditor: ~Copyable {
             }
         }
         if result.listNumber != 0 {
+            let isWritten = written == Int(documents) && !changesWritten
             // Runs that stay as they were are bounded by what bounded all.
-            if written != Int(documents) {
+            if !isWritten {
                 for bound in boundsBefore { frontier.add(bound) }
                 fields.formUnion(fieldsBefore)
             }
             frontier.reduce(to: TermEntry.boundLimit)
             result.bounds = frontier.descending
             result.fields = fields
-            if written != Int(documents) { addLeaders(entry?.leaders ?? Leaders(), changes) }
+            if !isWritten { addLeaders(entry?.leaders ?? Leaders(), changes) }
             result.leaders = leaders.leaders
         }
         return result
@@ -346,6 +351,7 @@ extension PostingListEditor {
             var end = start + 1
             while end < changes.count, next.map({ changes.postings.docnos[end] < $0 }) ?? true { end += 1 }
             merged.removeAll()
+            if let lastWritten, changes.postings.docnos[start] <= lastWritten { changesWritten = true }
             position = try merge(changes, start..<end, positionsFrom: position)
             var replaced = [first]
             if merged.count > 0, merged.count < Self.smallRun {

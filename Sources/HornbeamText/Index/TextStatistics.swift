@@ -46,7 +46,7 @@ package struct TextStatistics: Equatable, Sendable {
     private var identity: String
 
     static let key: [UInt8] = [0]
-    static let currentLayout: UInt8 = 8
+    static let currentLayout: UInt8 = 9
     /// No index has as many tokens: sums and differences of `totalLength` with a document's never overflow.
     static let lengthLimit: UInt64 = 1 << 62
 

@@ -232,6 +232,8 @@ struct PendingTreeReader {
     let tree: TreeID
     let index: TextIndex
     let transaction: Transaction
+    /// A segment of several records has no more bytes of them.
+    var segmentSize = 64 << 20
 
     static func key(_ sequence: UInt64) -> [UInt8] {
         var key: [UInt8] = []
@@ -255,31 +257,38 @@ struct PendingTreeReader {
         return PendingRecord(bytes)?.identity
     }
 
-    /// Segments of the records `start`..<`end`, none of more than 2,048: what one is made of stays in the cache then.
+    /// Segments of the records `start`..<`end`, none of more than 2,048 records or, if it has several, of more bytes
+    /// than `segmentSize`: what one is made of stays in the cache then, and never outgrows what is made of it.
     /// - Parameter identity: that of the record before, then that of the last one.
     func segments(
         from start: UInt64, to end: UInt64, after identity: inout UInt64
     ) throws(StorageError) -> [PendingSegment] {
         var builder = PendingSegmentBuilder()
         var segments: [PendingSegment] = []
-        var next = start
-        while next < end {
-            let last = next + min(end - next, 2048)
-            try forEach(from: next, to: last, after: &identity) { _, record in builder.add(record) }
-            guard let segment = builder.finish(start: next, end: last) else {
+        var first = start
+        func finish(_ last: UInt64) throws(StorageError) {
+            guard first < last else { return }
+            guard let segment = builder.finish(start: first, end: last) else {
                 throw index.corrupt(
-                    index.pendingName, "the pending records from \(next) to \(last - 1) contradict each other")
+                    index.pendingName, "the pending records from \(first) to \(last - 1) contradict each other")
             }
             segments.append(segment)
-            next = last
+            first = last
         }
+        try forEach(from: start, to: end, after: &identity) { (sequence, record) throws(StorageError) in
+            let isFull = sequence - first == 2048 || builder.size + record.bytes.count > segmentSize
+            if isFull { try finish(sequence) }
+            return builder.add(record)
+        }
+        try finish(end)
         return segments
     }
 
     /// Calls `body` with each of the records `start`..<`end`; what it returns false for is damaged.
     /// - Parameter identity: that of the record before, then that of the last one.
     func forEach(
-        from start: UInt64, to end: UInt64, after identity: inout UInt64, _ body: (UInt64, PendingRecord) -> Bool
+        from start: UInt64, to end: UInt64, after identity: inout UInt64,
+        _ body: (UInt64, PendingRecord) throws(StorageError) -> Bool
     ) throws(StorageError) {
         guard start < end else { return }
         var cursor = try transaction.cursor(tree)
@@ -289,7 +298,7 @@ struct PendingTreeReader {
             guard isThere, cursor.key.bigEndian(at: 0, as: UInt64.self) == sequence, cursor.key.count == 8,
                 PendingRecord.follows(cursor.value, after: identity), let record = PendingRecord(cursor.value),
                 // Folding copies as many positions as a word has occurrences, if the index keeps any.
-                record.header.hasPositions == index.storesPositions, body(sequence, record)
+                record.header.hasPositions == index.storesPositions, try body(sequence, record)
             else { throw damaged(sequence) }
             identity = record.identity
             sequence += 1

@@ -51,8 +51,10 @@ struct PendingHeader: Equatable, Sendable {
     }
 
     /// What a record of so many terms and tokens costs to fold, roughly: a document is as much as some terms, many
-    /// positions as one.
-    static func weight(terms: Int, tokens: Int64) -> UInt64 { UInt64(terms) + UInt64(max(tokens, 0)) / 16 + 8 }
+    /// positions as one. So are many bytes of its texts: of those that are one word each not many are kept in memory.
+    static func weight(terms: Int, tokens: Int64, bytes: Int) -> UInt64 {
+        UInt64(terms) + UInt64(max(tokens, 0)) / 16 + UInt64(max(bytes, 0)) / 512 + 8
+    }
 
     var row: UInt64
     var docno: UInt32

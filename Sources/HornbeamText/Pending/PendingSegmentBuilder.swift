@@ -38,6 +38,9 @@ struct PendingSegmentBuilder: ~Copyable {
     private var table = PendingTermTable()
     private var term = TermBytes()
 
+    /// Bytes of the records that were added.
+    var size: Int { bytes.count }
+
     /// Adds the next record. False if it is damaged, or more than memory is made for.
     mutating func add(_ record: PendingRecord) -> Bool {
         var record = record

@@ -85,7 +85,8 @@ extension TextIndexWriter {
             var header = read
             if let old = document.old { try requireOld(header, old) }
             if document.docno == nil { nextDocno += 1 }
-            header.totals = try totals(header, state, terms: terms)
+            header.totals = try totals(
+                header, state, terms: terms, bytes: (document.old?.size ?? 0) + (document.new?.size ?? 0))
             let record = records.write(header, after: state.next.identity)
             try transaction.append(tree, PendingTreeReader.key(state.next.sequence), record.bytes)
             pending.note(
@@ -105,7 +106,7 @@ extension TextIndexWriter {
 
     /// The index after a record, and before it `state`.
     private func totals(
-        _ header: PendingHeader, _ state: PendingState, terms: Int
+        _ header: PendingHeader, _ state: PendingState, terms: Int, bytes: Int
     ) throws(StorageError) -> PendingHeader.Totals {
         let count =
             Int64(clamping: state.statistics.documentCount) + (header.newLength < 0 ? 0 : 1)
@@ -113,7 +114,8 @@ extension TextIndexWriter {
         let difference = max(header.newLength, 0) - max(header.oldLength, 0)
         let (length, overflows) = Int64(clamping: state.statistics.totalLength).addingReportingOverflow(difference)
         // What is read is below this limit; a record must not be above it either.
-        let weight = state.next.weight + PendingHeader.weight(terms: terms, tokens: header.newLength)
+        let weight =
+            state.next.weight + PendingHeader.weight(terms: terms, tokens: header.newLength, bytes: bytes)
         guard count >= 0, length >= 0, !overflows, length < TextStatistics.lengthLimit,
             weight < PendingHeader.Totals.weightLimit
         else { throw statisticsDisagree() }

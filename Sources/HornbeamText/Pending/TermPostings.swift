@@ -344,9 +344,10 @@ final class TermPostings {
     /// Puts the current block together in `memory`.
     private func merge() throws(StorageError) {
         try stored.decode()
-        if count > capacity {
+        let most = stored.count + changeEnd - change
+        if most > capacity {
             memory?.deallocate()
-            capacity = max(2 * count, Self.smallestCapacity)
+            capacity = max(2 * most, Self.smallestCapacity)
             memory = nil
         }
         let memory = self.memory ?? .allocate(capacity: 2 * capacity)

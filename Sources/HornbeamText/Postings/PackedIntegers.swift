@@ -139,7 +139,7 @@ extension PackedIntegers {
 
 // Reading.
 extension PackedIntegers {
-    /// Reads a group of `count` integers into `target`, which has room for 128. An upper bound of all of them (their
+    /// Reads a group of `count` integers into `target`, which has room for them. An upper bound of all of them (their
     /// bits together), nil if the bytes don't begin with such a group.
     @inline(__always)
     static func decode(

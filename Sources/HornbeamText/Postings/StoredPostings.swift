@@ -34,7 +34,7 @@ final class StoredPostings {
     /// Whether the current block is decoded.
     @exclusivity(unchecked) private(set) var isDecoded = false
 
-    /// The documents of the current block, once it is decoded; room for 128.
+    /// The documents of the current block, once it is decoded; room for a full block.
     let docnos: UnsafeMutablePointer<UInt32>
     let frequencies: UnsafeMutablePointer<UInt32>
 
@@ -172,7 +172,7 @@ final class StoredPostings {
         }
     }
 
-    /// Decodes the documents alone of the current block elsewhere, where there is room for 128.
+    /// Decodes the documents alone of the current block elsewhere, where there is room for `count`.
     func decodeDocuments(to docnos: UnsafeMutablePointer<UInt32>) throws(StorageError) {
         guard !isAtEnd else { return }
         if isDecoded { return docnos.update(from: self.docnos, count: count) }
@@ -181,7 +181,7 @@ final class StoredPostings {
         }
     }
 
-    /// Decodes the current block elsewhere, where there is room for 128 postings.
+    /// Decodes the current block elsewhere, where there is room for `count` postings.
     func decode(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {

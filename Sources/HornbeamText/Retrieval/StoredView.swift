@@ -238,7 +238,7 @@ final class StoredView: IndexView {
         for place in 0..<SectionTable.chunkCapacity {
             FieldLengthCache.note(sectionChunk[first + place], &target[Int(place)])
         }
-        snapshot.documents.forEachDocument(in: first...(first + SectionTable.chunkCapacity - 1)) { (document) in
+        snapshot.documents.forEachDocument(in: first...(first | (SectionTable.chunkCapacity - 1))) { (document) in
             document.sections.withBytes { FieldLengthCache.note($0, &target[Int(document.docno - first)]) }
         }
     }

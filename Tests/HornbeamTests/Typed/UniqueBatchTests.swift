@@ -55,18 +55,6 @@ private struct Swapper {
     }
 }
 
-/// Keeps its number if the other one has it already.
-@EntityModel
-private struct Stubborn {
-    @Unique<Self>(\.number, collisions: .throw) private var byNumber
-    let id: String
-    var number: Int
-
-    mutating func willSave(to context: inout Context) throws {
-        if id == "b", let other = try context.find("a") as Stubborn?, other.number == 2 { number = 2 }
-    }
-}
-
 @Suite("Unique keys of a batch")
 struct UniqueBatchTests {
     private func seats() throws -> Context {
@@ -79,19 +67,6 @@ struct UniqueBatchTests {
 
     private func numbers(_ context: Context) throws -> [String: Int] {
         Dictionary(uniqueKeysWithValues: try Seat.query().resolve(in: context).map { ($0.id, $0.number) })
-    }
-
-    @Test("are refused where a hook keeps one that another has taken, with both entities, the index and the value")
-    func kept() throws {
-        var context = Context()
-        for (number, id) in ["a", "b"].enumerated() { try Stubborn(id: id, number: number + 1).save(to: &context) }
-        let swapped = [Stubborn(id: "a", number: 2), Stubborn(id: "b", number: 1)]
-        let error = #expect(throws: HornbeamError.self) { try swapped.save(to: &context) }
-        for word in ["Stubborn b", "Stubborn a", "number 2", "“byNumber”", "a hook changed"] {
-            #expect(error?.message.contains(word) == true, "\(error?.message ?? "") lacks \(word)")
-        }
-        #expect(error?.violation?.existing == .string("a") && error?.violation?.new == .string("b"))
-        #expect(try Stubborn.query().resolve(in: context).map(\.number) == [1, 2])
     }
 
     @Test("E10: of two new ones with one key in one write the second collides with the first")

@@ -67,7 +67,7 @@ struct UniqueTests {
         other.about = "ghost"
         let error = #expect(throws: HornbeamError.self) { try other.save(to: &context) }
         #expect(error?.code == .uniqueViolation)
-        for part in ["Account 2", "Account 1", "“uniqueEmail”", "email \"a@x\""] {
+        for part in ["Account \"2\"", "Account \"1\"", "“uniqueEmail”", "email \"a@x\""] {
             #expect(error?.message.contains(part) == true, "\(error?.message ?? "") lacks \(part)")
         }
         #expect(error?.violation?.values == [.string("a@x")])

@@ -54,4 +54,70 @@ struct PostingListEditorTests {
         #expect(after.count { $0 < 128 } <= 2, "\(after)")
         #expect(try store.problems(model) == [])
     }
+
+    /// Lengths are those of the batch already when its terms are folded: an old posting would come with its document's
+    /// new length.
+    @Test("Of a neighbour that a shrinking run takes in before its own changes are made, no old posting is a leader")
+    func leadersOfJoinedRuns() throws {
+        let store = try TreeStore.inMemory()
+        var model = NaiveIndex()
+        let often = String(repeating: "word ", count: 13) + "other"
+        try store.write { writer in
+            for row in UInt64(0)..<2_048 {
+                model[row] = row == 1_024 ? often : "word other"
+                try writer.insert(row, text: model[row] ?? "")
+            }
+        }
+        func remove(_ rows: some Sequence<UInt64>, _ writer: TextIndexWriter) throws {
+            for row in rows {
+                try writer.remove(row, text: model[row] ?? "")
+                model[row] = nil
+            }
+        }
+        try store.write { try remove([Array(300..<1_024), Array(1_324..<2_048)].joined(), $0) }
+        // Of each of the words.
+        #expect(try runs(store) == [300, 300, 300, 300])
+        try store.write { writer in
+            try remove(0..<100, writer)
+            try writer.update(1_024, from: often, to: "word")
+            model[1_024] = "word"
+        }
+        #expect(try runs(store) == [499, 500])
+        #expect(try store.problems(model) == [])
+    }
+
+    @Test("What is written of a list passes for all of it only if it is: bounds of other runs, and of fields, stay")
+    func boundsOfUnwrittenRuns() throws {
+        let store = try TreeStore.inMemory()
+        var model: [UInt64: DocumentText] = [:]
+        func text(_ first: String, _ second: String = "") -> DocumentText { DocumentText(fields: [[first], [second]]) }
+        try store.write { writer in
+            for row in UInt64(0)...2_048 {
+                model[row] = row == 2_048 ? text("x", "w") : text("w")
+                try writer.insert(row, model[row] ?? text(""))
+            }
+        }
+        func remove(_ rows: some Sequence<UInt64>, _ writer: TextIndexWriter) throws {
+            for row in rows {
+                try writer.remove(row, model[row] ?? text(""))
+                model[row] = nil
+            }
+        }
+        try store.write { try remove([Array(200..<1_024), Array(1_424..<2_048)].joined(), $0) }
+        #expect(try runs(store) == [200, 400, 1])
+        // As many postings go behind the first run as are in the last one.
+        try store.write { writer in
+            try writer.update(0, from: text("w"), to: text("w w"))
+            model[0] = text("w w")
+            try remove(CollectionOfOne(1_030), writer)
+        }
+        let read = try store.beginRead()
+        defer { read.abort() }
+        let problems = try TextCheck(testIndex, in: read).run { (body) throws(StorageError) in
+            for (row, text) in model.sorted(by: { $0.key < $1.key }) { try body(row, text) }
+        }
+        #expect(problems == [])
+        let searcher = try TextSearcher(testIndex, in: read)
+        #expect(try searcher.search(.field([1], .words("w")), limit: 3).map(\.docno) == [2_048])
+    }
 }

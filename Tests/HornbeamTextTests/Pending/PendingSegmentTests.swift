@@ -215,6 +215,31 @@ struct PendingIndexTests {
         }
     }
 
+    @Test("What is read at once is cut into segments by its bytes, too, and says the same", arguments: [1, 400, 1 << 20])
+    func sizes(limit: Int) throws {
+        let store = try TreeStore.inMemory()
+        var history = PendingHistory(seed: 12)
+        let transaction = try store.beginWrite()
+        let tree = try #require(try transaction.tree(testIndex.pendingName, create: true))
+        let none = history.identity
+        for place in 0..<90 {
+            history.change()
+            try transaction.append(tree, PendingTreeReader.key(UInt64(place)), history.records[place])
+        }
+        var reader = PendingTreeReader(tree: tree, index: testIndex, transaction: transaction)
+        reader.segmentSize = limit
+        var identity = none
+        let segments = try reader.segments(from: 0, to: 90, after: &identity)
+        #expect(identity == history.identity)
+        #expect(segments.map(\.start) == [0] + segments.dropLast().map(\.end) && segments.last?.end == 90)
+        for segment in segments {
+            let records = history.records[Int(segment.start)..<Int(segment.end)]
+            #expect(records.count == 1 || records.reduce(0) { $0 + $1.count } <= limit)
+        }
+        #expect([1: 90, 1 << 20: 1][limit, default: segments.count] == segments.count && segments.count != 0)
+        #expect(history.answers(0..<90, PendingPart(segments)) == history.answers(0..<90))
+    }
+
     @Test("After a long pause a writer reads on in steps")
     func steps() throws {
         let store = try TreeStore.inMemory()

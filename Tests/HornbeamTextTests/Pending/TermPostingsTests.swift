@@ -170,6 +170,11 @@ struct TermPostingsTests {
                 let start = try #require(buffer.baseAddress)
                 try source.decodeBlock(to: start, start + room)
             }
+            // Where it stands it may be asked for then, too.
+            if random.below(2) == 0 {
+                _ = try source.decode(from: 0)
+                #expect(memory[..<source.count].elementsEqual((0..<source.count).map { source.docnos[$0] }), note)
+            }
         case 2:
             try memory.withUnsafeMutableBufferPointer { buffer in
                 try source.decodeDocuments(to: try #require(buffer.baseAddress))

@@ -78,6 +78,35 @@ struct PostingRunTests {
         }
     }
 
+    /// Searches decode one block behind the other, with room for what each has.
+    @Test("Nothing is written behind the postings of a block", arguments: [1, 2, 3, 200])
+    func room(spread: UInt32) throws {
+        let mark: UInt32 = 0xA5A5_A5A5
+        var random = SeededGenerator(seed: UInt64(spread))
+        for count in 1...128 {
+            var docno = UInt32(7)
+            let model = (0..<count).map { (place) -> Model in
+                docno += UInt32.random(in: 1...spread, using: &random)
+                return Model(docno: docno, positions: place % 3 == 0 ? [0, 1] : [0], length: 2)
+            }
+            var directory = RunDirectory()
+            let isRead = withBytes(encoded(model).run) { directory.read($0, first: model[0].docno) }
+            try #require(isRead)
+            let memory = UnsafeMutablePointer<UInt32>.allocate(capacity: 2 * (count + 128))
+            defer { memory.deallocate() }
+            memory.initialize(repeating: mark, count: 2 * (count + 128))
+            let frequencies = memory + count + 128
+            let isDecoded = withBytes(encoded(model).run) {
+                directory.decode(0, of: $0, docnos: memory, frequencies: frequencies)
+            }
+            #expect(isDecoded)
+            #expect((0..<count).map { memory[$0] } == model.map(\.docno))
+            for place in count..<count + 128 {
+                #expect(memory[place] == mark && frequencies[place] == mark, "\(place) of \(count)")
+            }
+        }
+    }
+
     @Test("Dense documents take a bit each, or less")
     func dense() {
         let all = (0..<1024).map { Model(docno: UInt32($0), positions: [0], length: 1) }
