@@ -16,6 +16,10 @@ struct PostingListEditor: ~Copyable {
     /// Whether the dictionary held nothing before: plain terms come in order and are appended.
     private let isNew: Bool
     private(set) var nextListNumber: UInt32
+    /// What writing runs has cost so far, in the measure by which `PendingPart.termCost` is told: a run costs the same
+    /// whether one of its postings changes or all of them.
+    private(set) var cost = 0
+    static let blockCost = 2
 
     private var cursor: Cursor
     private var directory = RunDirectory()
@@ -491,6 +495,7 @@ extension PostingListEditor {
             try put(trees.postings, key, run.bytes, isNew)
             if storesPositions { try put(trees.positions, key, positionRun.bytes, isNew) }
             countWritten(start..<end)
+            cost += Self.blockCost * PostingRun.blocks(end - start)
             (start, position) = (end, positionEnd)
         }
     }
