@@ -4,13 +4,13 @@
 extension Database {
     /// The result of a query, now and after each commit that changes it.
     ///
-    /// What an element costs depends on the query. Of one without a limit, unsorted or sorted by properties or numbers of related entities,
-    /// only rows are read that changed, or that have to do with links or related entities that did; then the array is
-    /// made, in O(n). That holds for conditions on properties, stored or computed (`User.filter(\.age > 18)`), and on
-    /// related entities, for the entities of one entity's relation (`Chat.query(1).related(\.$messages)`), and with
-    /// nested ones. With a limit the query is asked again, if such a row can have touched what the limit leaves. All
-    /// others (by relevance, along the relations of several entities) are asked again when something changed that they
-    /// read.
+    /// What an element costs depends on the query. Of one without a limit, unsorted or sorted by properties or numbers
+    /// of related entities, only rows are read that changed, or that have to do with links or related entities that did;
+    /// then the array is made, in O(n). That holds for conditions on properties, stored or computed
+    /// (`User.filter(\.age > 18)`), and on related entities, for the entities of one entity's relation
+    /// (`Chat.query(1).related(\.$messages)`), and with nested ones. With a limit the query is asked again, if such a
+    /// row can have touched what the limit leaves. All others (by relevance, along the relations of several entities)
+    /// are asked again when something changed that they read.
     ///
     /// Only commits made through this `Database` count, not those of other processes.
     public func observe<Entity>(_ query: QueryList<Entity>) -> LiveQuery<LiveList<Entity>> {

@@ -67,7 +67,9 @@ struct PendingChanges {
     var isFull: Bool { documents.count > Self.documentLimit || size > Self.sizeLimit }
 
     /// What records of them will weigh, roughly: eight bytes of text make a term.
-    var weight: UInt64 { UInt64(documents.count) * PendingHeader.weight(terms: 0, tokens: 0, bytes: 0) + UInt64(size / 8) }
+    var weight: UInt64 {
+        UInt64(documents.count) * PendingHeader.weight(terms: 0, tokens: 0, bytes: 0) + UInt64(size / 8)
+    }
 
     func place(of row: UInt64) -> Int? {
         if documents.count <= 4 { return documents.lastIndex { $0.row == row } }

@@ -142,7 +142,8 @@ struct RunDirectory: ~Copyable {
 extension RunDirectory {
     /// Decodes a block of the run of these bytes; each target has room for its `size` postings, and nothing behind is
     /// written. False if it isn't one: then what is in the targets is of no meaning. When true, the documents ascend
-    /// strictly from the block's base to its last, and each frequency is at least 1 and at most that of the first bound.
+    /// strictly from the block's base to its last, and each frequency is at least 1 and at most that of the first
+    /// bound.
     func decode(
         _ block: Int, of run: Bytes, docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
     ) -> Bool {

@@ -215,7 +215,7 @@ struct PendingIndexTests {
         }
     }
 
-    @Test("What is read at once is cut into segments by its bytes, too, and says the same", arguments: [1, 400, 1 << 20])
+    @Test("What is read at once is cut into segments by bytes, too, and says the same", arguments: [1, 400, 1 << 20])
     func sizes(limit: Int) throws {
         let store = try TreeStore.inMemory()
         var history = PendingHistory(seed: 12)
