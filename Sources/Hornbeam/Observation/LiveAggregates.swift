@@ -43,7 +43,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         return writer.bytes
     }
 
-    func add(_ row: inout AggregatedRow<Entity>) throws {
+    func add(_ row: inout AggregatedRow<Entity>, times: Int = 1) throws {
         let bytes = try bytes(&row)
         let group: Group
         if let known = groups[bytes] {
@@ -52,8 +52,8 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
             group = Group((bytes, try query.keys.read(&row), query.maker.begin()))
             groups[bytes] = group
         }
-        try group.whole.state.add(&row)
-        group.rows += 1
+        try group.whole.state.add(&row, times: times)
+        group.rows += times
     }
 
     /// False if what is gathered isn't right any more.
@@ -77,10 +77,9 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
             view.figures.noteQuery()
             var found = false
             if let list = query.list.extreme(SortTerm(order.key), isGreatest: order.descending) {
-                _ = try list.forEachRow(in: Context(view.session), needs: query.maker.needs, groupedBy: nil) { _, _ in
-                } else: {
+                try list.forEachRow(in: Context(view.session), needs: query.maker.needs) { row, _ in
                     found = true
-                    var row: AggregatedRow<Entity>? = $0
+                    var row: AggregatedRow<Entity>? = row
                     try take(&row)
                 }
             }
@@ -116,9 +115,8 @@ private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendabl
         trees = [try view.session.store(Entity.self).type.rows]
         let gathered = GatheredGroups(query)
         let needs = query.needs
-        _ = try query.list.forEachRow(in: Context(view.session), needs: needs, groupedBy: nil) { _, _ in
-        } else: {
-            try gathered.add(&$0)
+        try query.list.forEachRow(in: Context(view.session), needs: needs) { row, equal in
+            try gathered.add(&row, times: equal.count)
         }
         self.gathered = gathered
         return gathered.all
