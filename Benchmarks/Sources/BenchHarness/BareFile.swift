@@ -6,7 +6,9 @@ import Foundation
 /// A file of 4 KiB that is overwritten in place.
 package final class BareFile {
     private let descriptor: Int32
-    private let page: [UInt8] = Array(repeating: 7, count: 4096)
+    private let page: [UInt8] = Array(repeating: 7, count: size)
+
+    package static let size = 4096
 
     package init(path: String) throws {
         descriptor = Glibc.open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)

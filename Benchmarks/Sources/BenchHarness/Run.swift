@@ -59,6 +59,34 @@ package final class Run {
         try tell(figure)
     }
 
+    /// The same for operations one by one. If `bare` was asked for, each is followed by a durable write of 4 KiB to a
+    /// file of its own, whose times are told under that name: what the disk alone takes in the same moments. The
+    /// figures of the part itself don't have these writes.
+    package func changeBesideBare(
+        _ name: String, _ operations: Int, bare: String, _ body: (Int) throws -> Void
+    ) throws {
+        guard wants(bare) else {
+            return try change(name, operations) { latencies in
+                for number in 0..<operations { try latencies.time { try body(number) } }
+            }
+        }
+        let path = folder + "/bare"
+        let file = try BareFile(path: path)
+        var (ours, alone) = (Latencies(), Latencies())
+        let written = Machine.written
+        for number in 0..<operations {
+            try ours.time { try body(number) }
+            try alone.time { try file.writeThrough() }
+        }
+        let after = Machine.written
+        try FileManager.default.removeItem(atPath: path)
+        var figure = figure(name, of: ours)
+        figure.writtenBytes = after.bytes - written.bytes - operations * BareFile.size
+        figure.writeCalls = after.calls - written.calls - operations
+        if wants(name) { try tell(figure) }
+        try tell(bare, alone)
+    }
+
     /// A part that leaves the store as it was.
     package func look(_ name: String, _ operations: Int, _ body: (inout Latencies) throws -> Void) throws {
         if wants(name) { try change(name, operations, body) }

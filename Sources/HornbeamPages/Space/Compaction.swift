@@ -96,9 +96,10 @@ extension PageStore {
         }
     }
 
-    /// When a store is closed: gives back what growing by eighths left behind the last sector in use, as a load does.
-    /// A thirty-second stays, so that a program that opens, writes a little and closes, again and again, doesn't cut
-    /// and grow the file each time.
+    /// When a store is closed: gives back what growing by eighths left behind the last extent in use, as a load does.
+    /// Of a large file some extents stay, for the next one to open it. For few commits there is mostly room before the
+    /// end, and what they leave free is there too: so a program that opens, writes a little and closes, again and
+    /// again, doesn't cut and grow the file each time.
     func cutGrownTail() throws(StorageError) {
         guard side.run == nil, let end = Self.keptEnd(side.space.usedEnd, of: side.space.sectorCount) else { return }
         do throws(StorageError) {
@@ -108,11 +109,12 @@ extension PageStore {
         }
     }
 
-    /// The size to which closing cuts a file of `size` sectors that is used up to `used`; nil if it stays as it is.
+    /// The size to which closing cuts a file of `size` sectors that is used up to `used`, both whole extents; nil if it
+    /// stays as it is: less is not worth a checkpoint.
     static func keptEnd(_ used: UInt64, of size: UInt64) -> UInt64? {
         let extent = FileFormat.extentSectors
-        guard size > used + Swift.max(2 * extent, used / 16) else { return nil }
-        return used + (used / 32 / extent + 1) * extent
+        let kept = used / 128 / extent * extent
+        return size > used + Swift.max(extent, 2 * kept) ? used + kept : nil
     }
 
     /// In the turn, with no checkpoint under way. The file's size after, in sectors.

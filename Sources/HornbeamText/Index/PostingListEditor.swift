@@ -16,6 +16,10 @@ struct PostingListEditor: ~Copyable {
     /// Whether the dictionary held nothing before: plain terms come in order and are appended.
     private let isNew: Bool
     private(set) var nextListNumber: UInt32
+    /// What writing runs has cost so far, in the measure by which `PendingPart.termCost` is told: a run costs the same
+    /// whether one of its postings changes or all of them.
+    private(set) var cost = 0
+    static let blockCost = 2
 
     private var cursor: Cursor
     private var directory = RunDirectory()
@@ -49,8 +53,7 @@ struct PostingListEditor: ~Copyable {
     /// Postings in runs that were written for the term, each counted once: all of its list, or some.
     private var written = 0
     private var lastWritten: UInt32?
-    /// Whether some of these were changed after they were counted, in a run that the one before had taken in: then they
-    /// don't tell what all of the list comes to.
+    /// Whether some of them changed after that, in a run that the one before had taken in: then they don't tell of all.
     private var changesWritten = false
 
     private var index: TextIndex { dictionary.index }
@@ -91,8 +94,7 @@ struct PostingListEditor: ~Copyable {
 
     /// Applies `changes` to a term, which may be new.
     mutating func apply(_ changes: borrowing TermChanges, to term: Bytes) throws(StorageError) {
-        (addedDocuments, addedOccurrences, written, lastWritten) = (0, 0, 0, nil)
-        changesWritten = false
+        (addedDocuments, addedOccurrences, written, lastWritten, changesWritten) = (0, 0, 0, nil, false)
         merged.removeAll()
         frontier.removeAll()
         fields = FieldBounds()
@@ -491,6 +493,7 @@ extension PostingListEditor {
             try put(trees.postings, key, run.bytes, isNew)
             if storesPositions { try put(trees.positions, key, positionRun.bytes, isNew) }
             countWritten(start..<end)
+            cost += Self.blockCost * PostingRun.blocks(end - start)
             (start, position) = (end, positionEnd)
         }
     }

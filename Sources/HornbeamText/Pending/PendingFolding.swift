@@ -10,18 +10,28 @@ import HornbeamTree
 
 /// How much may be pending, and how much of it a commit folds at least; in terms and postings, roughly.
 package struct PendingLimits: Sendable {
-    /// Beyond this a batch is begun.
+    /// Beyond this a batch is begun in a small index.
     package var pending: UInt64
+    /// A large one, which has a run of a common word for each change of a batch, waits for more, up to this: a batch
+    /// writes each run once, however many changes fall into it.
+    package var most: UInt64
     /// A slice ends with the document or term that reaches this.
     package var slice: Int
     /// So many folded records go with a commit, or twice as many as come.
     package var records: UInt64
 
-    package init(pending: UInt64, slice: Int, records: UInt64 = 256) {
-        (self.pending, self.slice, self.records) = (pending, slice, records)
+    /// - Parameter most: as much as `pending` if nil, however large the index is.
+    package init(pending: UInt64, most: UInt64? = nil, slice: Int, records: UInt64 = 256) {
+        (self.pending, self.most, self.slice, self.records) = (pending, most ?? pending, slice, records)
     }
 
-    package static let standard = PendingLimits(pending: 400_000, slice: 6_000)
+    /// What may be pending in an index of so many tokens.
+    package func pending(tokens: UInt64) -> UInt64 { max(pending, min(tokens / Self.tokensForOne, most)) }
+
+    /// So many tokens of an index let one more be pending.
+    package static let tokensForOne: UInt64 = 64
+
+    package static let standard = PendingLimits(pending: 400_000, most: 1_000_000, slice: 6_000)
     /// Every change is written into the postings at once.
     package static let none = PendingLimits(pending: 0, slice: .max)
 }
@@ -38,9 +48,11 @@ extension TextIndexWriter {
 
     /// Folds what a commit should that has written so many records of weight `added`.
     func foldIfDue(_ state: PendingState, added: UInt64, records: UInt64) throws(StorageError) {
-        guard state.fold.batch != nil || state.fold.leftover > 0 || state.weight > limits.pending else { return }
+        guard state.fold.batch != nil || state.fold.leftover > 0 || state.weight > pendingLimit else { return }
         try foldSlice(added: added, records: max(limits.records, 2 * records))
     }
+
+    private var pendingLimit: UInt64 { limits.pending(tokens: statistics.totalLength) }
 
     /// Folds a part of the batch, as much as records of weight `added` call for; all if that is nil. Begins a batch if
     /// there is none and should be. Deletes so many records at most.
@@ -63,18 +75,18 @@ extension TextIndexWriter {
         (knownState, former) = (nil, nil)
         var (fold, records) = (state.fold, records)
         try dropFolded(&fold, tree, &records)
-        if fold.batch == nil, added == nil ? !state.isEmpty : state.weight > limits.pending {
+        if fold.batch == nil, added == nil ? !state.isEmpty : state.weight > pendingLimit {
             fold.batch = FoldState.Batch(end: state.next, documents: 0)
             statistics.foldState = fold.encoded()
             state = try PendingState(index, trees, statistics, in: transaction)
         }
         if var batch = fold.batch {
             let part = try state.view(in: transaction).batch
-            var budget = added.map { sliceBudget(part, state, added: $0) } ?? .max
+            var budget = added.map { self.budget(part, state, added: $0) } ?? .all
             if let first = batch.documents {
                 batch.documents = try foldDocuments(part, from: first, trees, &budget)
             }
-            if batch.documents == nil, budget > 0, try foldTerms(part, &batch, trees, budget) {
+            if batch.documents == nil, !budget.isSpent, try foldTerms(part, &batch, trees, budget) {
                 fold.leftover += batch.end.sequence - fold.start.sequence
                 (fold.start, fold.batch) = (batch.end, nil)
                 try dropFolded(&fold, tree, &records)
@@ -86,14 +98,15 @@ extension TextIndexWriter {
         try transaction.put(trees.statistics, TextStatistics.key, statistics.encoded())
     }
 
-    /// How much to fold after records of weight `added`: twice what folding these will cost, by what the batch costs,
-    /// so that a batch is done before half as much as it has come to be pending; a slice at least; and the more, the
-    /// farther what is pending is above its limit.
-    private func sliceBudget(_ part: PendingPart, _ state: PendingState, added: UInt64) -> Int {
+    /// How much to fold after records of weight `added`: twice the part of the batch that these are as large as, so
+    /// that it is done before half as much as it has come to be pending; the more, the farther what is pending is above
+    /// its limit; and what a slice takes at least.
+    private func budget(_ part: PendingPart, _ state: PendingState, added: UInt64) -> FoldBudget {
         let weight = (state.fold.batch?.end.weight ?? state.next.weight) - state.fold.start.weight
-        let cost = 2 * Double(added) * Double(part.foldCost) / Double(max(weight, 1))
-        let excess = max(1, Double(state.weight) / Double(max(limits.pending, 1)))
-        return Int(min(max(Double(limits.slice), cost) * excess, 1e15))
+        let share = 2 * Double(added) * Double(part.foldCost) / Double(max(weight, 1))
+        let excess = max(1, Double(state.weight) / Double(max(pendingLimit, 1)))
+        return FoldBudget(
+            share: Int(min(share * excess, 1e15)), slice: Int(min(Double(limits.slice) * excess, 1e15)))
     }
 
     /// Deletes records that are folded as a whole, the oldest first, as many as the limit allows.
@@ -112,7 +125,7 @@ extension TextIndexWriter {
     /// Rows, sections, lengths of the batch's documents from one on, as far as the budget goes, which is less
     /// afterwards. The first document that wasn't reached; nil if all were. What the statistics say stays in step.
     private func foldDocuments(
-        _ part: PendingPart, from first: UInt32, _ trees: TextTrees, _ budget: inout Int
+        _ part: PendingPart, from first: UInt32, _ trees: TextTrees, _ budget: inout FoldBudget
     ) throws(StorageError) -> UInt32? {
         var merge = DocumentMerge(part.segments, from: first)
         var cost = DocumentCost()
@@ -131,11 +144,11 @@ extension TextIndexWriter {
                     row: document.row, docno: document.docno, oldLength: document.oldLength,
                     newLength: document.newLength, fingerprint: document.fingerprint))
             cost.add(document)
-            if cost.sum >= budget, !merge.isAtEnd { unreached = document.docno + 1 }
+            if budget.isSpent(by: cost.sum), !merge.isAtEnd { unreached = document.docno + 1 }
         }
         try count(changes)
         try write(changes, trees, nextDocno: nextDocno) { sections[$0.docno].map { $0[...] } ?? [] }
-        budget = max(budget - cost.sum, 0)
+        budget.spend(cost.sum)
         return unreached
     }
 
@@ -145,7 +158,7 @@ extension TextIndexWriter {
 
     /// The terms behind the watermark, as far as the budget goes; whether that was all.
     private func foldTerms(
-        _ part: PendingPart, _ batch: inout FoldState.Batch, _ trees: TextTrees, _ budget: Int
+        _ part: PendingPart, _ batch: inout FoldState.Batch, _ trees: TextTrees, _ budget: FoldBudget
     ) throws(StorageError) -> Bool {
         let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
         var editor = try PostingListEditor(dictionary, trees, statistics)
@@ -161,7 +174,7 @@ extension TextIndexWriter {
                 try term.withBytes { (bytes) throws(StorageError) in try editor.apply(changes, to: bytes) }
             }
             batch.watermark = term
-            if spent >= budget {
+            if budget.isSpent(by: spent, andBeside: editor.cost) {
                 isDone = false
                 break
             }
@@ -171,11 +184,31 @@ extension TextIndexWriter {
     }
 }
 
+/// How much of a batch a commit folds.
+private struct FoldBudget {
+    /// At least so much of what the batch is reckoned to cost (`PendingPart.foldCost`): this bounds what is pending.
+    private var share: Int
+    /// And at least so much of what it does cost, the runs of lists included.
+    private var slice: Int
+
+    static let all = FoldBudget(share: .max, slice: .max)
+
+    init(share: Int, slice: Int) { (self.share, self.slice) = (share, slice) }
+
+    var isSpent: Bool { isSpent(by: 0) }
+
+    /// - Parameter beside: what it has cost that was not reckoned.
+    func isSpent(by cost: Int, andBeside beside: Int = 0) -> Bool { cost >= share && cost + beside >= slice }
+
+    mutating func spend(_ cost: Int) { (share, slice) = (max(share - cost, 0), max(slice - cost, 0)) }
+}
+
 extension PendingPart {
     /// What folding a term costs beside its postings, of which each costs 1.
     static let termCost = 16
 
-    /// What folding all of it costs, or some more.
+    /// What folding all of it costs, or some more; but for its lists (`PostingListEditor.cost`), of which is not known
+    /// beforehand how many postings meet in a run.
     var foldCost: Int {
         segments.reduce(0) { $0 + $1.documentCost + Self.termCost * $1.lists.termCount + $1.lists.postingCount }
     }

@@ -9,20 +9,47 @@ import Testing
 
 @Suite("Cutting a file off")
 struct CompactionTests {
-    @Test("when it is closed leaves a thirty-second of what is used and waits for a sixteenth, in whole extents")
+    @Test("when it is closed leaves a part in 128 of what is used, in whole extents, and waits for twice as much")
     func keptEnd() {
         let extent = FileFormat.extentSectors
-        // 100 extents in use: a sixteenth is 6 1/4, a thirty-second 3 1/8.
-        let used = 100 * extent
+        // Of 300 extents in use it is two.
+        let used = 300 * extent
         #expect(PageStore.keptEnd(used, of: used) == nil)
-        #expect(PageStore.keptEnd(used, of: used + 6 * extent) == nil)
-        #expect(PageStore.keptEnd(used, of: used + 6 * extent + extent / 4) == nil)
-        #expect(PageStore.keptEnd(used, of: used + 7 * extent) == 104 * extent)
-        #expect(PageStore.keptEnd(used, of: 3 * used) == 104 * extent)
-        // Of little two extents, and one stays.
-        #expect(PageStore.keptEnd(3 * extent, of: 5 * extent) == nil)
-        #expect(PageStore.keptEnd(3 * extent, of: 6 * extent) == 4 * extent)
-        #expect(PageStore.keptEnd(3 * extent + 1, of: 6 * extent) == 4 * extent + 1)
+        #expect(PageStore.keptEnd(used, of: used + 4 * extent) == nil)
+        #expect(PageStore.keptEnd(used, of: used + 5 * extent) == used + 2 * extent)
+        #expect(PageStore.keptEnd(used, of: 3 * used) == used + 2 * extent)
+        // Of few none, and one is not worth the work.
+        for used in [2, 3, 100, 127].map({ $0 * extent }) {
+            #expect(PageStore.keptEnd(used, of: used + extent) == nil)
+            #expect(PageStore.keptEnd(used, of: used + 2 * extent) == used)
+        }
+    }
+
+    @Test("happens once: who opens it, writes a little and closes it, again and again, leaves its size as it is")
+    func writingALittle() throws {
+        var disk = try SimulatedDisk()
+        var store = try Toy.open(disk)
+        for cell in 0..<8 { try Toy.commit(ToyChange(cell: cell, value: 1, longSectors: 1000), to: store) }
+        try store.close()
+        var sizes = [disk.size()]
+        var (value, grown) = (UInt64(1), 0)
+        for _ in 0..<10 {
+            disk = try SimulatedDisk(image: disk.killedImage())
+            store = try Toy.open(disk)
+            // 600 KiB in pages each time, and few of them.
+            for _ in 0..<40 {
+                value += 1
+                try Toy.commit(ToyChange(cell: 8 + Int(value % 4), value: value), to: store)
+            }
+            if disk.size() > sizes[sizes.count - 1] { grown += 1 }
+            try store.close()
+            sizes.append(disk.size())
+            #expect(try Toy.cells(of: try Toy.open(SimulatedDisk(image: disk.killedImage())))[8].longSectors == 0)
+        }
+        #expect(grown <= 1 && Set(sizes).count <= 2, "\(grown) times, \(sizes)")
+        // Long values of 8,000 sectors, what a file begins with, and two extents that are used in part or not at all.
+        let used = 8_000 + FileFormat.initialFileSectors
+        #expect(sizes[0] <= 4096 * (used + 2 * FileFormat.extentSectors), "\(sizes)")
     }
 
     /// The checkpoint of a cut had to grow the file for its own pages, and failed then. The file was as long as before,

@@ -188,6 +188,73 @@ struct PendingFoldingTests {
         #expect(commits[.documents] ?? 0 > 20 && commits[.terms] ?? 0 > 0 && commits[.records] ?? 0 > 20, "\(commits)")
     }
 
+    /// A slice counted postings alone, and one posting of a run costs as much as all of them: six thousand changes of
+    /// common words, each in a run of its own, were one slice, and the commit that had it took a tenth of a second.
+    @Test("A slice counts the runs that it writes, however few postings change in each")
+    func runsCount() throws {
+        let (documents, words) = (UInt64(20_000), 20)
+        let text = (0..<words).map { "common\($0)" }.joined(separator: " ")
+        let store = try TreeStore.inMemory()
+        try store.write { writer in
+            for row in 0..<documents { try writer.insert(row, text: text) }
+        }
+        // A document in each run of each word.
+        try store.write(limits: PendingLimits(pending: .max, slice: .max)) { writer in
+            for row in stride(from: UInt64(500), to: documents, by: 1_000) {
+                try writer.update(row, from: text, to: text + " longer")
+            }
+        }
+        // Little less than there is: above its limit a slice is larger.
+        let limits = PendingLimits(pending: 590, slice: 600)
+        var (next, commits, largest) = (documents, 0, 0)
+        func insert() throws -> Int {
+            next += 1
+            return try written(store, limits) { try $0.insert(next, text: "short") }
+        }
+        try fill(store, until: { $0 != .gathering }) { _ in _ = try insert() }
+        try fill(store, until: { $0 == .gathering }) { now in
+            let size = try insert()
+            guard now == .terms else { return }
+            commits += 1
+            largest = max(largest, size)
+        }
+        // Of twenty words with twenty runs each, three at a time.
+        #expect(commits >= 6 && largest < 150_000, "\(commits) commits of up to \(largest) bytes")
+    }
+
+    // MARK: How much may be pending
+
+    @Test("More may be pending in a large index, up to a bound")
+    func limits() {
+        let limits = PendingLimits(pending: 1_000, most: 5_000, slice: 10)
+        for (tokens, expected) in [(0, 1_000), (64_000, 1_000), (64_064, 1_001), (320_000, 5_000), (1 << 40, 5_000)] {
+            #expect(limits.pending(tokens: UInt64(tokens)) == UInt64(expected), "\(tokens)")
+        }
+        #expect(PendingLimits(pending: 1_000, slice: 10).pending(tokens: 1 << 40) == 1_000)
+        #expect(PendingLimits.none.pending(tokens: 1 << 40) == 0)
+        #expect(PendingLimits.standard.pending(tokens: 3_000_000) == 400_000)
+    }
+
+    @Test("A batch begins when as much is pending as the size of the index says", arguments: [0, 4_000])
+    func beginning(stored: UInt64) throws {
+        let store = try TreeStore.index(of: "one", "two")
+        let text = (1..<16).map { "word\($0)" }.joined(separator: " ")
+        try store.write { writer in
+            for row in 10..<10 + stored { try writer.insert(row, text: "\(text) \(row)") }
+        }
+        // 64,002 tokens let 1,000 be pending.
+        let limits = PendingLimits(pending: 200, most: 5_000, slice: 10)
+        let allowed: UInt64 = stored == 0 ? 200 : 1_000
+        var (row, weight) = (UInt64(10_000), UInt64(0))
+        while weight <= allowed {
+            #expect(try phase(store) == .gathering, "\(weight)")
+            try store.write(limits: limits) { try $0.insert(row, text: "word \(row)") }
+            row += 1
+            weight += PendingHeader.weight(terms: 2, tokens: 2, bytes: 10)
+        }
+        #expect(try phase(store) != .gathering)
+    }
+
     // MARK: The state of folding
 
     @Test("Every state of folding is read as it was written, and none that can't be")

@@ -13,6 +13,8 @@ enum TextTable {
         /// Operations a second.
         case speed
         case disk, memory
+        /// Bytes that an operation hands to calls that write, on average.
+        case written
         /// A number, the greater the better.
         case value
     }
@@ -66,8 +68,14 @@ enum TextTable {
             Row(workload: "texts-2-document", title: "memory after the searches", form: .memory),
             Row(workload: "prefix-behind", title: "prefix of 3 letters, behind two changes of a document"),
             Row(workload: "insert-1", title: "insert a document, durable"),
+            Row(workload: "insert-bare", title: "a bare write of 4 KiB, durable, in turns with these"),
             Row(workload: "update-1", title: "change a document, durable"),
             Row(workload: "delete-1", title: "delete a document, durable"),
+            Row(workload: "update-many", title: "the same as a change, 10,000 of them"),
+            Row(workload: "insert-1", title: "written for an inserted document", form: .written),
+            Row(workload: "update-1", title: "written for a changed document", form: .written),
+            Row(workload: "delete-1", title: "written for a deleted document", form: .written),
+            Row(workload: "update-many", title: "written for one of 10,000 changes", form: .written),
             Row(workload: "after-many", title: "any of 2 common words, after 10,000 such changes"),
             Row(workload: "after-changes", title: "any of 2 words of a document, after that"),
             Row(workload: "beside-search", title: "the same beside a writer of one after the other"),
@@ -89,6 +97,7 @@ extension TextTable.Row {
         case .speed: figure.perSecond
         case .disk: Double(figure.diskBytes)
         case .memory: figure.anonymousBytes > 0 ? Double(figure.anonymousBytes) : nil
+        case .written: figure.writtenBytes > 0 ? Double(figure.writtenBytes) / Double(figure.operations) : nil
         case .value: figure.value
         }
     }
@@ -98,6 +107,7 @@ extension TextTable.Row {
         case .latency, .seconds: EntityTable.seconds(value)
         case .speed: String(format: "%.0f/s", value)
         case .disk, .memory: String(format: value < 1e7 ? "%.2f MB" : "%.1f MB", value / 1e6)
+        case .written: String(format: "%.0f KB", value / 1e3)
         case .value: String(format: "%.4f", value)
         }
     }
@@ -106,7 +116,7 @@ extension TextTable.Row {
     fileprivate func ratio(_ ours: Double?, _ theirs: Double?) -> String {
         switch form {
         case .speed, .value: EntityTable.ratio(ours, theirs)
-        case .latency, .seconds, .disk, .memory: EntityTable.ratio(theirs, ours)
+        case .latency, .seconds, .disk, .memory, .written: EntityTable.ratio(theirs, ours)
         }
     }
 }

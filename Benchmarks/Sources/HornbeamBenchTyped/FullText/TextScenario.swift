@@ -147,8 +147,8 @@ struct TextRun<Engine: TextEngine> {
             try engine.refresh()
             try ask("prefix-3", as: "prefix-behind", of: engine)
         }
-        try run.change("insert-1", spare.count) { latencies in
-            for number in spare { try latencies.time { try engine.insert(number, corpus.text(number)) } }
+        try run.changeBesideBare("insert-1", spare.count, bare: "insert-bare") { place in
+            try engine.insert(spare[place], corpus.text(spare[place]))
         }
         try run.change("update-1", 2 * changed.count) { latencies in
             for (number, other) in zip(changed, spare) {
@@ -159,7 +159,7 @@ struct TextRun<Engine: TextEngine> {
         try run.change("delete-1", spare.count) { latencies in
             for number in spare { try latencies.time { try engine.delete(number) } }
         }
-        if run.wants("after-many") { try askAfterMany(of: engine, &random) }
+        if run.wants("update-many") || run.wants("after-many") { try changeMany(of: engine, &random) }
         try engine.refresh()
         if let set = questions.sets.first(where: { $0.name == "any-2-document" }) {
             var after = set
@@ -177,11 +177,17 @@ struct TextRun<Engine: TextEngine> {
         try engine.close()
     }
 
-    /// Common words right after ten thousand transactions of a document each, with nothing done in between.
-    private func askAfterMany(of engine: Engine, _ random: inout SplitMix) throws {
+    /// Ten thousand transactions of a document each, so that what an index puts off is done by some of them; and common
+    /// words right after, with nothing done in between.
+    private func changeMany(of engine: Engine, _ random: inout SplitMix) throws {
         let changed = Array((0..<questions.documents).shuffled(using: &random).prefix(TextScenario.many))
-        for (number, other) in zip(changed, changed.reversed()) { try engine.update(number, corpus.text(other)) }
-        for number in changed { try engine.update(number, corpus.text(number)) }
+        try run.change("update-many", 2 * changed.count) { latencies in
+            for (number, other) in zip(changed, changed.reversed()) {
+                try latencies.time { try engine.update(number, corpus.text(other)) }
+            }
+            for number in changed { try latencies.time { try engine.update(number, corpus.text(number)) } }
+        }
+        guard run.wants("after-many") else { return }
         try engine.refresh()
         try ask("any-2-common", as: "after-many", of: engine)
     }
