@@ -553,11 +553,11 @@ final class Session {
         return try open().analysis(query)
     }
 
-    /// - Parameter columns: those whose groups are counted, where nothing else is asked for.
+    /// - Parameter asOne: whether rows that are equal in what is needed of them may come as one.
     func plan<Entity: EntityModelProtocol>(
-        _ query: EntityQuery, of _: Entity.Type, groupedBy columns: [Int]? = nil
+        _ query: EntityQuery, of _: Entity.Type, asOne: Bool = false
     ) throws -> Plan {
-        try Planner(query, try store(Entity.self)).explanation(groupedBy: columns)
+        try Planner(query, try store(Entity.self)).explanation(asOne: asOne)
     }
 
     func check(registered: RegisteredIndexes? = nil, report: (String) -> Void) throws -> Bool {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates that follow rows, of a whole query and of groups: what a changed row gave is taken out, what it gives now
-// is added. A least or greatest value of the whole query that goes without one as good is looked up at the other end,
-// in an index if there is one. Where nothing helps (such a value of a group, texts that are joined in an order), the
-// query is asked anew.
+// is added. A least or greatest value that goes without one as good is looked up where its group's order ends, in an
+// index if there is one; a group of which more isn't known (different values, sums of decimals) is read anew, alone,
+// where an index has its rows together. Where nothing helps (texts that are joined in an order), the query is asked
+// anew.
 
 import HornbeamKeys
 import HornbeamPages
@@ -24,14 +25,28 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
     typealias Query = GroupedQuery<Entity, Key, Values>
 
     private final class Group {
-        let whole: Query.Group
+        let bytes: [UInt8]
+        let key: Key
+        var state: GroupState<Entity, Values>
         var rows = 0
+        /// Whether what is gathered of it isn't right any more.
+        var isStale = false
+        /// What its rows have in the columns of the keys; only of one that has to be asked for.
+        var values: [Value] = []
 
-        init(_ whole: Query.Group) { self.whole = whole }
+        init(_ bytes: [UInt8], _ key: Key, _ state: GroupState<Entity, Values>) {
+            self.bytes = bytes
+            self.key = key
+            self.state = state
+        }
+
+        var isKnown: Bool { !isStale && state.isKnown }
     }
 
     private let query: Query
     private var groups: [[UInt8]: Group] = [:]
+    /// Groups of which rows were taken out so that they had to be asked for.
+    private var unknown: [[UInt8]: Group] = [:]
     /// None: only keys that have an order are followed.
     private var unordered = UnorderedKeys()
 
@@ -43,17 +58,17 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         return writer.bytes
     }
 
-    func add(_ row: inout AggregatedRow<Entity>) throws {
+    func add(_ row: inout AggregatedRow<Entity>, times: Int = 1) throws {
         let bytes = try bytes(&row)
         let group: Group
         if let known = groups[bytes] {
             group = known
         } else {
-            group = Group((bytes, try query.keys.read(&row), query.maker.begin()))
+            group = Group(bytes, try query.keys.read(&row), query.maker.begin())
             groups[bytes] = group
         }
-        try group.whole.state.add(&row)
-        group.rows += 1
+        if !group.isStale { try group.state.add(&row, times: times) }
+        group.rows += times
     }
 
     /// False if what is gathered isn't right any more.
@@ -61,32 +76,100 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         let bytes = try bytes(&row)
         guard let group = groups[bytes] else { return false }
         group.rows -= 1
-        if group.rows > 0 { return try group.whole.state.remove(&row) }
-        groups[bytes] = nil
+        guard group.rows > 0 else {
+            groups[bytes] = nil
+            unknown[bytes] = nil
+            return true
+        }
+        if !group.isStale, try !group.state.remove(&row) { group.isStale = true }
+        if !group.isKnown, unknown[bytes] == nil {
+            // Keys that are no columns are in no index.
+            guard let columns = query.keys.columns else { return false }
+            group.values = try columns.map { try row.row.value($0) }
+            unknown[bytes] = group
+        }
         return true
     }
 
-    var all: [Query.Group] { groups.values.map(\.whole) }
+    var all: [Query.Group] { groups.values.map { ($0.bytes, $0.key, $0.state) } }
 
-    /// Whether all is known after rows were taken out and added; of a sole group what isn't is asked for.
+    /// Whether all is known after rows were taken out and added: what isn't is asked for, group by group, if that takes
+    /// less than to ask for all of them.
     func isKnown(_ view: LiveView) throws -> Bool {
-        guard let group = groups.values.first(where: { !$0.whole.state.isKnown }) else { return true }
-        // Groups would be asked for one by one.
-        guard query.keys.columns?.isEmpty ?? false else { return false }
-        return try group.whole.state.regain { order, take in
-            view.figures.noteQuery()
-            var found = false
-            if let list = query.list.extreme(SortTerm(order.key), isGreatest: order.descending) {
-                _ = try list.forEachRow(in: Context(view.session), needs: query.maker.needs, groupedBy: nil) { _, _ in
-                } else: {
-                    found = true
-                    var row: AggregatedRow<Entity>? = $0
-                    try take(&row)
-                }
-            }
-            var none: AggregatedRow<Entity>?
-            if !found { try take(&none) }
+        defer { unknown = [:] }
+        let asked = unknown.values.filter { !$0.isKnown }
+        if asked.isEmpty { return true }
+        let isSole = query.keys.columns?.isEmpty ?? true
+        var left = try view.session.store(Entity.self).count()
+        for group in asked {
+            if isSole, group.isStale { return false }
+            // That of all rows is at the end of an order in any case.
+            guard try isSole || takes(group, from: &left, view), try regain(group, view) else { return false }
         }
+        return true
+    }
+
+    /// The rows of a group.
+    private func list(of group: Group) -> QueryList<Entity> {
+        var list = query.list
+        for (column, value) in zip(query.keys.columns ?? [], group.values) {
+            let test = value == .null ? Filter.isNull(column: column) : .compare(column: column, .equal, value)
+            list.parts.add(test, isRanked: false)
+        }
+        return list
+    }
+
+    /// Takes what asking for a group costs, in reads of rows; false if that is more than there is.
+    private func takes(_ group: Group, from left: inout Int, _ view: LiveView) throws -> Bool {
+        let list = list(of: group)
+        if group.isStale {
+            left -= try cost(list, query.needs, view)
+        } else {
+            let isFound = try group.state.regain { order, _ in
+                let end = list.extreme(SortTerm(order.key), isGreatest: order.descending)
+                left -= try end.map { try cost($0, query.maker.needs, view) } ?? left
+            }
+            guard isFound else {
+                // Only all of its rows tell.
+                group.isStale = true
+                left -= try cost(list, query.needs, view)
+                return left >= 0
+            }
+        }
+        return left >= 0
+    }
+
+    private func cost(_ list: QueryList<Entity>, _ needs: RowNeeds?, _ view: LiveView) throws -> Int {
+        let plan = try list.explain(needs: needs, in: Context(view.session))
+        if plan.limit != nil, plan.filter == nil, plan.order == .byAccess { return 8 }
+        return plan.isCovering ? plan.candidates / 2 : plan.candidates * 4
+    }
+
+    /// Asks for what isn't known of a group; false if only all groups tell.
+    private func regain(_ group: Group, _ view: LiveView) throws -> Bool {
+        let list = list(of: group)
+        let context = Context(view.session)
+        guard group.isStale else {
+            return try group.state.regain { order, take in
+                view.figures.noteQuery()
+                var found = false
+                if let end = list.extreme(SortTerm(order.key), isGreatest: order.descending) {
+                    try end.forEachRow(in: context, needs: query.maker.needs) { row, _ in
+                        found = true
+                        var row: AggregatedRow<Entity>? = row
+                        try take(&row)
+                    }
+                }
+                var none: AggregatedRow<Entity>?
+                if !found { try take(&none) }
+            }
+        }
+        view.figures.noteQuery()
+        let state = query.maker.begin()
+        try list.forEachRow(in: context, needs: query.needs) { row, equal in try state.add(&row, times: equal.count) }
+        group.state = state
+        group.isStale = false
+        return true
     }
 }
 
@@ -116,9 +199,8 @@ private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendabl
         trees = [try view.session.store(Entity.self).type.rows]
         let gathered = GatheredGroups(query)
         let needs = query.needs
-        _ = try query.list.forEachRow(in: Context(view.session), needs: needs, groupedBy: nil) { _, _ in
-        } else: {
-            try gathered.add(&$0)
+        try query.list.forEachRow(in: Context(view.session), needs: needs) { row, equal in
+            try gathered.add(&row, times: equal.count)
         }
         self.gathered = gathered
         return gathered.all
@@ -223,9 +305,10 @@ extension Database {
     /// `database.observe(Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price)))`.
     ///
     /// Where the query is a filter over the entity's own properties, changed rows are read, and the groups made into
-    /// the result, in O(g log g) for g groups, which have an order. It is asked anew when a least or greatest value of
-    /// a group goes without one as good in the same commit, for `countDistinct`, sums of decimals, and where texts are
-    /// joined. One of the whole query is read at the end of an index, as by `min` and `max`.
+    /// the result, in O(g log g) for g groups, which have an order. A least or greatest value that goes without one as
+    /// good in the same commit is read at the end of an index over the groups and the property, as by `min` and `max`;
+    /// for `countDistinct` and sums of decimals the changed group is read anew, by an index over the groups. Without
+    /// one, and where texts are joined, the query is asked anew.
     public func observe<Entity, Key: Sendable, Values: Sendable>(
         _ query: GroupedQuery<Entity, Key, Values>
     ) -> LiveQuery<LiveGroups<Key, Values>> {

@@ -14,11 +14,14 @@ package struct RowNeeds: Sendable {
     var isOrderFree = true
     /// Whether texts must come as they were written.
     var wantsExactText = false
+    /// The same where rows that are equal come as one: as one of them has it.
+    var wantsTextOfOne = false
 
     func union(_ other: RowNeeds) -> RowNeeds {
         RowNeeds(
             columns: columns.union(other.columns), isOrderFree: isOrderFree && other.isOrderFree,
-            wantsExactText: wantsExactText || other.wantsExactText)
+            wantsExactText: wantsExactText || other.wantsExactText,
+            wantsTextOfOne: wantsTextOfOne || other.wantsTextOfOne)
     }
 }
 
@@ -61,6 +64,10 @@ final class CoveredRow {
 
     private let layout: RowLayout
     private let parts: [Part]
+    /// Where the first of them begins in a key.
+    private let offset: Int
+    /// How many bytes of the last key its row was made of, and those before.
+    @exclusivity(unchecked) private(set) var readSize = 0
     /// Columns of the variable area in their order in the row: the offset of each end, and the part that is its text.
     private let variables: [(end: Int, part: Int?)]
     private let fixedStart: Int
@@ -81,20 +88,37 @@ final class CoveredRow {
 
     /// Whether the index holds all these columns, and nothing that a row can't be made of.
     static func covers(_ index: EntityIndex, _ columns: Set<Int>, _ type: EntityType) -> Bool {
-        !index.isHashed && index.computed.isEmpty && columns.allSatisfy { index.columns.contains($0) }
-            && index.columns.allSatisfy { Form(type.layout.fields[$0].type) != nil }
+        columns.allSatisfy { index.columns.contains($0) } && covers(index, index.components.indices, type)
     }
 
-    static func hasText(_ index: EntityIndex, _ type: EntityType) -> Bool {
-        index.columns.contains { if case .text = Form(type.layout.fields[$0].type) { true } else { false } }
+    /// Whether a row can be made of these components.
+    static func covers(_ index: EntityIndex, _ components: Range<Int>, _ type: EntityType) -> Bool {
+        !index.isHashed
+            && index.columns[components].allSatisfy { $0 >= 0 && Form(type.layout.fields[$0].type) != nil }
+    }
+
+    static func hasText(_ index: EntityIndex, _ type: EntityType) -> Bool { hasText(index.columns, type) }
+
+    /// Whether any of these columns is a text.
+    static func hasText(_ columns: some Sequence<Int>, _ type: EntityType) -> Bool {
+        columns.contains { if case .text = Form(type.layout.fields[$0].type) { true } else { false } }
     }
 
     /// An index that covers what is asked for.
-    init(_ index: EntityIndex, _ type: EntityType, _ covering: Covering = .values) {
+    convenience init(_ index: EntityIndex, _ type: EntityType, _ covering: Covering = .values) {
+        self.init(index, type, covering, index.components.indices, from: 0)
+    }
+
+    /// The same of some of its components, which begin at `offset` in every key.
+    init(
+        _ index: EntityIndex, _ type: EntityType, _ covering: Covering, _ components: Range<Int>, from offset: Int
+    ) {
         let layout = type.layout
+        self.offset = offset
         self.layout = layout
         wantsExactText = covering == .exactValues
-        parts = index.components.map { component in
+        let columns = Array(index.columns[components])
+        parts = index.components[components].map { component in
             let field = layout.fields[component.column]
             return Part(
                 form: Form(field.type) ?? .number, place: layout.places[component.column], width: field.width,
@@ -103,7 +127,7 @@ final class CoveredRow {
         fixedStart = RowLayout.headerSize(columns: layout.count)
         variables = layout.columns.compactMap { [fixedStart] column in
             let place = layout.places[column]
-            return place.isVariable ? (fixedStart + place.offset, index.columns.firstIndex(of: column)) : nil
+            return place.isVariable ? (fixedStart + place.offset, columns.firstIndex(of: column)) : nil
         }
         contents = parts.map { _ in .plain(0..<0) }
         let decimals = parts.count { if case .decimal = $0.form { true } else { false } }
@@ -116,8 +140,8 @@ final class CoveredRow {
 
     /// The row, which lasts until the next one is made; nil if the key doesn't tell all of it.
     func row(of key: Bytes) throws(HornbeamError) -> RowReader? {
-        guard key.count < IndexKeyBytes.keptSize else { return nil }
-        var at = 0
+        let key = key.count < IndexKeyBytes.keptSize ? key : Bytes(rebasing: key[..<IndexKeyBytes.keptSize])
+        var at = offset
         for component in parts.indices {
             let part = parts[component]
             guard at < key.count else { return nil }
@@ -140,6 +164,7 @@ final class CoveredRow {
             guard let end else { return nil }
             at = end
         }
+        readSize = at
         let size = variables.isEmpty ? layout.emptyRow.count : assembled(key)
         return try RowReader(Bytes(start: memory.baseAddress, count: size), layout: layout)
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that read an index alone: whether it holds all that is asked for, and the ranges whose groups it counts.
+// Plans that read an index alone: whether it holds all that is asked for, and the ranges of which equal
+// values are counted.
 
 extension Planner {
     /// The price of a row that is made of its entry.
@@ -35,30 +36,42 @@ extension Planner {
         return nil
     }
 
-    /// The range of an index that holds exactly the query's rows, with these columns behind what is fixed in it.
-    func groupScan(by columns: [Int]) throws -> GroupScan? {
-        guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
-        for index in try store.queryIndexes { if let scan = try groupScan(of: index, by: columns) { return scan } }
-        return nil
+    /// The ranges of an index that hold exactly the query's rows, and all that is read of these: nil if these have to
+    /// be seen one by one. Of several indexes that of the longest runs.
+    func groupScan() throws -> GroupScan? {
+        guard let needs = query.needs, needs.isOrderFree, query.isWhole, !needs.columns.isEmpty else { return nil }
+        var best: GroupScan?
+        for index in try store.queryIndexes {
+            guard let match = try wholly(index), let scan = GroupScan(match, needs, store) else { continue }
+            if let best, best.width <= scan.width { continue }
+            best = scan
+        }
+        return best
     }
 
-    private func groupScan(of index: EntityIndex, by columns: [Int]) throws -> GroupScan? {
+    /// The same of what a choice leaves to be tested.
+    func groupScan(of choice: Candidate) -> GroupScan? {
+        guard isOrderFree, choice.covering != .no, let needs = query.needs, case .index(let match, _) = choice.path
+        else { return nil }
+        return GroupScan(match, needs, leaving: Filter.conjunction(rest(of: choice)), store)
+    }
+
+    /// The ranges of an index that hold exactly the query's rows.
+    private func wholly(_ index: EntityIndex) throws -> IndexMatch? {
         if index.isHashed { return nil }
         let match = try matches.first { $0.index === index } ?? (conjuncts.isEmpty ? whole(index) : nil)
-        guard let match, let range = match.range, match.answered.count == conjuncts.count else { return nil }
-        let leading = match.fixed + columns.count
-        guard leading <= index.columns.count, index.columns[match.fixed..<leading].elementsEqual(columns) else {
-            return nil
-        }
-        return GroupScan(index: index, range: range, leading: leading, store: store)
+        guard let match, match.answered.count == conjuncts.count else { return nil }
+        return match
     }
 
-    /// The same of an index whose groups come in ascending order, and the entries of each in the query's: so that the
-    /// first of them is the query's first.
+    /// The range of an index whose groups by these columns come in ascending order, and the entries of each in the
+    /// query's: so that the first of them is the query's first.
     func firstScan(by columns: [Int]) throws -> GroupScan? {
-        guard query.limit == nil, query.offset == 0, position == nil, !columns.isEmpty else { return nil }
+        guard query.isWhole, !columns.isEmpty else { return nil }
+        let needs = RowNeeds(columns: Set(columns))
         for index in try store.queryIndexes where !index.isUnique {
-            guard let scan = try groupScan(of: index, by: columns), scan.isAscending(columns.count),
+            guard let match = try wholly(index), match.range != nil, let scan = GroupScan(match, needs, store),
+                scan.leading == match.fixed + columns.count, scan.isAscending(columns),
                 isInOrder(index, behind: scan.leading)
             else { continue }
             return scan
@@ -85,7 +98,7 @@ extension Planner {
     func counted(_ scan: GroupScan) -> Candidate {
         let answered = ConjunctSet(below: conjuncts.count)
         return Candidate(
-            path: .index(IndexMatch(scan.index, scan.range, answered: answered, fixed: 0), nil), answered: answered,
+            path: .index(IndexMatch(scan.index, scan.ranges, answered: answered, fixed: 0), nil), answered: answered,
             isOrdered: true, cost: 0, covering: .values)
     }
 }

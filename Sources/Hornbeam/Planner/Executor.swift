@@ -49,6 +49,15 @@ final class Executor {
     /// How many results there are, if it is known without reading.
     var knownCount: Int? { plan.knownCount }
 
+    /// The plan's index from run to run of rows that are equal in what is needed of them; nil if it doesn't tell that,
+    /// or the order matters.
+    func groupScan(_ needs: RowNeeds) -> GroupScan? {
+        guard covered != nil, needs.isOrderFree, plan.sort.isEmpty, plan.limit == nil, plan.offset == 0,
+            plan.position == nil, case .index(let match, _) = plan.path
+        else { return nil }
+        return GroupScan(match, needs, leaving: plan.residual, store)
+    }
+
     /// How many results a path gives that is all of the plan and counts by itself; nil if it isn't. No row is looked
     /// up for it.
     func countOfPath() throws -> Int? {

@@ -56,6 +56,9 @@ public struct Plan: Sendable, Hashable {
     /// Indexes that would be used if they, or the query, were otherwise: those of another collation, or of another
     /// version of it.
     public var remarks: [String] = []
+    /// Whether rows that are equal in what is read of them come as one, with their number: of many of them the index
+    /// tells it without reading them. In plans of aggregates.
+    public var isByValue = false
     /// The hand-kept index that the ids come from, or that what the access gives is looked for in.
     public var list: String?
 
@@ -79,6 +82,7 @@ extension Plan: CustomStringConvertible {
                 (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "") + place)
         }
         if isCovering { lines.append("covering: values are those of the index") }
+        if isByValue { lines.append("by value: equal ones at once, counted by the index") }
         if isCountKnown { lines.append("count known without reading") }
         lines += remarks
         return lines.joined(separator: "\n  ")

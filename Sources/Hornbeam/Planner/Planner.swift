@@ -144,10 +144,11 @@ struct Planner: ~Copyable {
     }
 
     /// The plan as a value to look at. Not made with each plan: its texts take longer than a short query.
-    /// - Parameter columns: those whose groups are counted, where nothing else is asked for.
-    func explanation(groupedBy columns: [Int]? = nil) throws -> Plan {
+    /// - Parameter asOne: whether rows that are equal in what is needed of them may come as one.
+    func explanation(asOne: Bool = false) throws -> Plan {
         var choice = try choice()
-        if let columns, let scan = try groupScan(by: columns) { choice = counted(scan) }
+        var scan = asOne ? try groupScan() : nil
+        if let scan { choice = counted(scan) } else if asOne { scan = groupScan(of: choice) }
         let rest = rest(of: choice)
         let terms = sort.map { $0.text(type.description) }
         return Plan(
@@ -156,11 +157,11 @@ struct Planner: ~Copyable {
             order: choice.isOrdered || terms.isEmpty ? .byAccess : .inMemory(terms), limit: query.limit,
             offset: query.offset, candidates: choice.path.candidates(rows: rows),
             isCovering: choice.covering != .no, isCountKnown: finish(choice).knownCount != nil,
-            remarks: try collationRemarks())
+            remarks: try collationRemarks(), isByValue: scan != nil)
     }
 
     /// What a choice leaves to be tested on rows.
-    private func rest(of choice: Candidate) -> [Filter] {
+    func rest(of choice: Candidate) -> [Filter] {
         if choice.answered.count == conjuncts.count { return [] }
         var rest: [Filter] = []
         for position in conjuncts.indices where !choice.answered.contains(position) { rest.append(conjuncts[position]) }

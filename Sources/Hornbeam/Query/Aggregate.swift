@@ -37,6 +37,8 @@ protocol Accumulator<Entity, Result>: AnyObject {
     associatedtype Entity: EntityModelProtocol
     associatedtype Result
     func add(_ row: inout AggregatedRow<Entity>) throws
+    /// The same for so many rows that are equal in all that it reads.
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) throws
     /// The same for so many rows, where their number is all that counts.
     func add(rows: Int)
     /// Takes out a row that was added; false if the rows that are left must be added anew.
@@ -52,6 +54,8 @@ protocol Accumulator<Entity, Result>: AnyObject {
 }
 
 extension Accumulator {
+    // As good for what counts equal values as one.
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) throws { try add(&row) }
     func add(rows: Int) {}
     func remove(_: inout AggregatedRow<Entity>) throws -> Bool { false }
     var isKnown: Bool { true }
@@ -145,6 +149,7 @@ extension Aggregate where Result == Int {
 private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     private var count = 0
     func add(_ row: inout AggregatedRow<Entity>) { count += 1 }
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) { count += times }
     func add(rows: Int) { count += rows }
     func remove(_ row: inout AggregatedRow<Entity>) -> Bool {
         count -= 1

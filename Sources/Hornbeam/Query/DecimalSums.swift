@@ -43,12 +43,18 @@ public struct DecimalSummation: NumberSummation {
         if number.magnitude < bound { near = number } else { put(number) }
     }
 
-    private mutating func put(_ number: Decimal) {
+    public mutating func add(_ number: Decimal, times count: Int) {
+        if count == 1 || number.isNaN && count > 0 { return add(number) }
+        // The halves of so many mantissas fit: see `Term`.
+        if count > 0 { put(number, times: Int128(count)) }
+    }
+
+    private mutating func put(_ number: Decimal, times count: Int128 = 1) {
         guard number != 0, let (mantissa, exponent) = number.magnitude.parts else { return }
         let place = terms.firstIndex { $0.exponent == exponent } ?? terms.count
         if place == terms.count { terms.append(Term(exponent: exponent)) }
-        let low = Int128(UInt64(truncatingIfNeeded: mantissa))
-        let high = Int128(mantissa >> 64)
+        let low = Int128(UInt64(truncatingIfNeeded: mantissa)) * count
+        let high = Int128(mantissa >> 64) * count
         terms[place].low += number.sign == .minus ? -low : low
         terms[place].high += number.sign == .minus ? -high : high
     }

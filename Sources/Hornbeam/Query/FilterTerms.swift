@@ -18,6 +18,16 @@ extension Filter {
             parts.reduce(RowNeeds() as RowNeeds?) { needs, part in part.needs.flatMap { needs?.union($0) } }
         }
     }
+
+    /// Whether rows that are equal in what it needs pass alike: it asks for no row's id.
+    var isOfColumns: Bool {
+        switch self {
+        case .links, .linkCount, .ids, .related, .opaque, .anyElement: false
+        case .all, .none, .compare, .isNull, .within, .string, .text, .matches, .elements, .computed: true
+        case .not(let part): part.isOfColumns
+        case .and(let parts), .or(let parts): parts.allSatisfy(\.isOfColumns)
+        }
+    }
 }
 
 /// A test of string columns. With several columns any of them may pass; a negated test passes if none does.

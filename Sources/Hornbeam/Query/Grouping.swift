@@ -7,6 +7,8 @@ import HornbeamPages
 /// What is gathered of one group. Apart from how many aggregates that are, which only its subclass knows.
 class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
+    /// The same for so many rows that are equal in all that is read of them.
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {}
     func add(rows: Int) {}
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }
     /// Whether it knows all results.
@@ -29,6 +31,11 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
 
     override func add(_ row: inout AggregatedRow<Entity>) throws {
         for accumulator in repeat each accumulators { try accumulator.add(&row) }
+    }
+
+    override func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {
+        if times == 1 { return try add(&row) }
+        for accumulator in repeat each accumulators { try accumulator.add(&row, times: times) }
     }
 
     override func add(rows: Int) {
@@ -254,8 +261,8 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     /// The groups in the order of their keys, unless they are sorted: as stored values are ordered, nil first. Keys of
     /// types without such an order come as they were met. All groups are held in memory.
     ///
-    /// Where only counts are asked for, and an index is over the properties (behind those that the filter fixes), the
-    /// cost is that of the groups, not of the entities.
+    /// Where an index is over all that is read, keys and aggregated properties (behind those that the filter fixes),
+    /// the cost is that of the different values, not of the entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
         try selected(try groups(in: context)).map(\.row)
     }
@@ -273,41 +280,41 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 
     /// How the groups would be found: a plan that is covering reads an index alone.
     public func explain(in context: Context) throws -> Plan {
-        try list.explain(needs: needs, groupedBy: countedColumns, in: context)
+        try list.explain(needs: needs, in: context)
     }
 
     /// What is needed of rows. The groups are put in order afterwards, so that of the rows changes nothing, but for
     /// keys without an order.
     var needs: RowNeeds? {
         guard let columns = keys.columns else { return nil }
-        return maker.needs?.union(RowNeeds(columns: Set(columns)))
+        var needs = maker.needs?.union(RowNeeds(columns: Set(columns)))
+        if maker.isCount { needs?.wantsTextOfOne = true }
+        return needs
     }
-
-    /// The columns of the keys, where an index may count the groups.
-    private var countedColumns: [Int]? { maker.isCount && list.isSelection ? keys.columns : nil }
 
     /// The groups as an index counts them, or as the rows make them.
     func groups(in context: Context?) throws -> [Group] {
-        var counted: [Group] = []
         var places: [[UInt8]: Int] = [:]
         var groups: [Group] = []
         var unordered = UnorderedKeys()
-        let isCounted = try list.forEachRow(in: context, needs: needs, groupedBy: countedColumns) { row, count in
+        let needs = needs
+        // Whether rows that are equal in what is needed are a group.
+        let isKeyed = needs != nil && needs?.columns == keys.columns.map { Set($0) }
+        try list.forEachRow(in: context, needs: needs) { row, equal in
             var writer = KeyWriter(capacity: 32)
             try keys.append(&row, to: &writer, &unordered)
+            let bytes = writer.bytes
+            if !isKeyed || !equal.isAll {
+                // In an index those of a group nearly always come together.
+                if let last = groups.last, last.bytes == bytes { return try last.state.add(&row, times: equal.count) }
+                if let place = places[bytes] { return try groups[place].state.add(&row, times: equal.count) }
+                places[bytes] = groups.count
+            }
             let state = maker.begin()
-            state.add(rows: count)
-            counted.append((writer.bytes, try keys.read(&row), state))
-        } else: { row in
-            var writer = KeyWriter(capacity: 32)
-            try keys.append(&row, to: &writer, &unordered)
-            if let place = places[writer.bytes] { return try groups[place].state.add(&row) }
-            let state = maker.begin()
-            try state.add(&row)
-            places[writer.bytes] = groups.count
-            groups.append((writer.bytes, try keys.read(&row), state))
+            try state.add(&row, times: equal.count)
+            groups.append((bytes, try keys.read(&row), state))
         }
-        return isCounted ? counted : groups
+        return groups
     }
 }
 

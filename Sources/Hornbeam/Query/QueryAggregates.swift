@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates of a whole query. The least and the greatest value of a property with an index are read at its ends, and
-// different values are counted in one; everything else goes over the rows that the plan gives, columns read without
-// decoding entities. Where an index holds all that is asked for, its entries stand for the rows.
+// Aggregates of a whole query. The least and the greatest value of a property with an index are read at its ends.
+// Where an index holds all that is asked for, its entries stand for the rows, each different value once with the number
+// of those that have it; everything else goes over the rows that the plan gives, columns read without decoding
+// entities.
 
 extension QueryList {
     /// Several aggregates at once: `let (count, total) = try query.aggregate(.count, .sum(\.size), in: context)`.
@@ -13,36 +14,28 @@ extension QueryList {
         if maker.isCount {
             state.add(rows: try count(in: try context ?? boundContext()))
         } else {
-            // What an index has given before it didn't know further is no harm.
-            _ = try forEachRow(in: context, needs: maker.needs, groupedBy: distinctColumn(maker)) {
-                row, _ in
-                try state.add(&row)
-            } else: {
-                try state.add(&$0)
-            }
+            try forEachRow(in: context, needs: needs(maker)) { row, equal in try state.add(&row, times: equal.count) }
         }
         return try state.results()
     }
 
-    /// How these aggregates would be answered. Where the plan is covering, from an index alone.
+    /// How these aggregates would be answered. Where the plan is covering, from an index alone; where it is by value,
+    /// with each different value once.
     public func explain<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>, in context: Context
     ) throws -> Plan {
-        let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
-        return try explain(needs: maker.needs, groupedBy: distinctColumn(maker), in: context)
+        try explain(needs: needs(AggregateMaker<Entity, repeat each Result>(repeat each aggregates)), in: context)
     }
 
-    func explain(needs: RowNeeds?, groupedBy columns: [Int]?, in context: Context) throws -> Plan {
+    func explain(needs: RowNeeds?, in context: Context) throws -> Plan {
         guard case .all = source else { return try explain(in: context) }
-        return try context.session.run { try $0.plan(query(needs: needs), of: Entity.self, groupedBy: columns) }
+        return try context.session.run { try $0.plan(query(needs: needs), of: Entity.self, asOne: true) }
     }
 
-    /// The column of which each value once is all that is needed.
-    private func distinctColumn<each Result>(_ maker: AggregateMaker<Entity, repeat each Result>) -> [Int]? {
-        guard maker.isOfDistinct, isSelection, let columns = maker.needs?.columns, columns.count == 1 else {
-            return nil
-        }
-        return Array(columns)
+    private func needs<each Result>(_ maker: AggregateMaker<Entity, repeat each Result>) -> RowNeeds? {
+        var needs = maker.needs
+        if maker.isOfDistinct { needs?.wantsTextOfOne = true }
+        return needs
     }
 
     /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.
@@ -161,29 +154,20 @@ extension QueryList {
         return query
     }
 
-    /// Every row of the query, in its order if that matters to what is needed of them, or each group at once: see
-    /// `EntityStore.forEach`.
+    /// Every row of the query, in its order if that matters to what is needed of them, or those that are equal in it as
+    /// one: see `EntityStore.forEach`.
     func forEachRow(
-        in context: Context?, needs: RowNeeds?, groupedBy columns: [Int]?,
-        _ group: (inout AggregatedRow<Entity>, Int) throws -> Void,
-        else body: (inout AggregatedRow<Entity>) throws -> Void
-    ) throws -> Bool {
+        in context: Context?, needs: RowNeeds?, _ body: (inout AggregatedRow<Entity>, EqualRows) throws -> Void
+    ) throws {
         try (context ?? boundContext()).session.run { session in
             let store = try session.store(Entity.self)
-            func take(_ reader: RowReader) throws {
+            func take(_ reader: RowReader, _ equal: EqualRows) throws {
                 var row = AggregatedRow<Entity>(reader)
-                try body(&row)
+                try body(&row, equal)
             }
-            if case .all = source {
-                return try store.forEach(query(needs: needs), groupedBy: columns) { reader, count in
-                    var row = AggregatedRow<Entity>(reader)
-                    try group(&row, count)
-                } else: {
-                    try take($0)
-                }
-            }
+            if case .all = source { return try store.forEach(query(needs: needs)) { try take($0, $1) } }
             func takeFound(_ rowID: RowID, _ reader: RowReader?) throws -> Bool {
-                if let reader { try take(reader) }
+                if let reader { try take(reader, .one) }
                 return true
             }
             var waiting = RowLookups()
@@ -192,7 +176,6 @@ extension QueryList {
                 if waiting.isFull { _ = try waiting.finish(in: store, takeFound) }
             }
             _ = try waiting.finish(in: store, takeFound)
-            return false
         }
     }
 }

@@ -19,6 +19,8 @@ public protocol NumberSummation: Sendable {
     associatedtype Number
     init()
     mutating func add(_ number: Number)
+    /// The same so many times.
+    mutating func add(_ number: Number, times count: Int)
     /// Takes out a number that was added; false, with nothing done, if only a new sum of the others is exact.
     mutating func remove(_ number: Number) -> Bool
     /// Throws `.invalid` if the sum is no value of the type.
@@ -26,6 +28,10 @@ public protocol NumberSummation: Sendable {
 }
 
 extension NumberSummation {
+    public mutating func add(_ number: Number, times count: Int) {
+        for _ in 0..<max(0, count) { add(number) }
+    }
+
     public mutating func remove(_: Number) -> Bool { false }
 }
 
@@ -36,6 +42,10 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
     public init() {}
 
     public mutating func add(_ number: Number) { sum += Int128(truncatingIfNeeded: number) }
+
+    public mutating func add(_ number: Number, times count: Int) {
+        sum += Int128(truncatingIfNeeded: number) * Int128(count)
+    }
 
     public mutating func remove(_ number: Number) -> Bool {
         sum -= Int128(truncatingIfNeeded: number)
@@ -90,6 +100,24 @@ public struct FloatingSummation: NumberSummation {
             great.add(number * Self.shrinking)
         } else {
             special = (special ?? 0) + number
+        }
+    }
+
+    public mutating func add(_ number: Double, times count: Int) {
+        guard count > 1, number.isFinite else {
+            if count > 0 { add(number) }
+            return
+        }
+        var left = count
+        while left > 0 {
+            // All of these are doubles as they are.
+            let part = min(left, 1 << 53)
+            left -= part
+            if abs(number) < Self.limit {
+                small.add(number, times: Double(part))
+            } else {
+                great.add(number * Self.shrinking, times: Double(part))
+            }
         }
     }
 
@@ -194,6 +222,14 @@ private struct ExactSum {
         if number != 0 || parts.isEmpty { parts.append(number) }
     }
 
+    /// Adds a product in two parts. What the first one lacks is a double, being a multiple of the number's last bit.
+    mutating func add(_ number: Double, times factor: Double) {
+        let product = number * factor
+        add(product)
+        let rest = (-product).addingProduct(number, factor)
+        if rest != 0 { add(rest) }
+    }
+
     /// What the exact sum is more than `total`, rounded.
     func rest(of total: Double) -> Double {
         var rest = self
@@ -276,6 +312,7 @@ public struct FloatSummation: NumberSummation {
     private(set) var sum = FloatingSummation()
     public init() {}
     public mutating func add(_ number: Float) { sum.add(Double(number)) }
+    public mutating func add(_ number: Float, times count: Int) { sum.add(Double(number), times: count) }
     public mutating func remove(_ number: Float) -> Bool { sum.remove(Double(number)) }
     public func total() -> Float { Float(sum.totalToRoundAgain()) }
 }
@@ -348,6 +385,10 @@ private final class Sum<Entity: EntityModelProtocol, Property: SummableNumber>: 
         if let value = try read(&row) { sum.add(value) }
     }
 
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {
+        if let value = try read(&row) { sum.add(value, times: times) }
+    }
+
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
         guard let value = try read(&row) else { return true }
         return sum.remove(value)
@@ -369,6 +410,12 @@ private final class Mean<Entity: EntityModelProtocol, Property: SummableNumber>:
         guard let value = try read(&row) else { return }
         sum.add(value)
         count += 1
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {
+        guard let value = try read(&row) else { return }
+        sum.add(value, times: times)
+        count += times
     }
 
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {

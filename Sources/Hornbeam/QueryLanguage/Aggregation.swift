@@ -50,21 +50,27 @@ struct RunningAggregate {
 
     /// Takes in the row of the frame.
     mutating func add(_ frame: Frame, _ kept: KeptBytes) throws {
-        guard let argument = aggregate.argument else {
-            count += 1
+        try add(aggregate.argument?.evaluate(frame), times: 1, kept)
+    }
+
+    /// Takes in so many rows with this value; nil where their number is all that counts.
+    mutating func add(_ item: Item?, times: Int, _ kept: KeptBytes) throws {
+        guard let item else {
+            count += times
             return
         }
-        let item = try argument.evaluate(frame)
         guard item != .missing, item != .null || aggregate.function == .arrayAgg else { return }
+        var times = times
         if aggregate.isDistinct {
             let key = Item.key([item])
             let size = key.count + KeptBytes.entry
             guard seen.insert(key).inserted else { return }
             try kept.add(size)
+            times = 1
         }
         switch aggregate.function {
-        case .count: count += 1
-        case .sum, .avg: sum.add(item)
+        case .count: count += times
+        case .sum, .avg: sum.add(item, times: times)
         case .min: if best.map({ item.order($0) < 0 }) ?? true { try keep(item, kept) }
         case .max: if best.map({ item.order($0) > 0 }) ?? true { try keep(item, kept) }
         case .arrayAgg, .groupConcat, .stringAgg:
@@ -106,20 +112,20 @@ struct NumberSum {
     private var hasDouble = false
     private var hasDecimal = false
 
-    mutating func add(_ item: Item) {
+    mutating func add(_ item: Item, times: Int = 1) {
         guard case .value(let value) = item else { return }
         switch value {
-        case .int(let number): integers += Int128(number)
-        case .uint(let number): integers += Int128(number)
+        case .int(let number): integers += Int128(number) * Int128(times)
+        case .uint(let number): integers += Int128(number) * Int128(times)
         case .double(let number):
-            doubles.add(number)
+            doubles.add(number, times: times)
             hasDouble = true
         case .decimal(let number):
-            decimals.add(number)
+            decimals.add(number, times: times)
             hasDecimal = true
         default: return
         }
-        count += 1
+        count += times
     }
 
     /// Nil if there was no number; an error if a sum of integers is none of 64 bits, or one of decimals none.

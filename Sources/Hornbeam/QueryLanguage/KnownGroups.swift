@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that need no look at each row: their numbers are counted in an index, the least and the greatest value stand
-// at its ends. What comes out is what the rows would give, in the same order: that of the groups' keys.
+// Groups that need no look at each row: what depends on different values and the number of rows that have each is
+// counted in an index, the least and the greatest value stand at its ends. What comes out is what the rows would give,
+// in the same order: that of the groups' keys.
 
 import HornbeamTree
 
@@ -27,6 +28,16 @@ extension SelectPlan {
             grouping.aggregates.allSatisfy({ $0.aggregate.isOfRows })
         else { return nil }
         return columns(grouping.keys)
+    }
+
+    /// The columns of keys and of what is aggregated (nil for the number of rows), where equal rows may come as one.
+    var valueColumns: (keys: [Int], arguments: [Int?])? {
+        guard isOfQuery, let grouping, query.needs != nil, grouping.aggregates.allSatisfy(\.aggregate.isOrderFree),
+            let keys = columns(grouping.keys),
+            let found = columns(grouping.aggregates.compactMap(\.aggregate.argument))
+        else { return nil }
+        var left = found.makeIterator()
+        return (keys, grouping.aggregates.map { $0.aggregate.argument == nil ? nil : left.next() })
     }
 
     /// The columns of which each combination once is the result.
@@ -79,7 +90,22 @@ extension SelectPlan {
     /// The index that counts groups by these columns.
     func counting(_ columns: [Int]?, _ session: EntitySession) throws -> String? {
         guard let columns else { return nil }
-        return try Planner(query, try session.store(query.type)).groupScan(by: columns)?.index.description.name
+        return try byValue(Self.read(query, columns), session)
+    }
+
+    /// The index that tells equal rows of a query, and their number.
+    func byValue(_ query: EntityQuery, _ session: EntitySession) throws -> String? {
+        let plan = try Planner(query, try session.store(query.type)).explanation(asOne: true)
+        guard plan.isByValue, case .index(let name, _, _, _) = plan.access else { return nil }
+        return name
+    }
+
+    /// The query where its rows are read for some columns alone.
+    static func read(_ query: EntityQuery, _ columns: [Int]) -> EntityQuery {
+        var query = query
+        query.needs = RowNeeds(columns: Set(columns), wantsExactText: true)
+        query.sort = []
+        return query
     }
 }
 
@@ -112,32 +138,27 @@ struct CountedGroups {
     ) throws {
         self.kept = kept
         most = atMost ?? .max
-        var query = query
-        query.needs = RowNeeds(columns: Set(columns), wantsExactText: true)
-        query.sort = []
-        var counted: [Group] = []
         func keys(_ row: RowReader) throws -> [Item] { try columns.map { Item(try row.value($0)) } }
-        let isCounted = try session.store(query.type).forEach(query, groupedBy: columns, atMost: atMost) { row, count in
+        let query = SelectPlan.read(query, columns)
+        try session.store(query.type).forEach(query, atMost: atMost, by: columns) { row, equal in
             let keys = try keys(row)
+            guard equal.isAll else { return try add(keys, equal.count) }
             try kept.add(Item.bytes(of: keys))
-            counted.append((keys, count))
-        } else: { row in
-            try add(try keys(row))
+            groups.append((keys, equal.count))
         }
-        if isCounted { groups = counted }
         places = [:]
         sort()
     }
 
-    private mutating func add(_ keys: [Item]) throws {
+    private mutating func add(_ keys: [Item], _ count: Int) throws {
         let bytes = Item.key(keys)
         if let place = places[bytes] {
-            groups[place].count += 1
+            groups[place].count += count
             return
         }
         try kept.add(Self.bytes(keys, bytes))
         places[bytes] = groups.count
-        groups.append((keys, 1))
+        groups.append((keys, count))
         if most < .max / 4, groups.count > 2 * most + 1000 { leaveOut() }
     }
 

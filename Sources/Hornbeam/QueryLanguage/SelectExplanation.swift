@@ -17,6 +17,8 @@ extension SelectPlan {
                 lines.append("  count groups by index \(index)")
             } else if try ends(session) != nil {
                 lines.append("  read the first and the last row of an order")
+            } else if valueColumns != nil, let index = try byValue(query, session) {
+                lines.append("  by value, counted by index \(index)")
             } else if grouping.keys.isEmpty {
                 lines.append("  all rows are one group")
             } else {

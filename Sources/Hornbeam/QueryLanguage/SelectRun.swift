@@ -70,29 +70,24 @@ final class SelectRun {
     private func runGroups(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
         guard let scope = plan.grouping else { return }
         if let known = try knownGroups(scope) { return try finish(known, &cut, body) }
-        var groups: [(keys: [Item], aggregates: [RunningAggregate])] = []
-        var places: [[UInt8]: Int] = [:]
-        // Without GROUP BY all rows are one group, also where there are none.
-        if scope.keys.isEmpty { groups.append(([], scope.aggregates.map { $0.aggregate.begin() })) }
-        try forEachRow {
-            var place = 0
-            if !scope.keys.isEmpty {
-                let keys = try scope.keys.map { try $0.evaluate(self.frame) }
-                let bytes = Item.key(keys)
-                if let known = places[bytes] {
-                    place = known
-                } else {
-                    let size = scope.aggregates.count * MemoryLayout<RunningAggregate>.stride
-                    try self.kept.add(bytes.count + KeptBytes.entry + Item.bytes(of: keys) + size)
-                    place = groups.count
-                    places[bytes] = place
-                    groups.append((keys, scope.aggregates.map { $0.aggregate.begin() }))
-                }
+        var table = GroupTable(scope, kept)
+        if let (keys, arguments) = plan.valueColumns {
+            let store = try session.store(plan.query.type)
+            try store.forEach(plan.query) { row, equal in
+                try table.add(
+                    try keys.map { Item(try row.value($0)) },
+                    try arguments.map { column in try column.map { Item(try row.value($0)) } }, times: equal.count)
             }
-            for index in scope.aggregates.indices { try groups[place].aggregates[index].add(self.frame, self.kept) }
-            return true
+        } else {
+            try forEachRow {
+                let place = try table.place(of: scope.keys.map { try $0.evaluate(self.frame) })
+                for index in scope.aggregates.indices {
+                    try table.groups[place].aggregates[index].add(self.frame, self.kept)
+                }
+                return true
+            }
         }
-        groups.sort { Item.order($0.keys, $1.keys) < 0 }
+        let groups = table.groups.sorted { Item.order($0.keys, $1.keys) < 0 }
         let frames = try groups.map { group in
             let frame = groupFrame(scope)
             for (slot, key) in group.keys.enumerated() { frame.slots[slot] = key }
@@ -429,6 +424,43 @@ private struct RowSorter {
                 if compared != 0 { return term.isDescending ? compared > 0 : compared < 0 }
             }
             return false
+        }
+    }
+}
+
+/// The groups of a statement while their rows are added.
+private struct GroupTable {
+    typealias Group = (keys: [Item], aggregates: [RunningAggregate])
+
+    var groups: [Group] = []
+    private var places: [[UInt8]: Int] = [:]
+    private let scope: GroupScope
+    private let kept: KeptBytes
+
+    init(_ scope: GroupScope, _ kept: KeptBytes) {
+        self.scope = scope
+        self.kept = kept
+        // Without GROUP BY all rows are one group, also where there are none.
+        if scope.keys.isEmpty { groups.append(([], scope.aggregates.map { $0.aggregate.begin() })) }
+    }
+
+    /// The number of a group, which is new if no row with its keys was there.
+    mutating func place(of keys: [Item]) throws -> Int {
+        if scope.keys.isEmpty { return 0 }
+        let bytes = Item.key(keys)
+        if let known = places[bytes] { return known }
+        let size = scope.aggregates.count * MemoryLayout<RunningAggregate>.stride
+        try kept.add(bytes.count + KeptBytes.entry + Item.bytes(of: keys) + size)
+        places[bytes] = groups.count
+        groups.append((keys, scope.aggregates.map { $0.aggregate.begin() }))
+        return groups.count - 1
+    }
+
+    /// Adds so many rows that have these keys, and these values of what is aggregated.
+    mutating func add(_ keys: [Item], _ values: [Item?], times: Int) throws {
+        let place = try place(of: keys)
+        for index in values.indices {
+            try groups[place].aggregates[index].add(values[index], times: times, kept)
         }
     }
 }

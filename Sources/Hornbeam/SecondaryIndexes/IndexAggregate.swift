@@ -94,18 +94,19 @@ struct IndexAccumulator {
         }
     }
 
-    mutating func add(_ row: RowReader) throws {
+    /// - Parameter times: so many rows that are equal in all that it reads.
+    mutating func add(_ row: RowReader, times: Int) throws {
         if case .rows = kind {
-            count += 1
+            count += times
             return
         }
         if try row.isNull(column: column) { return }
         switch kind {
-        case .rows, .values: count += 1
+        case .rows, .values: count += times
         case .distinct: keys.insert(try key(row))
         case .sum, .average:
-            count += 1
-            try addNumber(try row.value(column))
+            count += times
+            try addNumber(try row.value(column), times)
         case .least:
             let key = try key(row)
             if best.map({ key.lexicographicallyPrecedes($0.key) }) ?? true { best = (key, try row.value(column)) }
@@ -119,21 +120,18 @@ struct IndexAccumulator {
         }
     }
 
-    /// The same of so many rows, where their number is all that counts.
-    mutating func add(rows: Int) { count += rows }
-
     private func key(_ row: RowReader) throws(HornbeamError) -> [UInt8] {
         var key = KeyWriter(capacity: 24)
         try KeyCoding.appendComponent(of: row, column: column, descending: false, to: &key)
         return key.bytes
     }
 
-    private mutating func addNumber(_ value: Value) throws {
+    private mutating func addNumber(_ value: Value, _ times: Int) throws {
         switch value {
-        case .int(let number): integers += Int128(number)
-        case .uint(let number): integers += Int128(number)
-        case .double(let number): doubles.add(number)
-        case .decimal(let number): decimals.add(number)
+        case .int(let number): integers += Int128(number) * Int128(times)
+        case .uint(let number): integers += Int128(number) * Int128(times)
+        case .double(let number): doubles.add(number, times: times)
+        case .decimal(let number): decimals.add(number, times: times)
         default: throw HornbeamError(.corrupt, "corrupt data: \(name) has no number")
         }
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What queries of a secondary index add up, as a whole or by groups. Counts, of groups too, are those of the trees
-// where these tell them; the least and the greatest value are read at the ends of their column's order; everything else
-// goes over the entries, or the rows beside them, and never over the entities.
+// What queries of a secondary index add up, as a whole or by groups. The least and the greatest value are read at the
+// ends of their column's order; where an index of the columns holds all that is asked for, each different value is
+// looked at once, with the number of its rows that the trees tell; everything else goes over the rows, and never over
+// the entities.
 
 import HornbeamKeys
 import HornbeamPages
@@ -142,17 +143,12 @@ extension OpenTable {
         if aggregates == [.count] { return [.int(Int64(try count()))] }
         var states = try aggregates.map { (aggregate) throws(HornbeamError) in try IndexAccumulator(aggregate, table) }
         var query = query
-        var distinct: [Int]?
-        if query.isWhole, let column = try distinctColumn(aggregates) {
-            if let end = extreme(of: aggregates, column) { query = end } else { distinct = [column] }
-        }
+        let distinct = try query.isWhole ? distinctColumn(aggregates) : nil
+        if let distinct, let end = extreme(of: aggregates, distinct) { query = end }
         need(states, [], &query)
-        func add(_ row: RowReader) throws { for place in states.indices { try states[place].add(row) } }
-        // What an index has given before it didn't know further is no harm.
-        _ = try store.forEach(query, groupedBy: distinct) { row, _ in
-            try add(row)
-        } else: {
-            try add($0)
+        if distinct != nil { query.needs?.wantsTextOfOne = true }
+        try store.forEach(query) { row, equal in
+            for place in states.indices { try states[place].add(row, times: equal.count) }
         }
         return try states.map { (state) throws(HornbeamError) in try state.result() }
     }
@@ -193,25 +189,21 @@ extension OpenTable {
         query.sort = []
         // Texts are joined in the order of the groups' rows, which is that of their ids.
         need(states, columns, &query)
+        if aggregates.allSatisfy({ $0 == .count }) { query.needs?.wantsTextOfOne = true }
         typealias Group = (key: [UInt8], keys: [Value], states: [IndexAccumulator])
-        var counted: [Group] = []
         var groups: [Group] = []
         var places: [[UInt8]: Int] = [:]
-        let isCount = aggregates.allSatisfy { $0 == .count }
-        let isCounted = try store.forEach(query, groupedBy: isCount ? columns : nil) { row, rows in
-            var group: Group = (try key(of: row, columns), try columns.map { try row.value($0) }, states)
-            for place in states.indices { group.states[place].add(rows: rows) }
-            counted.append(group)
-        } else: { row in
+        try store.forEach(query) { row, equal in
             let key = try key(of: row, columns)
-            if places[key] == nil {
-                places[key] = groups.count
+            // In an index those of a group nearly always come together.
+            let group = groups.last?.key == key ? groups.count - 1 : places[key] ?? groups.count
+            if group == groups.count {
+                places[key] = group
                 groups.append((key, try columns.map { try row.value($0) }, states))
             }
-            guard let group = places[key] else { return }
-            for place in states.indices { try groups[group].states[place].add(row) }
+            for place in states.indices { try groups[group].states[place].add(row, times: equal.count) }
         }
-        var found = try (isCounted ? counted : groups).map { group in
+        var found = try groups.map { group in
             (key: try sortKey(group.keys, columns), keys: group.keys, states: group.states)
         }
         found.sort { $0.key.lexicographicallyPrecedes($1.key) }

@@ -2,6 +2,7 @@
 // The least and greatest values of a query that is followed: when the entity that has one goes or changes, the next one
 // is read at the index's end.
 
+import FoundationEssentials
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
@@ -16,6 +17,28 @@ private struct Guest {
     let id: Int
     var kind: Int
     var seen: Int?
+    var text: String
+}
+
+/// Guests whose groups an index knows.
+@EntityModel
+private struct Member {
+    @Index<Self>(\.kind, \.seen) private var byKind
+
+    let id: Int
+    var kind: Int?
+    var seen: Double?
+    var paid: Decimal
+    var text: String
+}
+
+/// The same without an index.
+@EntityModel
+private struct Visitor {
+    let id: Int
+    var kind: Int?
+    var seen: Double?
+    var paid: Decimal
     var text: String
 }
 
@@ -94,6 +117,128 @@ struct LiveExtremesTests {
             shown = expected
             let (greatest, least, id, count) = try #require(try await elements.next())
             #expect([greatest, least, id, count] == expected)
+        }
+    }
+
+    private static func members(_ count: Int) throws -> Database {
+        let database = try Database.counting(Member.self)
+        let text = String(repeating: "x", count: 200)
+        try database.write { context in
+            for id in 0..<count {
+                let kind = id < count / 2 ? 0 : id / 20
+                try Member(id: id, kind: kind, seen: Double(id), paid: 1, text: text).save(to: &context)
+            }
+        }
+        return database
+    }
+
+    private static func delete(_ id: Int, _ database: Database) throws {
+        try database.write { try Member.delete(id: id, from: &$0) }
+    }
+
+    private static func pages(_ database: Database) -> Int {
+        let cache = database.store.statistics.cache
+        return Int(cache.hits + cache.misses)
+    }
+
+    @Test("of groups cost a look at the index too, and what else isn't known of a group the group alone")
+    func groups() async throws {
+        func pages(_ count: Int) async throws -> (extremes: Int, others: Int) {
+            let database = try Self.members(count)
+            let query = Member.query()
+            let extremes = query.grouped(by: \.kind).aggregate(.max(\.seen), .min(\.seen), .count)
+            let others = query.grouped(by: \.kind).aggregate(.countDistinct(\.seen), .sum(\.paid))
+            var first = database.observe(extremes).makeAsyncIterator()
+            var second = database.observe(others).makeAsyncIterator()
+            _ = try await first.next()
+            _ = try await second.next()
+            var read = (extremes: 0, others: 0)
+            // The greatest of the large group and both ends of a small one go.
+            for id in [count / 2 - 1, count - 1, count - 20, 0] {
+                try Self.delete(id, database)
+                let before = Self.pages(database)
+                let element = try await first.next()
+                let changes = try #require(element?.changes)
+                #expect(changes.updates.count == 1 && changes.deletions.isEmpty && changes.insertions.isEmpty)
+                let after = Self.pages(database)
+                read.extremes += after - before
+                let other = try await second.next()
+                #expect(other?.changes?.updates.count == 1)
+                // A large group is read as a whole.
+                if id > count / 2 { read.others += Self.pages(database) - after }
+            }
+            return read
+        }
+        let few = try await pages(2_000)
+        let many = try await pages(20_000)
+        #expect(many.extremes < 2 * few.extremes + 40, "\(few) \(many)")
+        #expect(many.others < 2 * few.others + 40, "\(few) \(many)")
+    }
+
+    /// The same changes of both.
+    private static func change(_ database: Database, _ random: inout SeededGenerator) throws {
+        var changes: [(id: Int, kind: Int?, seen: Double?, paid: Decimal?)] = []
+        let rare: [Double?] = [nil, .nan, .infinity, -0.0]
+        for _ in 0..<(1 + random.below(4)) {
+            let kind = random.oneIn(5) ? nil : random.below(4)
+            let seen = random.oneIn(8) ? rare[random.below(4)] : Double(random.below(9))
+            let paid = random.oneIn(3) ? nil : Decimal(random.below(5)) / 4
+            changes.append((random.below(60), kind, seen, paid))
+        }
+        try database.write { context in
+            for (id, kind, seen, paid) in changes {
+                guard let paid else {
+                    try Member.delete(id: id, from: &context)
+                    try Visitor.delete(id: id, from: &context)
+                    continue
+                }
+                try Member(id: id, kind: kind, seen: seen, paid: paid, text: "").save(to: &context)
+                try Visitor(id: id, kind: kind, seen: seen, paid: paid, text: "").save(to: &context)
+            }
+        }
+    }
+
+    /// −0.0 may come as 0.0.
+    private static func text(_ rows: Any) -> String { "\(rows)".replacing("-0.0", with: "0.0") }
+
+    private static func asked<Key, Values>(
+        _ query: GroupedQuery<Visitor, Key, Values>, _ database: Database
+    ) throws -> String {
+        try database.read { text(try query.resolve(in: $0)) }
+    }
+
+    @Test("of groups are those of the query, with an index and without, while entities come, change and go", .seeded)
+    func randomGroups() async throws {
+        var random = SeededGenerator()
+        let database = try Database.inMemory(models: Member.self, Visitor.self)
+        let followed = Member.filter(\.id != 3).grouped(by: \.kind)
+            .aggregate(.max(\.seen), .min(\.seen), .countDistinct(\.seen), .sum(\.paid), .sum(\.seen))
+        let ends = Member.filter(\.id != 3).grouped(by: \.kind).aggregate(.max(\.seen), .min(\.seen), .count)
+        let plain = Visitor.filter(\.id != 3).grouped(by: \.kind)
+            .aggregate(.max(\.seen), .min(\.seen), .countDistinct(\.seen), .sum(\.paid), .sum(\.seen))
+        let plainEnds = Visitor.filter(\.id != 3).grouped(by: \.kind).aggregate(.max(\.seen), .min(\.seen), .count)
+        var members = database.observe(followed).makeAsyncIterator()
+        var memberEnds = database.observe(ends).makeAsyncIterator()
+        var visitors = database.observe(plain).makeAsyncIterator()
+        _ = try await members.next()
+        _ = try await memberEnds.next()
+        _ = try await visitors.next()
+        var (shown, shownEnds) = ("[]", "[]")
+        for _ in 0..<120 {
+            try Self.change(database, &random)
+            let wanted = try Self.asked(plain, database)
+            if wanted != shown {
+                shown = wanted
+                let (one, other) = (try await members.next(), try await visitors.next())
+                #expect(Self.text(one?.rows ?? []) == wanted)
+                #expect(Self.text(other?.rows ?? []) == wanted)
+            }
+            let wantedEnds = try Self.asked(plainEnds, database)
+            if wantedEnds != shownEnds {
+                shownEnds = wantedEnds
+                let found = try await memberEnds.next()
+                #expect(Self.text(found?.rows ?? []) == wantedEnds)
+            }
         }
     }
 }
