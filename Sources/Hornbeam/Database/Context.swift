@@ -5,8 +5,8 @@
 /// A view of a transaction. `Context()` is a store in memory with one open transaction, for tests and previews.
 ///
 /// A context that a database gives is good in the closure that got it, in the thread of that: any use of it elsewhere,
-/// or later, throws `.invalid`. A `Context()` of one's own may go from one thread to another; a use while another thread
-/// is using it throws `.invalid`.
+/// or later, throws `.invalid`. A `Context()` of one's own may go from one thread to another; while one is using it,
+/// any other gets `.invalid`.
 ///
 /// `@unchecked Sendable`: queries are values that any thread may hold, and may begin with a context. The transaction
 /// behind it looks at the thread whenever it is used.

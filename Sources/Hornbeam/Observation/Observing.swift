@@ -5,8 +5,8 @@ extension Database {
     /// The result of a query, now and after each commit that changes it.
     ///
     /// What an element costs depends on the query. Of one without a limit, unsorted or sorted by properties or numbers
-    /// of related entities, only rows are read that changed, or that have to do with links or related entities that did;
-    /// then the array is made, in O(n). That holds for conditions on properties, stored or computed
+    /// of related entities, only rows are read that changed, or that have to do with links or related entities that
+    /// did; then the array is made, in O(n). That holds for conditions on properties, stored or computed
     /// (`User.filter(\.age > 18)`), and on related entities, for the entities of one entity's relation
     /// (`Chat.query(1).related(\.$messages)`), and with nested ones. With a limit the query is asked again, if such a
     /// row can have touched what the limit leaves. All others (by relevance, along the relations of several entities)
