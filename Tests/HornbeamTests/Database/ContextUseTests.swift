@@ -153,7 +153,7 @@ struct CooperativeThreadTests {
         let seen = Atomic(0)
     }
 
-    @Test("stay free while a thread holds the write, whatever waits for it", .timeLimit(.minutes(1)))
+    @Test("stay free while a thread holds the write, whatever waits for it", .timeLimit(.minutes(10)))
     func free() async throws {
         let folder = try TemporaryFolder()
         let database = try Database(at: folder.path("busy"), models: Tick.self)
