@@ -127,7 +127,8 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         } else {
             let isFound = try group.state.regain { order, _ in
                 let end = list.extreme(SortTerm(order.key), isGreatest: order.descending)
-                left -= try end.map { try cost($0, query.maker.needs, view) } ?? left
+                // Without an order of it nothing but the whole query tells.
+                left -= try end.map { try cost($0, query.maker.needs, view) } ?? left + 1
             }
             guard isFound else {
                 // Only all of its rows tell.
@@ -142,7 +143,9 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
     private func cost(_ list: QueryList<Entity>, _ needs: RowNeeds?, _ view: LiveView) throws -> Int {
         let plan = try list.explain(needs: needs, in: Context(view.session))
         if plan.limit != nil, plan.filter == nil, plan.order == .byAccess { return 8 }
-        return plan.isCovering ? plan.candidates / 2 : plan.candidates * 4
+        // Counts may be damaged.
+        let candidates = min(plan.candidates, 1 << 40)
+        return plan.isCovering ? candidates / 2 : candidates * 4
     }
 
     /// Asks for what isn't known of a group; false if only all groups tell.

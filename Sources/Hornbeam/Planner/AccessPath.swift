@@ -33,7 +33,7 @@ final class IndexMatch {
     let fixed: Int
     /// Of `points` about how many.
     let count: Int
-    /// The key that the fixed components make.
+    /// The key that the fixed components make; empty if that isn't known, as of several ranges.
     let prefix: [UInt8]
     /// Where a scan backwards begins, if not at its end.
     let last: IndexPlace?

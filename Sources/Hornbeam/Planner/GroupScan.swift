@@ -58,9 +58,10 @@ struct GroupScan {
             leading = max(leading, place + 1)
             if needs.columns.contains(column), place >= match.fixed { asked.insert(place) }
         }
-        // What the ranges fix is the same in all rows, and need not be read if nobody asks for it.
+        // What the ranges fix is the same in all rows, and need not be read if nobody asks for it and it is known how
+        // long it is.
         let isPrefixRead =
-            match.prefix.count >= IndexKeyBytes.keptSize
+            match.prefix.isEmpty || match.prefix.count >= IndexKeyBytes.keptSize
             || index.columns[..<match.fixed].contains { all.columns.contains($0) }
         read = (isPrefixRead ? 0 : match.fixed)..<leading
         offset = isPrefixRead ? 0 : match.prefix.count

@@ -53,8 +53,7 @@ package enum SchemaCatalogue {
                 description, with: plan.types[description.name],
                 outdated: outdatedTexts(description, plan, transaction))
             merged.append(one)
-            // What nobody declares any more does no harm to a reader.
-            if let change, mayChange || !change.onlyDrops(from: plan.types[description.name]) { work.append(change) }
+            if let change { work.append(change) }
         }
         let names = Set(declared.map(\.name))
         for description in plan.types.values.sorted(by: { $0.name < $1.name }) where !names.contains(description.name) {
@@ -64,6 +63,8 @@ package enum SchemaCatalogue {
             if let change { work.append(change) }
         }
         SchemaComparison.keepOtherSides(&merged, &work, declared: declared, stored: plan.types)
+        // What nobody declares any more does no harm to a reader.
+        if !mayChange { work.removeAll { $0.onlyDrops(from: plan.types[$0.stored.name]) } }
         try SchemaComparison.validate(
             merged.map(\.description), declared: mayChange ? names : [], allowsUnknownTargets: allowsUnknownTargets)
         let links = RelationChange.find(plan, merged.map(\.description))

@@ -134,6 +134,10 @@ struct GroupScanTests {
             (Sale.filter(\.weight > weight), PlainSale.filter(\.weight > weight)),
             (Sale.filter(\.weight == nil), PlainSale.filter(\.weight == nil)),
             (Sale.filter(.value(\.year, in: [year, 1, 3])), PlainSale.filter(.value(\.year, in: [year, 1, 3]))),
+            (
+                Sale.filter(\.region == "").filter(.value(\.year, in: [year, 0, 2])),
+                PlainSale.filter(\.region == "").filter(.value(\.year, in: [year, 0, 2]))
+            ),
             (Sale.filter(\.isPaid == true), PlainSale.filter(\.isPaid == true)),
             (
                 Sale.filter(\.name == "ann".collated(.caseInsensitive)),
