@@ -33,6 +33,8 @@ final class WriterSide {
     @exclusivity(unchecked) var usedNumber: UInt64
     /// The checkpoint that is under way.
     @exclusivity(unchecked) var run: CheckpointRun?
+    /// Whether a transaction was too large for the journal.
+    var hasLargeCommit = false
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
     /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads

@@ -103,16 +103,6 @@ struct RowMigration {
 }
 
 extension Transaction {
-    /// Makes a tree that no other has the name of: a store may have trees that are no entities'.
-    func makeTree(_ wanted: String) throws(StorageError) -> (name: String, tree: TreeID) {
-        var name = wanted
-        while try tree(name) != nil { name += "+" }
-        guard let tree = try tree(name, create: true) else {
-            throw .invalid("the tree “\(name)” could not be created")
-        }
-        return (name, tree)
-    }
-
     /// Makes a tree anew from its own entries: `body` is called for each of them and appends others in ascending order.
     func rewriteTree(
         _ name: String,

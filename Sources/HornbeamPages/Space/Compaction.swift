@@ -33,6 +33,22 @@ extension PageStore {
         }
     }
 
+    /// Begins one of the file's end alone, if a large transaction of this opening left so much free before it that
+    /// little must move: what a load puts aside lies among what it stores, and goes when it ends. Nil if it isn't worth
+    /// it, or if somebody writes.
+    package func beginEndCompaction() throws(StorageError) -> CompactionLimit? {
+        guard !options.readOnly, file.isDurable, isHere, !turn.isMine, turn.tryTake() else { return nil }
+        defer { turn.give() }
+        guard !isClosed, side.hasLargeCommit, side.space.limit == nil else { return nil }
+        try checkUsable()
+        // What a checkpoint under way frees is free after it.
+        try clearWay()
+        guard let end = side.space.worthwhileEnd else { return nil }
+        side.space.limit = Int(end / FileFormat.extentSectors)
+        return CompactionLimit(
+            sectors: end, fileSectors: side.space.sectorCount, toMove: side.space.liveSectors(from: end))
+    }
+
     /// Sets a new limit, `extra` sectors beyond what is in use (before its end, if negative).
     package func renewCompaction(extra: Int64) throws(StorageError) -> CompactionLimit {
         try withUsableTurn { () throws(StorageError) in setLimit(extra: extra) }

@@ -82,6 +82,23 @@ struct SpaceMap {
         return UInt64(last.map { $0 + 1 } ?? 0) * FileFormat.extentSectors
     }
 
+    /// Where the file could end if little moved, in sectors: what is in use behind it is at most half of what the file
+    /// would be shorter by, which is a part in 128 of it and eight extents at least, and there is twice as much room
+    /// before it. Nil if nowhere.
+    var worthwhileEnd: UInt64? {
+        let extent = Int(FileFormat.extentSectors)
+        let end = Int(usedEnd) / extent
+        var room = freeInExtent.prefix(end).reduce(0) { $0 + Int($1) }
+        var (toMove, best) = (0, end)
+        for first in (0..<end).reversed() {
+            room -= Int(freeInExtent[first])
+            toMove += extent - Int(freeInExtent[first])
+            guard 2 * toMove <= room else { break }
+            if 2 * toMove <= (end - first) * extent { best = first }
+        }
+        return end - best >= max(8, end / 128) ? UInt64(best * extent) : nil
+    }
+
     /// Forgets the extents behind `sectors` (whole extents), all of which are free.
     mutating func cut(to sectors: UInt64) {
         precondition(sectors >= usedEnd && sectors % FileFormat.extentSectors == 0, "what is in use can't be cut off")

@@ -15,6 +15,8 @@ import HornbeamPages
 /// All changes since the last flush. Large buffers: it can't be copied.
 struct ChangeBuffer: ~Copyable {
     private(set) var documents = ChangedDocuments()
+    /// Whether any of them was in the index before.
+    private(set) var changesOlder = false
     private var terms = TermTable()
     private var chains = ByteChains()
     /// The sections of documents that have them: of each, varint size and as many bytes.
@@ -41,7 +43,11 @@ struct ChangeBuffer: ~Copyable {
     /// The place of a document that has none yet; until more is known it is one that isn't there.
     mutating func addDocument(_ row: UInt64, _ docno: UInt32) -> UInt32 { documents.add(row, docno) }
 
-    mutating func setOldLength(_ length: Int64, at place: UInt32) { documents[place].oldLength = length }
+    /// The document is one that the index had.
+    mutating func setOldLength(_ length: Int64, at place: UInt32) {
+        documents[place].oldLength = length
+        changesOlder = true
+    }
 
     mutating func setNewLength(_ length: Int64, at place: UInt32) { documents[place].newLength = length }
 
@@ -186,6 +192,7 @@ struct ChangeBuffer: ~Copyable {
     /// Forgets everything; keeps the memory.
     mutating func removeAll() {
         documents.removeAll()
+        changesOlder = false
         terms.removeAll()
         chains.removeAll()
         sections.removeAll(keepingCapacity: true)

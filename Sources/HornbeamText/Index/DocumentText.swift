@@ -90,8 +90,9 @@ package struct DocumentText: Equatable, Sendable {
             for (number, piece) in field.enumerated() {
                 if number > 0 { text += "\n" }
                 text += piece
-                var tokens = UInt32(truncatingIfNeeded: text.withUTF8 { tokenizer.tokenCount(of: Bytes($0)) })
-                if place == last, number == field.count - 1 { tokens = length }
+                let isLast = place == last && number == field.count - 1
+                let tokens =
+                    isLast ? length : UInt32(truncatingIfNeeded: text.withUTF8 { tokenizer.tokenCount(of: Bytes($0)) })
                 let end = min(max(tokens, before), length)
                 sections.append(end - before)
                 before = end

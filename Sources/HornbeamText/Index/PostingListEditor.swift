@@ -92,8 +92,8 @@ struct PostingListEditor: ~Copyable {
         frontier.averageLength = averageLength
     }
 
-    /// Applies `changes` to a term, which may be new.
-    mutating func apply(_ changes: borrowing TermChanges, to term: Bytes) throws(StorageError) {
+    /// Applies `changes` to a term, which may be new; `isSame` says that it is the one before.
+    mutating func apply(_ changes: borrowing TermChanges, to term: Bytes, isSame: Bool = false) throws(StorageError) {
         (addedDocuments, addedOccurrences, written, lastWritten, changesWritten) = (0, 0, 0, nil, false)
         merged.removeAll()
         frontier.removeAll()
@@ -110,10 +110,11 @@ struct PostingListEditor: ~Copyable {
                 try store(kept, key, existed: existed, appends: false)
             }
         } else {
-            let entry = isNew ? nil : try dictionary.find(term)
+            let appends = isNew && !isSame
+            let entry = appends ? nil : try dictionary.find(term)
             let existed = entry != nil
             let kept = try rewrite(entry, changes)
-            try store(kept, term, existed: existed, appends: isNew)
+            try store(kept, term, existed: existed, appends: appends)
         }
     }
 

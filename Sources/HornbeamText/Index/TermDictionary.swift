@@ -195,14 +195,20 @@ struct TermDictionary {
         var cursor = try transaction.cursor(tree)
         var isThere = try cursor.seek(key)
         while isThere, cursor.key.starts(with: key), let found = cursor.key.bigEndian(at: key.count, as: UInt32.self) {
-            let (stored, reader) = try split(cursor.value)
-            if stored.order(rest) == 0 { return ([UInt8](cursor.key), try entry(reader)) }
+            let stored = try split(cursor.value).rest
+            if stored.order(rest) == 0 { return try readAgain([UInt8](cursor.key)) }
             guard found < .max else { throw unreadable() }
             ordinal = found + 1
             isThere = try cursor.next()
         }
         key.appendBigEndian(ordinal)
         return (key, nil)
+    }
+
+    /// The entry under the key of a long term. It outlives the cursor that found it, so its bytes are the transaction's.
+    private func readAgain(_ key: [UInt8]) throws(StorageError) -> (key: [UInt8], entry: TermEntry?) {
+        guard let value = try transaction.get(tree, key) else { throw unreadable() }
+        return (key, try entry(try split(value).reader))
     }
 
     /// The term and the entry that the cursor stands on.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps an index in step with the texts of a write transaction. Changes gather in memory and are written in term order
-// by `flush`: before the commit, before a search in the same transaction, and when they outgrow the budget. Whoever
-// writes must flush before committing; a writer that has thrown must not be committed (it goes on throwing the same
-// error).
+// by `flush`: before the commit and before a search in the same transaction. When they outgrow the budget, those of new
+// documents are put aside until then (`PostingSpills`), and others are written. Whoever writes must flush before
+// committing; a writer that has thrown must not be committed (it goes on throwing the same error).
 
 package import HornbeamPages
 package import HornbeamTree
@@ -19,6 +19,7 @@ package final class TextIndexWriter {
     // Without checks of exclusive access: one thread, and nothing that is called here comes back.
     @exclusivity(unchecked) private var buffer = ChangeBuffer()
     @exclusivity(unchecked) var changes = TermChanges()
+    @exclusivity(unchecked) private var spills: PostingSpills
     /// Changes while they are few.
     var gathered = PendingChanges()
     /// Whether they may still be few: false once they have gone to the buffer.
@@ -40,8 +41,8 @@ package final class TextIndexWriter {
     /// No text may be larger; keeps every count of tokens in bounds.
     package static let textSizeLimit = 1 << 30
 
-    /// Opens the index, which need not exist yet. `budget` is the size in bytes of unwritten changes that leads to a
-    /// flush. Throws `.invalid` if the index was made by another analyzer or Unicode version.
+    /// Opens the index, which need not exist yet. `budget` is the size in bytes of changes that are kept in memory.
+    /// Throws `.invalid` if the index was made by another analyzer or Unicode version.
     package init(
         _ index: TextIndex, in transaction: Transaction, budget: Int = 64 << 20, limits: PendingLimits = .standard
     ) throws(StorageError) {
@@ -51,6 +52,7 @@ package final class TextIndexWriter {
         self.budget = budget
         self.limits = limits
         tokenizer = Tokenizer(index.analyzer)
+        spills = PostingSpills(index, in: transaction)
         statistics = TextStatistics(index)
         if let opened = try index.open(in: transaction) {
             trees = opened.trees
@@ -67,7 +69,7 @@ package final class TextIndexWriter {
     }
 
     /// Whether there is something for `flush` to write.
-    package var hasChanges: Bool { !buffer.isEmpty || !gathered.isEmpty }
+    package var hasChanges: Bool { !buffer.isEmpty || !gathered.isEmpty || !spills.isEmpty }
 
     /// Adds a document. Throws `.invalid` if the index has one of this row already.
     package func insert(_ row: UInt64, text: String) throws(StorageError) {
@@ -119,8 +121,7 @@ package final class TextIndexWriter {
     private func addNew(_ row: UInt64) throws(StorageError) -> UInt32 {
         if let known = buffer.place(of: row) {
             guard buffer.documents[known].hasLeft else { throw isThereAlready(row) }
-        } else if let largest, row <= largest, try storedDocno(of: row) != nil {
-            // Larger rows than all that came before need no look.
+        } else if try isStored(row) {
             throw isThereAlready(row)
         }
         guard nextDocno < UInt32.max - 1 else { throw docnosUsedUp() }
@@ -136,6 +137,14 @@ package final class TextIndexWriter {
 
     func isThereAlready(_ row: UInt64) -> StorageError {
         .invalid("document \(row) is in the text index “\(index.prefix)” already")
+    }
+
+    /// Whether the index has the row before what is gathered. What can't be read leaves the index without a document
+    /// whose row is stored: so the writer has failed.
+    func isStored(_ row: UInt64) throws(StorageError) -> Bool {
+        // Larger rows than all that came before need no look.
+        guard let largest, row <= largest else { return false }
+        do { return try storedDocno(of: row) != nil } catch { throw fail(error) }
     }
 
     /// The document of a row in the index before what is gathered.
@@ -187,7 +196,7 @@ package final class TextIndexWriter {
         if let failure { throw failure }
         guard hasChanges else { return }
         do {
-            if gathers { try writeRecords() } else { try write() }
+            if gathers { try writeRecords() } else { try writeAll() }
         } catch {
             throw fail(error)
         }
@@ -197,7 +206,9 @@ package final class TextIndexWriter {
     }
 
     private func flushIfLarge() throws(StorageError) {
-        if buffer.size > budget || buffer.isFull { try flush() }
+        guard buffer.size > budget || buffer.isFull else { return }
+        if buffer.changesOlder { return try flush() }
+        do { try putAside() } catch { throw fail(error) }
     }
 
     func fail(_ error: StorageError) -> StorageError {
@@ -226,21 +237,67 @@ extension TextIndexWriter {
         return created
     }
 
+    /// Writes what was put aside, and then what is in memory: changes of documents that were put aside may be among it.
+    private func writeAll() throws(StorageError) {
+        if !spills.isEmpty {
+            if !buffer.isEmpty, !buffer.changesOlder { try putAside() }
+            try mergeSpills()
+        }
+        if !buffer.isEmpty { try write() }
+    }
+
     private func write() throws(StorageError) {
-        let trees = try openedTrees()
-        knownState = nil
-        let documents = buffer.documents.sorted()
-        try count(documents)
-        try write(documents, trees, nextDocno: nextDocno) { buffer.sections(of: $0) }
-        let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
-        var editor = try PostingListEditor(dictionary, trees, statistics)
+        let trees = try writeDocuments()
+        var editor = try editor(trees)
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
             guard buffer.collect(term, to: &changes) else { throw leftTermsDisagree() }
             guard changes.count > 0 else { continue }
             try buffer.withTerm(term) { (bytes) throws(StorageError) in try editor.apply(changes, to: bytes) }
         }
+        try finish(editor, trees)
+    }
+
+    /// Writes what is known of the documents that have gathered, and keeps their postings for the end of the load.
+    private func putAside() throws(StorageError) {
+        _ = try writeDocuments()
+        guard try spills.add(buffer, &changes) else { throw leftTermsDisagree() }
+        former = nil
+        buffer.removeAll()
+    }
+
+    private func mergeSpills() throws(StorageError) {
+        let trees = try openedTrees()
+        // A large load is over: its memory may go.
+        if buffer.isEmpty { buffer = ChangeBuffer() }
+        var editor = try editor(trees)
+        var merge = try spills.merge(trees, statistics)
+        while try merge.next(&changes) {
+            let isSame = merge.isSame
+            try merge.term.withBytes { (term) throws(StorageError) in
+                try editor.apply(changes, to: term, isSame: isSame)
+            }
+        }
+        try spills.removeAll()
+        try finish(editor, trees)
+    }
+
+    private func editor(_ trees: TextTrees) throws(StorageError) -> PostingListEditor {
+        let dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
+        return try PostingListEditor(dictionary, trees, statistics)
+    }
+
+    private func finish(_ editor: borrowing PostingListEditor, _ trees: TextTrees) throws(StorageError) {
         statistics.nextListNumber = editor.nextListNumber
         try transaction.put(trees.statistics, TextStatistics.key, statistics.encoded())
+    }
+
+    private func writeDocuments() throws(StorageError) -> TextTrees {
+        let trees = try openedTrees()
+        knownState = nil
+        let documents = buffer.documents.sorted()
+        try count(documents)
+        try write(documents, trees, nextDocno: nextDocno) { buffer.sections(of: $0) }
+        return trees
     }
 
     /// Writes what is known of documents beside their postings: rows first, since documents may have left already.

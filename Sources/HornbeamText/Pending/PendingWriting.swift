@@ -14,7 +14,7 @@ extension TextIndexWriter {
             guard gathered.documents[known].new == nil else { throw isThereAlready(row) }
             gathered.setNew(text, at: known)
         } else {
-            if let largest, row <= largest, try storedDocno(of: row) != nil { throw isThereAlready(row) }
+            if try isStored(row) { throw isThereAlready(row) }
             gathered.add(GatheredDocument(row: row, docno: nil, old: nil, new: text))
             largest = max(largest ?? row, row)
         }
@@ -54,6 +54,11 @@ extension TextIndexWriter {
         gathers = false
         let documents = gathered.documents
         gathered.removeAll()
+        // Half of them would be lost if this were committed.
+        do { try bufferAll(documents) } catch { throw fail(error) }
+    }
+
+    private func bufferAll(_ documents: [GatheredDocument]) throws(StorageError) {
         for document in documents {
             switch (document.old, document.new) {
             case (nil, .plain(let text)?):

@@ -37,6 +37,24 @@ extension TreeStore {
         defer { pages.endCompaction() }
         return try compaction.run(progress)
     }
+
+    /// When the store is closed: moves what little lies behind the room that a load has left, so that closing can cut
+    /// that off. A full disk or a reader that has the pages leaves the file as long as it is.
+    func compactEnd() throws(StorageError) {
+        do throws(StorageError) {
+            guard let limit = try pages.beginEndCompaction() else { return }
+            defer { pages.endCompaction() }
+            var pass = CompactionPass(store: self, limit: limit, stepPages: 256, isClearing: false)
+            _ = try pass.run { _ in true }
+            try pages.settleCompaction()
+            _ = try pages.cutTail()
+        } catch {
+            switch error {
+            case .full, .busy: return
+            default: throw error
+            }
+        }
+    }
 }
 
 private struct Compaction {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which trees a transaction has to do with: what a read was made from, and what a write has changed. For whoever keeps
-// a result and wants to know when it may be another.
+// Which trees a transaction has to do with: what a read was made from, and what a write has changed, for whoever keeps a
+// result and wants to know when it may be another; and trees for what a write puts aside.
 
-import HornbeamPages
+package import HornbeamPages
 
 extension Transaction {
     /// The number of the state that a commit of this write would make now; savepoints raise it. Nil in a read.
@@ -18,5 +18,15 @@ extension Transaction {
     /// The trees that differ from the state that the write began with, but for what is gathered above the trees.
     package var treesChanged: Set<TreeID> {
         Set(changedTrees().map { TreeID(rawValue: $0.pointee.number) })
+    }
+
+    /// Makes a tree that no other has the name of: a store may have trees that are no entities'.
+    package func makeTree(_ wanted: String) throws(StorageError) -> (name: String, tree: TreeID) {
+        var name = wanted
+        while try tree(name) != nil { name += "+" }
+        guard let tree = try tree(name, create: true) else {
+            throw .invalid("the tree “\(name)” could not be created")
+        }
+        return (name, tree)
     }
 }

@@ -122,7 +122,12 @@ package final class TreeStore: Sendable {
     package func checkpoint() throws(StorageError) { try pages.checkpoint() }
 
     /// Checkpoints and releases the file. `.busy` while transactions are open.
-    package func close() throws(StorageError) { try pages.close() }
+    package func close() throws(StorageError) {
+        var failure: StorageError?
+        do throws(StorageError) { try compactEnd() } catch { failure = error }
+        try pages.close()
+        if let failure { throw failure }
+    }
 
     /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, of the state
     /// that is the newest when it begins; commits go on beside it.
