@@ -2,7 +2,7 @@
 // Which trees a transaction has to do with: what a read was made from, and what a write has changed. For whoever keeps
 // a result and wants to know when it may be another.
 
-import HornbeamPages
+package import HornbeamPages
 
 extension Transaction {
     /// The number of the state that a commit of this write would make now; savepoints raise it. Nil in a read.
@@ -18,5 +18,22 @@ extension Transaction {
     /// The trees that differ from the state that the write began with, but for what is gathered above the trees.
     package var treesChanged: Set<TreeID> {
         Set(changedTrees().map { TreeID(rawValue: $0.pointee.number) })
+    }
+}
+
+/// Which trees a state has, whatever is in them. Trees that come get greater numbers than all before, and those that go
+/// are fewer: so of two states of a store, where one follows the other, that are equal in this all trees of the one are
+/// trees of the other.
+package struct PresentTrees: Equatable, Sendable {
+    private let next: UInt32
+    private let count: UInt64
+
+    init(next: UInt32, count: UInt64) { (self.next, self.count) = (next, count) }
+}
+
+extension Transaction {
+    /// Which trees there are, with what this write has created and dropped.
+    package func presentTrees() throws(StorageError) -> PresentTrees {
+        PresentTrees(next: nextTree, count: try catalogue().pointee.root.count)
     }
 }
