@@ -257,6 +257,13 @@ extension LinuxFile {
         try writeAll(bytes, at: offset) { rest, place in pwrite(descriptor, rest.baseAddress, rest.count, place) }
     }
 
+    /// In small pieces. The kernel caches what one call writes in pieces of memory as large as that, up to 2 MiB, and
+    /// goes through all blocks of one whenever a part of it is written: to write a sector through takes 7 µs more in a
+    /// ring that came with a call a megabyte, and 25 more with calls of four (Linux 6.18, ext4).
+    package func writeZeros(at offset: UInt64, count: UInt64) throws(StorageError) {
+        try writeZeros(at: offset, count: count, piece: 16 << 10)
+    }
+
     package func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
         do throws(StorageError) {
             try writeAll(bytes, at: offset) { rest, place in
@@ -293,24 +300,12 @@ extension LinuxFile {
         do throws(StorageError) {
             try Self.check("fallocate", path) { hbs_allocate(descriptor, Int64(current), Int64(size - current)) }
         } catch .io(_, _, let code) where code == EOPNOTSUPP || code == ENOSYS {
-            try growByWriting(from: current, to: size)
+            try writeZeros(at: current, count: size - current, piece: 1 << 20)
         }
     }
 
     package func shrink(to size: UInt64) throws(StorageError) {
         _ = try Self.call("ftruncate", path) { Int(ftruncate(descriptor, Int(size))) }
-    }
-
-    private func growByWriting(from current: UInt64, to size: UInt64) throws(StorageError) {
-        let zeros = [UInt8](repeating: 0, count: 1 << 20)
-        var offset = current
-        while offset < size {
-            let count = Int(Swift.min(UInt64(zeros.count), size - offset))
-            try zeros.withBytes { (bytes) throws(StorageError) in
-                try write(Bytes(rebasing: bytes[..<count]), at: offset)
-            }
-            offset += UInt64(count)
-        }
     }
 }
 

@@ -25,6 +25,8 @@ package protocol StoreFile: AnyObject, Sendable {
     func startRead(at offset: UInt64, count: UInt64)
     /// Replaces bytes inside the file. Survives a crash of the process; durable at the next `sync`.
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
+    /// The same with zeros, where small parts of these bytes will be written again and again.
+    func writeZeros(at offset: UInt64, count: UInt64) throws(StorageError)
     /// `write`, and these bytes (no others) are durable on return.
     func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
     /// Begins to bring written bytes to the medium, so that a later `sync` has less to wait for. Promises nothing.
@@ -48,6 +50,24 @@ extension StoreFile {
     package func fetch(at offset: UInt64, count: Int) {}
     package func startRead(at offset: UInt64, count: UInt64) {}
     package var neighbours: (any Neighbours)? { nil }
+
+    package func writeZeros(at offset: UInt64, count: UInt64) throws(StorageError) {
+        try writeZeros(at: offset, count: count, piece: 1 << 20)
+    }
+
+    /// With so many bytes a call.
+    func writeZeros(at offset: UInt64, count: UInt64, piece: Int) throws(StorageError) {
+        let zeros = [UInt8](repeating: 0, count: piece)
+        let end = offset + count
+        var offset = offset
+        while offset < end {
+            let size = Int(Swift.min(UInt64(piece), end - offset))
+            try zeros.withBytes { (bytes) throws(StorageError) in
+                try write(Bytes(rebasing: bytes[..<size]), at: offset)
+            }
+            offset += UInt64(size)
+        }
+    }
 }
 
 /// Stores of other processes that have the same file open for reading, as its writer sees them. Any thread.

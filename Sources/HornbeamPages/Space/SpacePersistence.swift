@@ -210,17 +210,7 @@ struct CheckpointPlan {
         if zeroesJournal { try Self.zero(journal, file) }
     }
 
-    /// Writes a ring with zeros, in pieces.
     static func zero(_ ring: JournalRing, _ file: any StoreFile) throws(StorageError) {
-        let zeros = [UInt8](repeating: 0, count: 1 << 20)
-        var offset = ring.first << FileFormat.sectorShift
-        let end = offset + UInt64(ring.byteCount)
-        while offset < end {
-            let count = Int(Swift.min(UInt64(zeros.count), end - offset))
-            try zeros.withBytes { (bytes) throws(StorageError) in
-                try file.write(Bytes(rebasing: bytes[..<count]), at: offset)
-            }
-            offset += UInt64(count)
-        }
+        try file.writeZeros(at: ring.first << FileFormat.sectorShift, count: UInt64(ring.byteCount))
     }
 }

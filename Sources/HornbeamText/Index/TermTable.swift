@@ -27,6 +27,13 @@ struct ChangedTerm {
     var isRemoved = false
 }
 
+/// What terms are hashed with: different in each process, so that nobody can write a text whose words all meet in one
+/// slot. Not in each table: a table is made for each transaction, and the kernel is asked for what is random.
+enum TermSeed {
+    static let word = UInt64.random(in: .min ... .max)
+    static let factor = UInt64.random(in: .min ... .max) | 1
+}
+
 /// All terms since the last flush.
 struct TermTable: ~Copyable {
     /// No document.
@@ -39,9 +46,8 @@ struct TermTable: ~Copyable {
     /// Hash in the upper half, number of the term + 1 in the lower; 0 is free. A power of two, at most half full.
     private var slots = UnsafeMutablePointer<UInt64>.allocate(capacity: 256)
     private var slotCount = 256
-    /// Different in each table, so that nobody can write a text whose words all meet in one slot.
-    private let seed = UInt64.random(in: .min ... .max)
-    private let factor = UInt64.random(in: .min ... .max) | 1
+    private let seed = TermSeed.word
+    private let factor = TermSeed.factor
 
     init() { slots.initialize(repeating: 0, count: slotCount) }
 

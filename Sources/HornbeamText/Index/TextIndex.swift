@@ -15,6 +15,7 @@
 
 package import HornbeamPages
 package import HornbeamTree
+import Synchronization
 
 /// An index by name, with the analyzer it is declared with. A value; holds nothing open.
 package struct TextIndex: Sendable {
@@ -45,7 +46,9 @@ package struct TextIndex: Sendable {
     /// Removes the index and all in it. Without effect if it isn't there.
     package func drop(in transaction: Transaction) throws(StorageError) {
         // No other tree ever has its number: what is kept of it would never be asked for again.
-        if let pending = try transaction.tree(pendingName) { transaction.forgetDerived(of: pending) }
+        for name in [pendingName, statisticsName] {
+            if let tree = try transaction.tree(name) { transaction.forgetDerived(of: tree) }
+        }
         for name in treeNames {
             _ = try transaction.dropTree(name)
         }
@@ -63,12 +66,16 @@ package struct TextIndex: Sendable {
         guard let statisticsTree = try transaction.tree(statisticsName) else { return nil }
         let statistics = try TextStatistics.read(statisticsTree, of: self, in: transaction)
         try statistics.requireSame(self)
+        let known = transaction.derived(of: statisticsTree) { KnownTextTrees() }
+        let present = try transaction.presentTrees()
+        if let trees = known.trees(of: present) { return (trees, statistics) }
         guard let terms = try transaction.tree(termsName), let postings = try transaction.tree(postingsName),
             let positions = try transaction.tree(positionsName), let documents = try transaction.tree(documentsName)
         else { throw corrupt(statisticsName, "the index lacks one of its trees") }
         let trees = TextTrees(
             terms: terms, postings: postings, positions: positions, documents: documents,
             pending: try transaction.tree(pendingName), statistics: statisticsTree)
+        known.note(trees, of: present)
         return (trees, statistics)
     }
 
@@ -119,8 +126,8 @@ package struct TextIndex: Sendable {
     }
 }
 
-/// The opened trees of an index.
-struct TextTrees {
+/// The trees of an index, each of which is opened when it is first looked at.
+struct TextTrees: Sendable {
     let terms: TreeID
     let postings: TreeID
     let positions: TreeID
@@ -128,4 +135,16 @@ struct TextTrees {
     /// Nil if nothing was ever pending.
     let pending: TreeID?
     let statistics: TreeID
+}
+
+/// The trees of an index, found by their names once for all transactions of a store that have the same trees: most open
+/// an index to look at two of the six.
+private final class KnownTextTrees: Sendable {
+    private let last = Mutex<(present: PresentTrees, trees: TextTrees)?>(nil)
+
+    func trees(of present: PresentTrees) -> TextTrees? {
+        last.withLock { (last) in last?.present == present ? last?.trees : nil }
+    }
+
+    func note(_ trees: TextTrees, of present: PresentTrees) { last.withLock { $0 = (present, trees) } }
 }

@@ -24,7 +24,6 @@ package final class TextIndexWriter {
     var gathered = PendingChanges()
     /// Whether they may still be few: false once they have gone to the buffer.
     var gathers = false
-    @exclusivity(unchecked) var records = PendingRecordMaker()
     /// Weight of the records that this transaction has written.
     var recordedWeight: UInt64 = 0
     /// What is pending before what is gathered, once somebody asked; nil when that has changed.

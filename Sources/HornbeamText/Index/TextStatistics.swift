@@ -136,7 +136,7 @@ package struct TextStatistics: Equatable, Sendable {
 
     private func isSame(_ current: Analyzer) -> Bool {
         // What is longer was cut.
-        identity.utf8.elementsEqual(current.identity.utf8.prefix(255))
+        identity == current.identity || identity.utf8.elementsEqual(current.identity.utf8.prefix(255))
     }
 
     /// Refuses an index whose terms were made by other rules than those it would now be asked and changed with.

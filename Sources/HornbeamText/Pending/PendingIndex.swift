@@ -29,6 +29,8 @@ final class PendingIndex: Sendable {
         /// Of a write transaction, which may be given up.
         var written = Recent(limit: 2)
         var last = LastRecords()
+        /// Of the writer before, for the next one.
+        var maker: KeptRecordMaker?
     }
 
     private let state = Mutex(State())
@@ -103,6 +105,14 @@ final class PendingIndex: Sendable {
             }
         }
         return records
+    }
+
+    /// What records are made with. Goes back by `giveBack`, unless something was thrown.
+    func takeMaker() -> KeptRecordMaker { state.withLock { $0.maker.take() } ?? KeptRecordMaker() }
+
+    func giveBack(_ made: KeptRecordMaker) {
+        guard made.maker.byteCount <= KeptRecordMaker.keptBound else { return }
+        state.withLock { $0.maker = made }
     }
 
     /// A record was written behind one of identity `previous`.

@@ -81,46 +81,70 @@ struct PendingTerm {
     var positions: Bytes
 }
 
-/// Puts a record together. Terms are added in ascending order.
-struct PendingRecordWriter {
-    private var bytes: [UInt8]
-    private let hasOld: Bool
-    private let hasNew: Bool
-    private let hasPositions: Bool
-    private var last: [UInt8] = []
-    private var missingTerms: Int
+/// Puts records together, one after the other in the same memory. Terms are added in ascending order.
+struct PendingRecordWriter: ~Copyable {
+    private var bytes = GrowingMemory<UInt8>(capacity: 1024)
+    private var hasOld = false
+    private var hasNew = false
+    private var hasPositions = false
+    /// The term before.
+    private var last = TermBytes()
+    private var missingTerms = 0
 
     static let identityOffset = 1
     static let contentOffset = 9
+    /// Of a varint of 32 bits.
+    private static let varintLimit = 5
 
-    init(_ header: PendingHeader, termCount: Int) {
+    init() {}
+
+    init(_ header: PendingHeader, termCount: Int) { begin(header, termCount: termCount) }
+
+    /// Bytes of memory that it has.
+    var byteCount: Int { bytes.byteCount }
+
+    /// Begins a record; what was there of another one is gone.
+    mutating func begin(_ header: PendingHeader, termCount: Int) {
         hasOld = header.oldLength >= 0
         hasNew = header.newLength >= 0
         hasPositions = header.hasPositions
         missingTerms = termCount
-        bytes = []
-        bytes.reserveCapacity(64 + 12 * termCount)
+        last.removeAll()
+        bytes.removeAll()
+        append(header)
+        append(varint: UInt64(termCount))
+    }
+
+    private mutating func append(_ header: PendingHeader) {
         bytes.append(
             (hasOld ? 1 : 0) | (hasNew ? 2 : 0) | (header.sections.isEmpty ? 0 : 4)
                 | (header.hasPositions ? 0 : 8))
-        bytes.append(contentsOf: repeatElement(0, count: 8))
-        bytes.appendVarint(header.row)
-        bytes.appendVarint(UInt64(header.docno))
-        bytes.appendVarint(header.totals.documentCount)
-        bytes.appendVarint(header.totals.totalLength)
-        bytes.appendVarint(UInt64(header.totals.nextDocno))
-        bytes.appendVarint(header.totals.largestRow)
-        bytes.appendVarint(header.totals.weight)
-        bytes.appendVarint(UInt64(header.totals.laterFields.count))
-        for tokens in header.totals.laterFields { bytes.appendVarint(tokens) }
-        if hasNew { Swift.withUnsafeBytes(of: header.fingerprint.littleEndian) { bytes.append(contentsOf: $0) } }
-        if hasOld { bytes.appendVarint(UInt64(header.oldLength)) }
-        if hasNew { bytes.appendVarint(UInt64(header.newLength)) }
-        if !header.sections.isEmpty {
-            bytes.appendVarint(UInt64(header.sections.count))
-            bytes += header.sections
+        for _ in Self.identityOffset..<Self.contentOffset { bytes.append(0) }
+        append(varint: header.row)
+        append(varint: UInt64(header.docno))
+        append(varint: header.totals.documentCount)
+        append(varint: header.totals.totalLength)
+        append(varint: UInt64(header.totals.nextDocno))
+        append(varint: header.totals.largestRow)
+        append(varint: header.totals.weight)
+        append(varint: UInt64(header.totals.laterFields.count))
+        for tokens in header.totals.laterFields { append(varint: tokens) }
+        if hasNew {
+            for shift in stride(from: UInt32(0), to: 32, by: 8) {
+                bytes.append(UInt8(truncatingIfNeeded: header.fingerprint >> shift))
+            }
         }
-        bytes.appendVarint(UInt64(termCount))
+        if hasOld { append(varint: UInt64(header.oldLength)) }
+        if hasNew { append(varint: UInt64(header.newLength)) }
+        if !header.sections.isEmpty {
+            append(varint: UInt64(header.sections.count))
+            for byte in header.sections { bytes.append(byte) }
+        }
+    }
+
+    private mutating func append(varint value: UInt64) {
+        let room = UnsafeMutableRawPointer(bytes.room(for: 2 * Self.varintLimit))
+        bytes.setEnd(room.storeVarint(value).assumingMemoryBound(to: UInt8.self))
     }
 
     /// Adds a term, which comes after those added before.
@@ -128,37 +152,53 @@ struct PendingRecordWriter {
     mutating func add(
         _ term: Bytes, oldFrequency: UInt32, newFrequency: UInt32, positions: UnsafeBufferPointer<UInt32>
     ) {
-        missingTerms -= 1
-        var shared = 0
-        let limit = min(last.count, term.count)
-        while shared < limit, last[shared] == term[shared] { shared += 1 }
-        let own = term.count - shared
-        bytes.append(UInt8(min(shared, 15)) << 4 | UInt8(min(own, 15)))
-        if shared >= 15 { bytes.appendVarint(UInt64(shared - 15)) }
-        if own >= 15 { bytes.appendVarint(UInt64(own - 15)) }
-        let rest = Bytes(rebasing: term[shared...])
-        bytes.append(contentsOf: rest)
-        last.removeLast(last.count - shared)
-        last.append(contentsOf: rest)
-        if hasOld { bytes.appendVarint(UInt64(oldFrequency)) }
-        guard hasNew else { return }
-        bytes.appendVarint(UInt64(newFrequency))
-        guard hasPositions else { return }
-        var next: UInt32 = 0
-        for position in positions {
-            bytes.appendVarint(UInt64(position &- next))
-            next = position &+ 1
+        missingTerms &-= 1
+        guard let text = term.baseAddress else { return }
+        let shared = sharedSize(text, term.count)
+        let own = term.count &- shared
+        let room = bytes.room(for: 1 + (4 &+ positions.count) &* Self.varintLimit &+ own)
+        var target = UnsafeMutableRawPointer(room)
+        target.storeBytes(of: UInt8(min(shared, 15)) << 4 | UInt8(min(own, 15)), as: UInt8.self)
+        target += 1
+        if shared >= 15 { target = target.storeVarint(UInt64(shared &- 15)) }
+        if own >= 15 { target = target.storeVarint(UInt64(own &- 15)) }
+        target.copyShort(text + shared, own)
+        target += own
+        last.replace(from: shared, with: Bytes(start: text + shared, count: own))
+        if hasOld { target = target.storeVarint(UInt64(oldFrequency)) }
+        if hasNew {
+            target = target.storeVarint(UInt64(newFrequency))
+            if hasPositions {
+                var next: UInt32 = 0
+                for position in positions {
+                    target = target.storeVarint(UInt64(position &- next))
+                    next = position &+ 1
+                }
+            }
         }
+        bytes.setEnd(target.assumingMemoryBound(to: UInt8.self))
     }
 
-    /// The record behind one of identity `previous`, and its own identity.
-    mutating func finish(after previous: UInt64) -> (bytes: [UInt8], identity: UInt64) {
+    /// How many bytes the term has in common with the one before.
+    @inline(__always)
+    private func sharedSize(_ text: UnsafeRawPointer, _ count: Int) -> Int {
+        guard let last = last.bytes.baseAddress else { return 0 }
+        let limit = min(self.last.count, count)
+        var shared = 0
+        while shared < limit,
+            last.load(fromByteOffset: shared, as: UInt8.self) == text.load(fromByteOffset: shared, as: UInt8.self)
+        { shared &+= 1 }
+        return shared
+    }
+
+    /// The record behind one of identity `previous`, until the next one is begun, and its own identity.
+    mutating func finish(after previous: UInt64) -> (bytes: Bytes, identity: UInt64) {
         assert(missingTerms == 0, "a record has other terms than it was begun with")
-        let identity = bytes.withBytes { PendingRecord.identity(of: $0, after: previous) }
-        bytes.withUnsafeMutableBytes {
-            $0.storeBytes(of: identity.littleEndian, toByteOffset: Self.identityOffset, as: UInt64.self)
-        }
-        return (bytes, identity)
+        let record = Bytes(start: bytes.start, count: bytes.count)
+        let identity = PendingRecord.identity(of: record, after: previous)
+        UnsafeMutableRawPointer(bytes.start)
+            .storeBytes(of: identity.littleEndian, toByteOffset: Self.identityOffset, as: UInt64.self)
+        return (record, identity)
     }
 }
 

@@ -125,13 +125,14 @@ struct PendingSegmentBuilder: ~Copyable {
         return documents
     }
 
-    private func lists(_ documents: [PendingDocument]) -> PendingLists? {
+    private mutating func lists(_ documents: [PendingDocument]) -> PendingLists? {
         var writer = PendingListsWriter(
             PendingLists.Capacity(
                 terms: table.count, textSize: table.textSize, added: entries.count, positionSize: positionSize,
                 removed: removedCount))
         let states = documents.map { State(docno: $0.docno, oldLength: $0.oldLength, length: $0.newLength) }
-        for number in table.sorted() {
+        for place in table.sorted() {
+            let number = place.number
             let range = (number == 0 ? 0 : ends[number - 1])..<ends[number]
             let isSound = entries.withUnsafeBufferPointer { entries in
                 states.withUnsafeBufferPointer { states in
@@ -143,7 +144,7 @@ struct PendingSegmentBuilder: ~Copyable {
             guard isSound else { return nil }
             // A term that came and went is none.
             if writer.isEmpty { continue }
-            table.withText(number) { writer.close($0, head: PendingTerms.head($0)) }
+            writer.close(table.text(number), head: place.head)
         }
         return writer.finish()
     }

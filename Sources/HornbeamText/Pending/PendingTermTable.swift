@@ -5,106 +5,136 @@ import HornbeamPages
 
 /// The terms of the records that are gathered, numbered as they come and found by their bytes.
 struct PendingTermTable: ~Copyable {
-    private var heads: [UInt64] = []
-    private var ends: [UInt32] = []
-    private var texts: [UInt8] = []
-    /// Half of the hash in the upper half, number of the term + 1 in the lower; 0 is free. At most half full.
-    private var slots = [UInt64](repeating: 0, count: 256)
-    /// Different in each table, so that nobody can write texts whose words all meet in one slot.
-    private let seed = UInt64.random(in: .min ... .max)
-    private let factor = UInt64.random(in: .min ... .max) | 1
+    private struct Entry: BitwiseCopyable {
+        let head: UInt64
+        /// Where its bytes stand among the texts, and how many they are.
+        let start: UInt32
+        let size: UInt32
+    }
 
-    var count: Int { heads.count }
+    /// A term where it belongs in the order of their bytes.
+    struct Place: BitwiseCopyable {
+        let head: UInt64
+        let number: Int
+    }
+
+    private var entries = GrowingMemory<Entry>(capacity: 128)
+    private var texts = GrowingMemory<UInt8>(capacity: 1024)
+    /// Half of the hash in the upper half, number of the term + 1 in the lower; 0 is free. At most half full.
+    private var slots = UnsafeMutablePointer<UInt64>.allocate(capacity: fewSlots)
+    private var slotCount = fewSlots
+    /// What `sorted` works in.
+    private var order = GrowingMemory<Place>(capacity: 128)
+    private var other = GrowingMemory<Place>(capacity: 128)
+    private let seed = TermSeed.word
+    private let factor = TermSeed.factor
+
+    private static let fewSlots = 256
+
+    init() { slots.initialize(repeating: 0, count: slotCount) }
+
+    deinit { slots.deallocate() }
+
+    var count: Int { entries.count }
     var textSize: Int { texts.count }
+
+    /// Bytes of memory that it has.
+    var byteCount: Int {
+        entries.byteCount + texts.byteCount + order.byteCount + other.byteCount
+            + slotCount * MemoryLayout<UInt64>.stride
+    }
 
     mutating func removeAll() {
         guard count > 0 else { return }
-        heads.removeAll(keepingCapacity: true)
-        ends.removeAll(keepingCapacity: true)
-        texts.removeAll(keepingCapacity: true)
-        // After a text of very many words a table for few again.
-        guard slots.count > 4096 else {
-            for slot in slots.indices { slots[slot] = 0 }
-            return
-        }
-        slots = [UInt64](repeating: 0, count: 4096)
+        // After a text of very many words a table for few again: all of it is emptied each time.
+        if slotCount > Self.fewSlots, count * 16 < slotCount { setSlots(max(slotCount / 8, Self.fewSlots)) }
+        slots.update(repeating: 0, count: slotCount)
+        entries.removeAll()
+        texts.removeAll()
+    }
+
+    private mutating func setSlots(_ count: Int) {
+        slots.deallocate()
+        slots = .allocate(capacity: count)
+        slotCount = count
     }
 
     /// The number of a term, a new one if it is new. Nil if there is no room for it.
     mutating func number(of term: Bytes) -> UInt32? {
         let head = PendingTerms.head(term)
         var hash = mix(head ^ UInt64(truncatingIfNeeded: term.count))
-        var offset = 8
-        while offset < term.count {
-            let place = min(offset, term.count - 8)
-            hash = mix(hash ^ term.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-            offset += 8
-        }
-        let mask = slots.count - 1
-        var slot = Int(truncatingIfNeeded: hash >> 32) & mask
+        if term.count > 8 { hash = mixRest(of: term, hash) }
+        let mask = slotCount &- 1
+        var slot = Int(truncatingIfNeeded: hash &>> 32) & mask
         while slots[slot] != 0 {
             let found = slots[slot]
-            if (found ^ hash) >> 32 == 0 {
-                let number = Int(truncatingIfNeeded: found & 0xFFFF_FFFF) - 1
-                if heads[number] == head, withText(number, { $0.order(term) == 0 }) { return UInt32(number) }
-            }
-            slot = (slot + 1) & mask
-        }
-        guard texts.count + term.count <= Int(UInt32.max), heads.count < Int(Int32.max) else { return nil }
-        heads.append(head)
-        texts.append(contentsOf: term)
-        ends.append(UInt32(texts.count))
-        slots[slot] = (hash & ~0xFFFF_FFFF) | UInt64(heads.count)
-        if heads.count * 2 > slots.count { grow() }
-        return UInt32(heads.count - 1)
-    }
-
-    @inline(__always)
-    func withText<Result, Failure: Error>(
-        _ number: Int, _ body: (Bytes) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        let start = number == 0 ? 0 : Int(ends[number - 1])
-        let end = Int(ends[number])
-        return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
-    }
-
-    /// The numbers in the order of the terms' bytes. Merges runs, of eight at first and twice as many each time: for
-    /// the hundred terms of a text that takes a fraction of what the library's sort does, which is made for more.
-    func sorted() -> [Int] {
-        var order: [Place] = []
-        order.reserveCapacity(count)
-        for number in 0..<count { order.append(Place(head: heads[number], number: number)) }
-        order.withUnsafeMutableBufferPointer { order in
-            for start in stride(from: 0, to: count, by: Self.shortRun) {
-                sortShort(order, start, min(start + Self.shortRun, count))
-            }
-        }
-        var other = order
-        var size = Self.shortRun
-        while size < count {
-            order.withUnsafeBufferPointer { from in
-                other.withUnsafeMutableBufferPointer { to in
-                    for start in stride(from: 0, to: count, by: 2 * size) {
-                        merge(from, start, min(start + size, count), min(start + 2 * size, count), to)
-                    }
+            if (found ^ hash) &>> 32 == 0 {
+                let number = Int(truncatingIfNeeded: found & 0xFFFF_FFFF) &- 1
+                let entry = entries[number]
+                // Heads of up to eight bytes are all of the term.
+                if entry.head == head, Int(entry.size) == term.count,
+                    term.count <= 8 || text(number).order(term) == 0
+                {
+                    return UInt32(truncatingIfNeeded: number)
                 }
             }
-            swap(&order, &other)
-            size *= 2
+            slot = (slot &+ 1) & mask
         }
-        return order.map(\.number)
+        return add(term, head, hash, slot)
     }
 
-    private struct Place {
-        let head: UInt64
-        let number: Int
+    /// A term that is new, into a free slot.
+    @inline(__always)
+    private mutating func add(_ term: Bytes, _ head: UInt64, _ hash: UInt64, _ slot: Int) -> UInt32? {
+        guard texts.count + term.count <= Int(UInt32.max), entries.count < Int(Int32.max) else { return nil }
+        entries.append(
+            Entry(
+                head: head, start: UInt32(truncatingIfNeeded: texts.count),
+                size: UInt32(truncatingIfNeeded: term.count)))
+        let target = texts.room(for: term.count)
+        if let source = term.baseAddress { UnsafeMutableRawPointer(target).copyShort(source, term.count) }
+        texts.setEnd(target + term.count)
+        slots[slot] = (hash & ~0xFFFF_FFFF) | UInt64(truncatingIfNeeded: entries.count)
+        if entries.count * 2 > slotCount { grow() }
+        return UInt32(truncatingIfNeeded: entries.count &- 1)
+    }
+
+    /// The bytes of a term, until the next one comes.
+    @inline(__always)
+    func text(_ number: Int) -> Bytes {
+        let entry = entries[number]
+        return Bytes(start: texts.start + Int(entry.start), count: Int(entry.size))
+    }
+
+    /// The terms in the order of their bytes, until the table changes. Merges runs, of eight at first and twice as many
+    /// each time: for the hundred terms of a text that takes a fraction of what the library's sort does, which is made
+    /// for more.
+    mutating func sorted() -> UnsafeBufferPointer<Place> {
+        let count = count
+        order.removeAll()
+        other.removeAll()
+        var from = order.room(for: count)
+        var to = other.room(for: count)
+        for number in 0..<count { from[number] = Place(head: entries[number].head, number: number) }
+        for start in stride(from: 0, to: count, by: Self.shortRun) {
+            sortShort(from, start, min(start &+ Self.shortRun, count))
+        }
+        var size = Self.shortRun
+        while size < count {
+            for start in stride(from: 0, to: count, by: 2 * size) {
+                merge(from, start, min(start + size, count), min(start + 2 * size, count), to)
+            }
+            swap(&from, &to)
+            size *= 2
+        }
+        return UnsafeBufferPointer(start: from, count: count)
     }
 
     private static let shortRun = 8
 
     /// Sorts a few by moving each to where it belongs.
     @inline(__always)
-    private func sortShort(_ order: UnsafeMutableBufferPointer<Place>, _ start: Int, _ end: Int) {
+    private func sortShort(_ order: UnsafeMutablePointer<Place>, _ start: Int, _ end: Int) {
         for next in start..<end {
             let moved = order[next]
             var place = next
@@ -119,8 +149,8 @@ struct PendingTermTable: ~Copyable {
     /// Merges the sorted places from `start` and from `middle` up to `end`.
     @inline(__always)
     private func merge(
-        _ from: UnsafeBufferPointer<Place>, _ start: Int, _ middle: Int, _ end: Int,
-        _ to: UnsafeMutableBufferPointer<Place>
+        _ from: UnsafeMutablePointer<Place>, _ start: Int, _ middle: Int, _ end: Int,
+        _ to: UnsafeMutablePointer<Place>
     ) {
         var (left, right, place) = (start, middle, start)
         while left < middle, right < end {
@@ -130,14 +160,9 @@ struct PendingTermTable: ~Copyable {
             right &+= takesRight ? 1 : 0
             place &+= 1
         }
-        while left < middle {
-            to[place] = from[left]
-            (left, place) = (left &+ 1, place &+ 1)
-        }
-        while right < end {
-            to[place] = from[right]
-            (right, place) = (right &+ 1, place &+ 1)
-        }
+        (to + place).update(from: from + left, count: middle &- left)
+        place &+= middle &- left
+        (to + place).update(from: from + right, count: end &- right)
     }
 
     @inline(__always)
@@ -146,8 +171,17 @@ struct PendingTermTable: ~Copyable {
     }
 
     @inline(never)
-    private func isLess(_ left: Int, _ right: Int) -> Bool {
-        withText(left) { text in withText(right) { text.order($0) } } < 0
+    private func isLess(_ left: Int, _ right: Int) -> Bool { text(left).order(text(right)) < 0 }
+
+    @inline(never)
+    private func mixRest(of term: Bytes, _ start: UInt64) -> UInt64 {
+        var (hash, offset) = (start, 8)
+        while offset < term.count {
+            let place = min(offset, term.count &- 8)
+            hash = mix(hash ^ term.loadUnaligned(fromByteOffset: place, as: UInt64.self))
+            offset &+= 8
+        }
+        return hash
     }
 
     /// Both halves of the whole product: one bit more or less in the word changes bits all over it.
@@ -157,13 +191,17 @@ struct PendingTermTable: ~Copyable {
         return product.high ^ product.low
     }
 
+    @inline(never)
     private mutating func grow() {
-        let former = slots
-        slots = [UInt64](repeating: 0, count: 2 * former.count)
-        for entry in former where entry != 0 {
-            var slot = Int(truncatingIfNeeded: entry >> 32) & (slots.count - 1)
-            while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
-            slots[slot] = entry
+        let (former, formerCount) = (slots, slotCount)
+        slotCount = 2 * formerCount
+        slots = .allocate(capacity: slotCount)
+        slots.initialize(repeating: 0, count: slotCount)
+        for place in 0..<formerCount where former[place] != 0 {
+            var slot = Int(truncatingIfNeeded: former[place] &>> 32) & (slotCount &- 1)
+            while slots[slot] != 0 { slot = (slot &+ 1) & (slotCount &- 1) }
+            slots[slot] = former[place]
         }
+        former.deallocate()
     }
 }

@@ -46,9 +46,19 @@ struct PendingTerms {
 
     @inline(__always)
     static func head(_ term: Bytes) -> UInt64 {
-        if term.count >= 8 { return term.loadUnaligned(as: UInt64.self).bigEndian }
-        var head: UInt64 = 0
-        for place in 0..<term.count { head |= UInt64(term[place]) << UInt64(56 - 8 * place) }
-        return head
+        guard let start = term.baseAddress, term.count > 0 else { return 0 }
+        let count = term.count
+        if count >= 8 { return start.loadUnaligned(as: UInt64.self).bigEndian }
+        // Loads that may overlap: what two of them have is the same in both.
+        let end = UInt64(64 &- 8 &* count)
+        if count >= 4 {
+            let first = start.loadUnaligned(as: UInt32.self).bigEndian
+            let last = start.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self).bigEndian
+            return UInt64(first) &<< 32 | UInt64(last) &<< end
+        }
+        let middle = count &>> 1
+        return UInt64(start.load(as: UInt8.self)) &<< 56
+            | UInt64(start.load(fromByteOffset: middle, as: UInt8.self)) &<< UInt64(56 &- 8 &* middle)
+            | UInt64(start.load(fromByteOffset: count &- 1, as: UInt8.self)) &<< end
     }
 }

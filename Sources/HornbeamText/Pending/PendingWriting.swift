@@ -81,10 +81,11 @@ extension TextIndexWriter {
         knownState = nil
         let before = state.next
         let pending = PendingIndex.of(tree, in: transaction)
+        let records = pending.takeMaker()
         for document in gathered.documents where document.old != nil || document.new != nil {
             guard document.docno != nil || nextDocno < UInt32.max - 1 else { throw docnosUsedUp() }
             let docno = document.docno ?? nextDocno
-            guard let (read, terms) = records.read(document, docno: docno, index, &tokenizer) else {
+            guard let (read, terms) = records.maker.read(document, docno: docno, index, &tokenizer) else {
                 throw .tooLarge(what: "text to index", size: document.new?.size ?? 0, limit: Self.textSizeLimit)
             }
             var header = read
@@ -92,8 +93,10 @@ extension TextIndexWriter {
             if document.docno == nil { nextDocno += 1 }
             header.totals = try totals(
                 header, state, terms: terms, bytes: (document.old?.size ?? 0) + (document.new?.size ?? 0))
-            let record = records.write(header, after: state.next.identity)
-            try transaction.append(tree, PendingTreeReader.key(state.next.sequence), record.bytes)
+            let record = records.maker.write(header, after: state.next.identity)
+            try PendingTreeReader.key(state.next.sequence).withBytes { (key) throws(StorageError) in
+                try transaction.append(tree, key, record.bytes)
+            }
             pending.note(
                 LastRecords.Record(sequence: state.next.sequence, identity: record.identity, header),
                 after: state.next.identity)
@@ -101,6 +104,7 @@ extension TextIndexWriter {
                 sequence: state.next.sequence + 1, identity: record.identity, weight: header.totals.weight)
             state.note(header.totals, next)
         }
+        pending.giveBack(records)
         former = nil
         knownState = state
         try pending.keepUp(state.bounds, tree, index, in: transaction)

@@ -30,3 +30,20 @@ extension Transaction {
         return (name, tree)
     }
 }
+
+/// Which trees a state has, whatever is in them. Trees that come get greater numbers than all before, and those that go
+/// are fewer: so of two states of a store, where one follows the other, that are equal in this all trees of the one are
+/// trees of the other.
+package struct PresentTrees: Equatable, Sendable {
+    private let next: UInt32
+    private let count: UInt64
+
+    init(next: UInt32, count: UInt64) { (self.next, self.count) = (next, count) }
+}
+
+extension Transaction {
+    /// Which trees there are, with what this write has created and dropped.
+    package func presentTrees() throws(StorageError) -> PresentTrees {
+        PresentTrees(next: nextTree, count: try catalogue().pointee.root.count)
+    }
+}

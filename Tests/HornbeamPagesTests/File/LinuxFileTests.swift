@@ -169,4 +169,20 @@ struct LinuxFileTests {
         #expect(throws: StorageError.io(operation: "open", path: path, errno: EACCES)) { try open() }
         try open { $0.readOnly = true }.close()
     }
+
+    @Test("gets zeros where they were asked for, to the byte", arguments: [4096, 16 << 10, 100 << 10, 1 << 20])
+    func zeros(count: Int) throws {
+        let file = try LinuxFile.createNew(path: path)
+        let size = 2 << 20
+        try file.grow(to: UInt64(size))
+        let ones = [UInt8](repeating: 1, count: size)
+        try ones.withBytes { (bytes) throws(StorageError) in try file.write(bytes, at: 0) }
+        let start = 12 << 10
+        try file.writeZeros(at: UInt64(start), count: UInt64(count))
+        var found = [UInt8](repeating: 2, count: size)
+        try found.withMutableBytes { (bytes) throws(StorageError) in try file.read(into: bytes, at: 0) }
+        #expect(found[start..<start + count].allSatisfy { $0 == 0 })
+        #expect(found[..<start].allSatisfy { $0 == 1 } && found[(start + count)...].allSatisfy { $0 == 1 })
+        file.close()
+    }
 }

@@ -370,7 +370,7 @@ struct PendingFoldingTests {
                 }
             }
         }
-        try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+        try transaction.put(tree, PendingTreeReader.key(0), [UInt8](record.finish(after: 0).bytes))
         let problems = try TextCheck(testIndex, in: transaction).run { (body) throws(StorageError) in
             try body(1, text)
             try body(2, text)
@@ -378,7 +378,8 @@ struct PendingFoldingTests {
         #expect(problems.contains { $0.contains("[3, 3] tokens in the fields") }, "\(problems)")
         header.totals.laterFields = [7]
         var impossible = PendingRecordWriter(header, termCount: 0)
-        #expect(withBytes(impossible.finish(after: 0).bytes) { PendingRecord($0) == nil }, "more than all tokens")
+        let tooMany = [UInt8](impossible.finish(after: 0).bytes)
+        #expect(withBytes(tooMany) { PendingRecord($0) == nil }, "more than all tokens")
     }
 
     @Test("Of a former layout the records are not read")

@@ -38,7 +38,8 @@ struct PendingRecordTests {
                 }
             }
         }
-        let (bytes, identity) = writer.finish(after: 5)
+        let record = writer.finish(after: 5)
+        let (bytes, identity) = ([UInt8](record.bytes), record.identity)
         let found = try #require(read(bytes))
         #expect(found.header == header)
         #expect(found.terms == terms.map { Array($0.utf8) })

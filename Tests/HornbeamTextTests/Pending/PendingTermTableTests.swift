@@ -35,8 +35,39 @@ struct PendingTermTableTests {
                 #expect(found == number)
             }
             let expected = terms.indices.sorted { terms[$0].lexicographicallyPrecedes(terms[$1]) }
-            let sorted = table.sorted()
+            let sorted = table.sorted().map { $0.number }
             #expect(sorted == expected, "\(count), HORNBEAM_SEED=\(seed)")
+        }
+    }
+    @Test("A table that had very many terms is a small one again after some of few")
+    func shrinks() {
+        var table = PendingTermTable()
+        let small = table.byteCount
+        for number in 0..<20_000 { _ = withBytes(Array("term\(number)".utf8)) { table.number(of: $0) } }
+        let large = table.byteCount
+        #expect(large > 10 * small)
+        for _ in 0..<10 {
+            table.removeAll()
+            for number in 0..<100 {
+                let found = withBytes(Array("\(number)".utf8)) { table.number(of: $0) }
+                #expect(found == UInt32(number))
+            }
+        }
+        // Slots are emptied each time; what else is kept costs nothing.
+        #expect(large - table.byteCount >= 60_000 * 8)
+    }
+
+    @Test("The first eight bytes of a term are a number in the order of the bytes, of shorter ones with zeros behind")
+    func heads() {
+        let bytes: [UInt8] = [0xFF, 1, 0x80, 0x7F, 0xFE, 2, 0x81, 3, 9, 9]
+        for count in 0...bytes.count {
+            let padded = bytes[..<count] + repeatElement(0, count: 8)
+            let expected = padded.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            // Memory of just that size: nothing behind it is looked at.
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
+            memory.copyBytes(from: bytes[..<count])
+            #expect(PendingTerms.head(UnsafeRawBufferPointer(memory)) == expected, "\(count) bytes")
+            memory.deallocate()
         }
     }
 }

@@ -265,6 +265,75 @@ struct PendingWritingTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "other"])) == [])
     }
 
+    @Test("What is kept of one record's making is nothing of the next one's, and not kept if it is much")
+    func keptMaker() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        var model = NaiveIndex(texts: [1: "one", 2: "two"])
+        let texts = [
+            "b a b", "", "a", (0..<300).map { "word\($0) b" }.joined(separator: " "), "b",
+            (0..<40_000).map { "word\($0 % 30_000)" }.joined(separator: " "), "a b a", "two",
+        ]
+        for (place, text) in texts.enumerated() {
+            try store.write(limits: .standard) { try $0.insert(UInt64(3 + place), text: text) }
+            model[UInt64(3 + place)] = text
+        }
+        try store.write(limits: .standard) { try $0.update(6, from: texts[3], to: "a word7") }
+        model[6] = "a word7"
+        #expect(try pending(store).records == texts.count + 1)
+        #expect(try store.problems(model) == [])
+
+        let read = try store.beginRead()
+        let index = PendingIndex.of(try #require(try read.tree(testIndex.pendingName)), in: read)
+        let kept = index.takeMaker()
+        #expect(kept.maker.byteCount < KeptRecordMaker.keptBound)
+        #expect(index.takeMaker() !== kept, "it is one writer's alone")
+        index.giveBack(kept)
+        #expect(index.takeMaker() === kept)
+    }
+
+    @Test("An index is opened by the trees that it has now, whatever trees it had before")
+    func knownTrees() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        #expect(try store.searcher().count("one") == 1)
+        let held = try store.beginRead()
+        // Dropped and made anew in one transaction, which first is given up, then taken back, and then stays.
+        let givenUp = try store.beginWrite()
+        try testIndex.drop(in: givenUp)
+        try TextIndexWriter(testIndex, in: givenUp).insert(9, text: "given up")
+        givenUp.abort()
+        #expect(try store.searcher().count("one") == 1)
+        let transaction = try store.beginWrite()
+        let savepoint = try transaction.savepoint()
+        try testIndex.drop(in: transaction)
+        var writer = try TextIndexWriter(testIndex, in: transaction)
+        try writer.insert(9, text: "taken back")
+        try writer.flush()
+        #expect(try TextSearcher(testIndex, in: transaction).count("taken") == 1)
+        try transaction.rollback(to: savepoint)
+        #expect(try TextSearcher(testIndex, in: transaction).count("one") == 1)
+        try testIndex.drop(in: transaction)
+        writer = try TextIndexWriter(testIndex, in: transaction)
+        try writer.insert(9, text: "new")
+        try writer.flush()
+        try transaction.commit()
+        #expect(try store.searcher().count("new") == 1)
+        #expect(try store.searcher().count("one") == 0)
+        #expect(try TextSearcher(testIndex, in: held).count("one") == 1)
+        #expect(try store.problems(NaiveIndex(texts: [9: "new"])) == [])
+    }
+
+    @Test("An index that loses one of its trees is damaged, also to a store that has it open")
+    func lostTree() throws {
+        let store = try TreeStore.index(of: "one", "two")
+        #expect(try store.searcher().count("one") == 1)
+        let transaction = try store.beginWrite()
+        #expect(try transaction.dropTree(testIndex.postingsName))
+        try transaction.commit()
+        let read = try store.beginRead()
+        #expect(throws: StorageError.self) { try TextSearcher(testIndex, in: read) }
+        #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.insert(3, text: "three") } }
+    }
+
     @Test("What the index doesn't have can't be changed, what it has can't be added, pending or not")
     func refusals() throws {
         let store = try TreeStore.index(of: "one", "two")
@@ -304,7 +373,7 @@ struct PendingWritingTests {
                 record.add(term, oldFrequency: 0, newFrequency: 3000, positions: $0)
             }
         }
-        try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+        try transaction.put(tree, PendingTreeReader.key(0), [UInt8](record.finish(after: 0).bytes))
         #expect(throws: StorageError.self) { try TextSearcher(index, in: transaction).count("two") }
         #expect(throws: StorageError.self) { try write(3, "three", .none) }
         let problems = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
@@ -323,7 +392,7 @@ struct PendingWritingTests {
             var header = PendingHeader(row: 3, docno: 2, oldLength: -1, newLength: 0)
             header.totals = .init(documentCount: 3, totalLength: 2, nextDocno: 3, largestRow: 3, weight: weight)
             var record = PendingRecordWriter(header, termCount: 0)
-            try transaction.put(tree, PendingTreeReader.key(0), record.finish(after: 0).bytes)
+            try transaction.put(tree, PendingTreeReader.key(0), [UInt8](record.finish(after: 0).bytes))
             try transaction.commit()
             #expect(throws: StorageError.self) {
                 try store.write(limits: PendingLimits(pending: 10, slice: 5)) { try $0.insert(4, text: "four") }
@@ -345,7 +414,7 @@ struct PendingWritingTests {
             var header = PendingHeader(row: 3, docno: 2, oldLength: -1, newLength: 0)
             header.totals = .init(documentCount: 3, totalLength: total, nextDocno: 3)
             var record = PendingRecordWriter(header, termCount: 0)
-            #expect(withBytes(record.finish(after: 0).bytes) { PendingRecord($0) == nil })
+            #expect(withBytes([UInt8](record.finish(after: 0).bytes)) { PendingRecord($0) == nil })
         }
         var fold = FoldState()
         fold.start = FoldState.Mark(sequence: 3, identity: 5, weight: 1 << 62)

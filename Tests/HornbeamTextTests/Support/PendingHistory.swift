@@ -80,7 +80,7 @@ struct PendingHistory {
         }
         let record = writer.finish(after: identity)
         identity = record.identity
-        records.append(record.bytes)
+        records.append([UInt8](record.bytes))
         states.append(documents)
     }
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which trees a state has: what has to be the same for trees to be known by their numbers, and what need not.
+
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("The trees that are present")
+struct TransactionTreesTests {
+    @Test("are the same whatever is put into them, and others once one comes or goes")
+    func changes() throws {
+        let store = try TreeStore.inMemory()
+        let first = try store.beginWrite()
+        let one = try #require(try first.tree("one", create: true))
+        _ = try first.tree("two", create: true)
+        let made = try first.presentTrees()
+        try first.put(one, [1], [1])
+        #expect(try first.presentTrees() == made)
+        try first.commit()
+        #expect(try store.beginRead().presentTrees() == made)
+
+        let second = try store.beginWrite()
+        #expect(try second.presentTrees() == made)
+        let savepoint = try second.savepoint()
+        #expect(try second.dropTree("two"))
+        let dropped = try second.presentTrees()
+        #expect(dropped != made)
+        _ = try second.tree("two", create: true)
+        // As many as before, but not the same.
+        #expect(try second.presentTrees() != made)
+        #expect(try second.presentTrees() != dropped)
+        try second.rollback(to: savepoint)
+        #expect(try second.presentTrees() == made)
+        let again = try #require(try second.tree("three", create: true))
+        #expect(again.rawValue > one.rawValue)
+        let other = try second.presentTrees()
+        second.abort()
+
+        // A number that was given to a tree of a write that was given up is nobody else's.
+        let third = try store.beginWrite()
+        #expect(try third.presentTrees() == made)
+        _ = try third.tree("three", create: true)
+        #expect(try third.presentTrees() != other)
+    }
+}
