@@ -37,8 +37,8 @@ struct QueryCompiler {
     /// functions.
     static let depthLimit = TextQuery.maximumDepth + 8
 
-    /// Of a resolved query. Throws `.invalid` for what can't be asked: a boost that is negative, no number or too large, what has no place
-    /// in `near`, forms that are nested too deep.
+    /// Of a resolved query. Throws `.invalid` for what can't be asked: a boost that is negative, no number or too
+    /// large, what has no place in `near`, forms that are nested too deep.
     mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
         order = []
         guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }

@@ -81,8 +81,8 @@ extension TextSearcher {
     // MARK: More of the same
 
     /// The words of a document that say most about it: those with the greatest product of how often it has them and
-    /// their weight in the index, greatest first, as they stand in it. Words that no other document has are left out, and
-    /// what can't be asked for by itself.
+    /// their weight in the index, greatest first, as they stand in it. Words that no other document has are left out,
+    /// and what can't be asked for by itself.
     package func characteristicWords(of texts: [String], limit: Int) throws(StorageError) -> [String] {
         var counts: [[UInt8]: (count: Int, word: String)] = [:]
         for text in texts {
