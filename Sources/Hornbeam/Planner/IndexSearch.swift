@@ -15,7 +15,10 @@ struct IndexSearch {
     }
 
     /// About how many it finds, at most.
-    func estimate() throws -> Int { Int(entries: try estimate(match.query)) }
+    func estimate() throws -> Int {
+        let index = searcher.index
+        return Int(entries: try estimate(match.query.resolved(index.analyzer, hasPositions: index.storesPositions)))
+    }
 
     private func estimate(_ query: TextQuery) throws -> UInt64 {
         switch query {
@@ -30,7 +33,7 @@ struct IndexSearch {
             for part in parts { sum = min(searcher.statistics.documentCount, sum + (try estimate(part))) }
             return sum
         case .all(let parts):
-            return try parts.filter { !$0.isVoid(searcher.index.analyzer) }.map { try estimate($0) }.min() ?? 0
+            return try parts.map { try estimate($0) }.min() ?? 0
         case .near(let parts, _): return try parts.map { try estimate($0) }.min() ?? 0
         case .without(let wanted, _): return try estimate(wanted)
         case .field(_, let part), .boost(_, let part): return try estimate(part)

@@ -156,7 +156,8 @@ struct RowFilter {
         try match.requireSense(type)
         let analyzer = type.analyzer(of: match.columns)
         if let words = match.words, let test = TokenTest(words, analyzer) { return .matches(match.columns, test) }
-        return .search(match.columns, QueryMatcher(match.query, analyzer))
+        let hasPositions = type.textIndex(over: match.columns)?.index.storesPositions ?? true
+        return .search(match.columns, QueryMatcher(match.query, analyzer, hasPositions: hasPositions))
     }
 
     private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {
@@ -269,8 +270,10 @@ private final class TokenTest {
     private let tokens: Set<[UInt8]>
     private var tokenizer: Tokenizer
 
-    /// Nil for a text with a letter that is a beginning of tokens, which `QueryMatcher` knows to look for.
+    /// Nil for a text of more than words, which `QueryMatcher` knows to look for: with a letter that is a beginning of
+    /// tokens, or with letters that only together are a word.
     init?(_ text: String, _ analyzer: Analyzer) {
+        guard TextQuery.words(text).resolved(analyzer) == .words(text) else { return nil }
         let words = analyzer.queryTokens(of: text)
         if words.contains(where: \.isOpen) { return nil }
         tokens = Set(words.map(\.term))

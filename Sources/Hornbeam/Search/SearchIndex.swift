@@ -53,7 +53,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     public func query(like entity: Entity, words: Int = 25, in context: Context) throws -> SearchQuery<Entity> {
         let texts = properties.compactMap { $0.read(entity) }
         return try run(context) { searcher in
-            .words(try searcher.characteristicWords(of: texts, limit: words).joined(separator: " "))
+            SearchQuery(try searcher.query(like: texts, limit: words))
         }
     }
 

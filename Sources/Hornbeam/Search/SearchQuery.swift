@@ -33,7 +33,8 @@ extension SearchQuery {
     public static func any(_ queries: [Self]) -> Self { Self(.any(queries.map(\.query))) }
 
     /// All of these, but for those in which the index's analyzer finds no word (`"rock & roll"` asks for two). Without
-    /// one it finds nothing.
+    /// one it finds nothing. Of what is written as one word and is several to the analyzer (`"wi-fi"`) all must be
+    /// there, next to each other.
     public static func all(_ queries: Self...) -> Self { all(queries) }
 
     public static func all(_ queries: [Self]) -> Self { Self(.all(queries.map(\.query))) }
@@ -42,8 +43,9 @@ extension SearchQuery {
     /// - Parameter slop: how many other words may stand between them, in all.
     public static func phrase(_ text: String, slop: Int = 0) -> Self { Self(.phrase(text, slop: slop)) }
 
-    /// Words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order: each
-    /// begins at most `within` words behind the first.
+    /// Words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order: the last
+    /// one begins at most `within` words behind the end of the first, so that 1 is right behind it. What is named twice
+    /// must be there twice.
     public static func near(_ queries: Self..., within distance: Int) -> Self {
         Self(.near(queries.map(\.query), within: distance))
     }

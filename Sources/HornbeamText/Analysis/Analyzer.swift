@@ -90,6 +90,17 @@ extension Analyzer: Hashable {
 }
 
 extension Analyzer {
+    /// In lower case, with the one apostrophe that terms have.
+    private func lowered(_ utf8: ArraySlice<UInt8>) -> String {
+        let text = String(decoding: utf8, as: UTF8.self).lowercased()
+        guard case .unicode = rules, !utf8.isEmpty else { return text }
+        var folded = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            folded.append(FoldingRules.shared.facts(scalar.value).part == .apostrophe ? "'" : scalar)
+        }
+        return String(folded)
+    }
+
     /// A piece of a term as the index's terms have it: folded, not stemmed.
     func folded(_ piece: String) -> String {
         var folding = self
@@ -98,9 +109,13 @@ extension Analyzer {
         case .custom, .unknown: return piece
         case .words, .trigrams: break
         }
-        let tokens = folding.tokens(of: piece)
+        let tokens = folding.sourceTokens(of: piece)
+        let utf8 = Array(piece.utf8)
         // What is no single word, such as an apostrophe or a pair of ideographs, is only lower-cased.
-        guard tokens.count == 1 else { return piece.lowercased() }
-        return String(decoding: tokens[0], as: UTF8.self)
+        guard tokens.count == 1 else { return folding.lowered(utf8[...]) }
+        // What is beside the word stays: terms may have it, and if none has there is nothing to find.
+        let (token, place) = tokens[0]
+        return folding.lowered(utf8[..<place.lowerBound]) + String(decoding: token, as: UTF8.self)
+            + folding.lowered(utf8[place.upperBound...])
     }
 }

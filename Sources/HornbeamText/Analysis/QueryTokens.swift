@@ -12,13 +12,18 @@ package struct QueryToken: Hashable {
 }
 
 extension Analyzer {
-    /// The tokens that words are looked for by.
-    package func queryTokens(of text: String) -> [QueryToken] { placedTokens(of: text).map(\.token) }
+    /// The tokens that words are looked for by. Of a run without spaces these are its pairs; the letter that stands at
+    /// its end for that end is part of the last one.
+    package func queryTokens(of text: String) -> [QueryToken] {
+        guard mayBePaired(text) else { return tokens(of: text).map { QueryToken(term: $0) } }
+        return placedTokens(of: text).filter { !$0.isRepeated }.map(\.token)
+    }
 
     /// The tokens that a phrase is made of. A letter that stands at its end for the end of a run without spaces, and is
     /// part of the pair before it, isn't one: it doesn't stand there in a longer run. Only the last one may be open:
     /// before another word a letter alone is the end of its run.
     func phraseParts(of text: String) -> [QueryToken] {
+        guard mayBePaired(text) else { return tokens(of: text).map { QueryToken(term: $0) } }
         var placed = placedTokens(of: text)
         if placed.count > 1, placed[placed.count - 1].isRepeated { placed.removeLast() }
         var tokens = placed.map(\.token)
@@ -29,13 +34,40 @@ extension Analyzer {
     /// The terms of `phraseParts`.
     package func phraseTokens(of text: String) -> [[UInt8]] { phraseParts(of: text).map(\.term) }
 
-    /// `isRepeated`: it ends where the token before it does, so that it is part of that.
-    private func placedTokens(of text: String) -> [(token: QueryToken, isRepeated: Bool)] {
-        guard case .unicode = rules, !text.utf8.allSatisfy({ $0 < 0x80 }) else {
-            return tokens(of: text).map { (QueryToken(term: $0), false) }
+    /// Where runs of three letters or more of scripts without spaces stand, in bytes.
+    func pairedRuns(of text: String) -> [Range<Int>] {
+        guard mayBePaired(text) else { return [] }
+        let placed = placedTokens(of: text)
+        var runs: [Range<Int>] = []
+        var first = 0
+        while first < placed.count {
+            var last = first
+            while last + 1 < placed.count, placed[last + 1].place.lowerBound < placed[last].place.upperBound {
+                last += 1
+            }
+            // Each pair but the last one begins with a letter, and the last letter is a token of its own.
+            if last - first >= 2 { runs.append(placed[first].place.lowerBound..<placed[last].place.upperBound) }
+            first = last + 1
         }
+        return runs
+    }
+
+    private func mayBePaired(_ text: String) -> Bool {
+        guard case .unicode = rules else { return false }
+        return !text.utf8.allSatisfy { $0 < 0x80 }
+    }
+
+    /// A token of a query in its text.
+    private struct PlacedToken {
+        var token: QueryToken
+        let place: Range<Int>
+        /// Whether it ends where the token before it does, so that it is part of that.
+        let isRepeated: Bool
+    }
+
+    private func placedTokens(of text: String) -> [PlacedToken] {
         let facts = FoldingRules.shared
-        var tokens: [(token: QueryToken, isRepeated: Bool)] = []
+        var tokens: [PlacedToken] = []
         var tokenizer = Tokenizer(self)
         var end = 0
         var text = text
@@ -48,7 +80,8 @@ extension Analyzer {
                 token.isOpen = facts.facts(first).part == .unspaced && place.lowerBound >= end
                 // What the next one overlaps is a pair.
                 if place.lowerBound < end, !tokens.isEmpty { tokens[tokens.count - 1].token.isOpen = false }
-                tokens.append((token, !tokens.isEmpty && place.upperBound == end))
+                let isRepeated = !tokens.isEmpty && place.upperBound == end
+                tokens.append(PlacedToken(token: token, place: place, isRepeated: isRepeated))
                 end = place.upperBound
             }
         }

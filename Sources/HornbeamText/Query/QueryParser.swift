@@ -4,7 +4,7 @@
 //     query     = sequence { "OR" sequence }
 //     sequence  = clause { clause }                        any of them; see below for + and −
 //     clause    = near { "AND" near }
-//     near      = [ "+" | "-" | "NOT" ] item { "NEAR" [ "/" number ] item }
+//     near      = [ "+" | "-" | "NOT" ] item { "NEAR" [ "/" number ] item }      a + makes one of all parts of AND
 //     item      = primary [ "^" number ]                                              boosted
 //     primary   = "(" [ query ] ")" | fields ":" primary | "*"                        * is everything
 //               | word | word "*" | word "~" [ distance ] [ "/" letters ]             prefix, fuzzy
@@ -14,42 +14,6 @@
 //
 // Words that follow each other are one list of words. In a sequence with + what has none needn't be there but counts;
 // what has − or NOT must not be there. A backslash takes away the meaning of what is behind it.
-
-/// How texts are read.
-package struct QuerySyntax: Sendable {
-    /// The names that may stand before a colon; a query has their places in this list.
-    package var fields: [String]
-    /// Whether words need all be there that nothing is said about.
-    package var matchesAll: Bool
-    /// Whether the text is still being typed: its last word is a prefix, unless something stands behind it.
-    package var isTyping: Bool
-
-    package init(fields: [String] = [], matchesAll: Bool = false, isTyping: Bool = false) {
-        self.fields = fields
-        self.matchesAll = matchesAll
-        self.isTyping = isTyping
-    }
-
-    /// The query that `text` says. Without a word it finds nothing.
-    package func parse(_ text: String) throws(QuerySyntaxError) -> TextQuery {
-        var parser = QueryParser(text, self, isLenient: false)
-        return try parser.whole()
-    }
-
-    /// The same of what people write into a search field: what isn't right is taken for words. A question mark behind
-    /// a word is one.
-    package func parse(lenient text: String) -> TextQuery {
-        var parser = QueryParser(text, self, isLenient: true)
-        for _ in 0..<QueryParser.maximumRepairs {
-            do throws(QuerySyntaxError) {
-                return try parser.whole()
-            } catch {
-                parser.repair(error)
-            }
-        }
-        return parser.plainWords()
-    }
-}
 
 /// Reads one text, character by character.
 struct QueryParser {
@@ -159,7 +123,9 @@ struct QueryParser {
         if parts.count == 1 { return first }
         let wanted = parts.filter { $0.sign != .excluded }.map(\.query)
         let unwanted = parts.filter { $0.sign == .excluded }.map(\.query)
-        return Clause(query: Self.without(wanted.isEmpty ? .everything : Self.all(wanted), unwanted))
+        return Clause(
+            query: Self.without(wanted.isEmpty ? .everything : Self.all(wanted), unwanted),
+            sign: parts.contains { $0.sign == .required } ? .required : .none)
     }
 
     private mutating func near(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
@@ -181,7 +147,9 @@ struct QueryParser {
             }
             return nil
         }
-        clause.sign = sign
+        // A sign behind the name of a field counts as one before it, and what must not be there must not.
+        if sign != .none, clause.sign != .excluded { clause.sign = sign }
+        sign = clause.sign
         var parts: [TextQuery] = []
         var distance: Int?
         while case let keyword = nextKeywordStart, let number = try takeNear() {
@@ -215,7 +183,7 @@ struct QueryParser {
             guard factor <= TextQuery.maximumBoost else {
                 throw failure("more than 1e9 behind ^", "write a smaller number", start)
             }
-            clause = Clause(query: .boost(factor, clause.query))
+            clause = Clause(query: .boost(factor, clause.query), sign: clause.sign)
         }
         return clause
     }
@@ -306,7 +274,11 @@ struct QueryParser {
     }
 
     private static func any(_ parts: [TextQuery]) -> TextQuery { parts.count == 1 ? parts[0] : .any(parts) }
-    private static func all(_ parts: [TextQuery]) -> TextQuery { parts.count == 1 ? parts[0] : .all(parts) }
+
+    /// One part alone is a list of one, if it would be another query where it need not be there.
+    private static func all(_ parts: [TextQuery]) -> TextQuery {
+        parts.count == 1 && !parts[0].dependsOnDemand ? parts[0] : .all(parts)
+    }
 
     private static func without(_ query: TextQuery, _ unwanted: [TextQuery]) -> TextQuery {
         unwanted.isEmpty ? query : .without(query, any(unwanted))
@@ -392,10 +364,26 @@ struct QueryParser {
             }
             fields.append(field)
         }
+        let sign = try signBehindField(names)
         guard let inner = try primary(depth + 1) else {
             throw failure("nothing is behind the field", "write a word, a phrase or parentheses there", start, colon)
         }
-        return Clause(query: .field(fields, inner.query))
+        return Clause(query: .field(fields, inner.query), sign: sign == .none ? inner.sign : sign)
+    }
+
+    /// A sign belongs before the name; whoever writes it behind the colon doesn't mean a word that begins with it.
+    private mutating func signBehindField(_ names: ArraySlice<Unicode.Scalar>) throws(QuerySyntaxError) -> Sign {
+        skipSpace()
+        guard let character = peek, character == "+" || character == "-", !isSpace(at + 1), !isAtEnd(at + 1) else {
+            return .none
+        }
+        guard isLenient else {
+            throw failure(
+                "\(character) is behind the name of a field",
+                "write it before the name, \(character)\(Self.string(names)):, or \\\(character) for the character", at)
+        }
+        at += 1
+        return character == "+" ? .required : .excluded
     }
 
     private static func string(_ scalars: ArraySlice<Unicode.Scalar>) -> String {

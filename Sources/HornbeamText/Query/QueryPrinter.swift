@@ -24,8 +24,8 @@ extension TextQuery {
         return normal.isWithin(QueryParser.maximumDepth) ? normal.text(fields: fields) : nil
     }
 
-    /// A tree of the same meaning and scores that can be written: lists of one are that one, empty lists and texts find
-    /// nothing, numbers are within their limits.
+    /// A tree of the same meaning and scores that can be written: lists of one are that one, unless it depends on
+    /// being demanded; empty lists and texts find nothing, numbers are within their limits.
     package var normalized: TextQuery {
         switch self {
         case .words, .phrase(_, slop: 0...), .prefix, .everything: return self
@@ -36,7 +36,9 @@ extension TextQuery {
             return .fuzzy(
                 text, distance: distance.map { min(max(0, $0), Self.maximumDistance) }, prefixLength: max(0, letters))
         case .any(let parts): return Self.joined(parts, TextQuery.any)
-        case .all(let parts): return Self.joined(parts, TextQuery.all)
+        case .all(let parts):
+            if parts.count == 1, case let part = parts[0].normalized, part.dependsOnDemand { return .all([part]) }
+            return Self.joined(parts, TextQuery.all)
         case .near(let parts, let distance): return Self.joined(parts) { .near($0, within: max(0, distance)) }
         case .without(let wanted, let unwanted): return .without(wanted.normalized, unwanted.normalized)
         case .field([], _): return .words("")
@@ -149,6 +151,16 @@ extension TextQuery {
         }
     }
 
+    /// Whether it may find more where it need not be there than where it must.
+    var dependsOnDemand: Bool {
+        switch self {
+        case .words, .fuzzy: true
+        case .any(let parts): parts.contains(where: \.dependsOnDemand)
+        case .without(let part, _), .field(_, let part), .boost(_, let part): part.dependsOnDemand
+        case .all, .phrase, .near, .prefix, .wildcard, .everything: false
+        }
+    }
+
     /// Whether it is found at places, which can be near each other.
     var hasPlaces: Bool {
         switch self {
@@ -172,6 +184,7 @@ private struct QueryPrinter {
             return parts.map(primary).joined(separator: " NEAR/\(distance) ")
         case .without(let wanted, let unwanted): return "\(bare(wanted)) NOT \(primary(unwanted))"
         case .boost(let factor, let part): return "\(primary(part))^\(Self.number(factor))"
+        case .all(let parts) where parts.first?.dependsOnDemand == true: return parts.map { "+" + primary($0) }.joined()
         case .any(let parts), .all(let parts), .near(let parts, _): return parts.first.map(top) ?? "()"
         default: return primary(query)
         }

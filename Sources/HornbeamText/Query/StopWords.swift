@@ -9,82 +9,35 @@ extension TextQuery {
     /// The same query without those of its words that are in `list`, folded as `StopWordList` does, wherever another
     /// one of what stands beside them remains. Phrases, words that must be near each other, prefixes, patterns, fuzzy
     /// words and what must not be found stay as they are. Linear in the query's length times its depth.
-    package func leavingOut(_ list: StopWordList) -> TextQuery {
-        if case .kept(let query) = remainder(list) { return query }
-        return self
-    }
+    package func leavingOut(_ list: StopWordList) -> TextQuery { remainder(list, isDemanded: false).query ?? self }
 
-    /// What is left of a part of a query.
-    fileprivate enum Remainder {
-        case kept(TextQuery)
-        /// Nothing to find, and what must not be found all the same, if anything.
-        case gone(unless: TextQuery?)
-    }
-
-    private func remainder(_ list: StopWordList) -> Remainder {
+    /// - Parameter isDemanded: whether nothing is found without it. Then of what stands between white space it is all
+    ///   or nothing that is left out: what remains of it would be found elsewhere too.
+    private func remainder(_ list: StopWordList, isDemanded: Bool) -> QueryRemainder {
         switch self {
-        case .words(let text): return list.rest(of: text).map { .kept(.words($0)) } ?? .gone(unless: nil)
-        case .any(let parts): return Self.anyOf(parts, list)
-        case .all(let parts): return Self.allOf(parts, list)
+        case .words(let text):
+            return list.rest(of: text, keepsWritten: isDemanded).map { .kept(.words($0)) } ?? .gone(unless: nil)
+        case .any(let parts):
+            let isDemanded = isDemanded && alternatives == nil
+            return QueryRemainder.any(
+                parts.map { $0.remainder(list, isDemanded: isDemanded) }, asks: Self.asksForWords)
+        case .all(let parts):
+            return QueryRemainder.all(parts, asks: Self.asksForWords) { $0.remainder(list, isDemanded: true) }
         case .without(let first, let second):
-            switch first.remainder(list) {
+            switch first.remainder(list, isDemanded: isDemanded) {
             case .kept(let query): return .kept(.without(query, second))
-            case .gone(let other):
-                // What asks for nothing excludes nothing.
-                let second = second.isVoid(StopWordList.folding) ? nil : second
-                return .gone(unless: Self.either([other, second].compactMap(\.self)))
+            // What asks for nothing excludes nothing.
+            case let gone: return gone.without(Self.asksForWords(second) ? second : nil)
             }
-        case .field(let fields, let part): return part.remainder(list).map { .field(fields, $0) }
-        case .boost(let factor, let part): return part.remainder(list).map { .boost(factor, $0) }
+        case .field(let fields, let part):
+            return part.remainder(list, isDemanded: isDemanded).map { .field(fields, $0) }
+        case .boost(let factor, let part):
+            return part.remainder(list, isDemanded: isDemanded).map { .boost(factor, $0) }
         case .phrase, .near, .prefix, .wildcard, .fuzzy, .everything: return .kept(self)
         }
     }
 
-    /// What must not be found beside a part that is gone must not be found beside the others either.
-    private static func allOf(_ parts: [TextQuery], _ list: StopWordList) -> Remainder {
-        let found = parts.map { $0.remainder(list) }
-        guard found.isAnswer else { return .gone(unless: either(found.compactMap(\.excluded))) }
-        return .kept(.all(found.compactMap { $0.query ?? $0.excluded.map { .without(.everything, $0) } }))
-    }
-
-    /// Where any of the parts is enough, only what excludes a document from all of them excludes it.
-    private static func anyOf(_ parts: [TextQuery], _ list: StopWordList) -> Remainder {
-        let found = parts.map { $0.remainder(list) }
-        if found.isAnswer { return .kept(.any(found.compactMap(\.query))) }
-        let gone = found.filter { $0.query == nil }
-        let excluded = gone.compactMap(\.excluded)
-        guard excluded.count == gone.count else { return .gone(unless: nil) }
-        return .gone(unless: excluded.count > 1 ? .all(excluded) : excluded.first)
-    }
-
-    private static func either(_ parts: [TextQuery]) -> TextQuery? {
-        // One in another would make the query deeper than it was.
-        let parts = parts.flatMap { part in
-            if case .any(let parts) = part, !parts.isEmpty { return parts }
-            return [part]
-        }
-        return parts.count > 1 ? .any(parts) : parts.first
-    }
-}
-
-extension TextQuery.Remainder {
-    fileprivate var query: TextQuery? { if case .kept(let query) = self { query } else { nil } }
-    fileprivate var excluded: TextQuery? { if case .gone(let excluded) = self { excluded } else { nil } }
-
-    fileprivate func map(_ body: (TextQuery) -> TextQuery) -> Self {
-        switch self {
-        case .kept(let query): .kept(body(query))
-        case .gone(let other): .gone(unless: other.map(body))
-        }
-    }
-}
-
-extension [TextQuery.Remainder] {
-    /// Whether they are all there, or of those that are some asks for anything: what asks for nothing is nothing that
-    /// remains.
-    fileprivate var isAnswer: Bool {
-        allSatisfy { $0.query != nil } || contains { $0.query?.isVoid(StopWordList.folding) == false }
-    }
+    private static func asksForWords(_ query: TextQuery) -> Bool { !query.isVoid(StopWordList.folding) }
 }
 
 /// Words that are left out. Case doesn't count in them; accents do.
@@ -100,7 +53,28 @@ package struct StopWordList: Hashable, Sendable {
     fileprivate static let folding = Analyzer(.unicode(keepsAccents: true, stemming: nil))
 
     /// The text without them; nil if nothing but them is in it. One without any word stays as it is.
-    func rest(of text: String) -> String? {
+    /// - Parameter keepsWritten: whether what stands between white space stays whole if it has others too.
+    func rest(of text: String, keepsWritten: Bool) -> String? {
+        guard keepsWritten else { return rest(of: text) }
+        let places = text.unicodeScalars
+        var (kept, start) = ("", places.startIndex)
+        var (hasOthers, hasAny) = (false, false)
+        for word in places.split(whereSeparator: \.properties.isWhitespace) {
+            kept += String(places[start..<word.startIndex])
+            start = word.endIndex
+            if rest(of: String(word)) == nil {
+                hasAny = true
+                kept += " "
+            } else {
+                hasOthers = hasOthers || !Self.folding.tokens(of: String(word)).isEmpty
+                kept += String(word)
+            }
+        }
+        if !hasAny { return text }
+        return hasOthers ? kept + String(places[start...]) : nil
+    }
+
+    private func rest(of text: String) -> String? {
         var kept: [UInt8] = []
         var hasOthers = false
         var hasAny = false

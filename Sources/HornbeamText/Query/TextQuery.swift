@@ -4,12 +4,13 @@
 
 /// A question to a text index.
 package indirect enum TextQuery: Hashable, Sendable {
-    /// Any of the tokens of the text. The score is the sum over the tokens in their order, repeats counting again.
+    /// Any of the tokens of the text. The score is the sum over the tokens in their order, repeats counting again. What
+    /// it is where it must be there, and of scripts without spaces, `resolved` says.
     case words(String)
     /// Any of these.
     case any([TextQuery])
     /// All of these, but for those that ask for nothing since their texts have no token (`isVoid`). None at all matches
-    /// nothing.
+    /// nothing. What is everything or some others beside asks for these if there is nothing else to ask for.
     case all([TextQuery])
     /// The first, as far as it isn't the second. Scored as the first.
     case without(TextQuery, TextQuery)
@@ -17,14 +18,15 @@ package indirect enum TextQuery: Hashable, Sendable {
     /// A match begins at each place of the first token from which the next place of the second, the next of the third
     /// after that and so on are near enough.
     case phrase(String, slop: Int)
-    /// Each of these (words, phrases, prefixes, wildcards, fuzzy words, any of such) in one section, in any order. A
-    /// match begins at each place where one of them does and the first place of each of the others from there on begins
-    /// at most `within` positions later.
+    /// Each of these (words, phrases, prefixes, wildcards, fuzzy words, any of such) in one section, in any order; what
+    /// is there several times, at as many places. A match begins at each place where one of them does and the first
+    /// places of each of the others from there on begin at most `within` positions behind the end of that one (the
+    /// longest, if several begin there).
     case near([TextQuery], within: Int)
     /// The tokens of the text, the last one being a prefix and those before it standing before it as in a phrase.
     case prefix(String)
     /// Terms that match a pattern in which `*` stands for any characters and `?` for one scalar. What is between them
-    /// is folded as the index's terms are, without stemming.
+    /// is folded as the index's terms are, without stemming; what no term has in it finds nothing.
     case wildcard(String)
     /// Terms within an edit distance of any of the text's tokens; exchanging neighbours is one edit, and a letter that
     /// was part of one isn't changed again. Nil: 0 for up to 2 scalars, 1 for up to 5, 2 from 6 on. The first
@@ -41,15 +43,15 @@ package indirect enum TextQuery: Hashable, Sendable {
 
 extension TextQuery {
     /// Whether its texts have no token at all, such as “&”, or “of” where tokens are of three letters. By itself it
-    /// matches nothing; among others that must all match it isn't asked for.
+    /// matches nothing; among others that must all match it isn't asked for, but for what it excludes.
     package func isVoid(_ analyzer: Analyzer) -> Bool {
         switch self {
         case .words(let text), .fuzzy(let text, _, _): analyzer.tokens(of: text).isEmpty
         case .phrase(let text, _), .prefix(let text): analyzer.phraseTokens(of: text).isEmpty
         case .any(let parts), .all(let parts), .near(let parts, _):
             !parts.isEmpty && parts.allSatisfy { $0.isVoid(analyzer) }
-        case .field(_, let part), .boost(_, let part): part.isVoid(analyzer)
-        case .wildcard, .without, .everything: false
+        case .field(_, let part), .boost(_, let part), .without(let part, _): part.isVoid(analyzer)
+        case .wildcard, .everything: false
         }
     }
 }

@@ -79,6 +79,7 @@ package final class TextSearcher {
     ) throws(StorageError) -> [TextHit] {
         let weights = try Self.checked(weights)
         guard limit > 0, let view = try view() else { return [] }
+        let query = resolved(query)
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         if weights == nil {
             if let words = TermQuery(query, index.analyzer),
@@ -96,6 +97,7 @@ package final class TextSearcher {
     /// The rows of all documents that match, ascending.
     package func matches(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
         guard let view = try view() else { return [] }
+        let query = resolved(query)
         var (rows, ascends): ([UInt64], Bool) = ([], true)
         func add(_ row: UInt64) {
             if let last = rows.last, last >= row { ascends = false }
@@ -111,6 +113,7 @@ package final class TextSearcher {
     /// How many documents match.
     package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
         guard let view = try view() else { return 0 }
+        let query = resolved(query)
         if case .all = filter, let words = TermQuery(query, index.analyzer) {
             if words.terms.count == 1 {
                 return try words.terms[0].token.withBytes { (bytes) throws(StorageError) in
@@ -129,7 +132,7 @@ package final class TextSearcher {
     ) throws(StorageError) -> TextScoreExplanation? {
         let weights = try Self.checked(weights)
         guard let view = try view() else { return nil }
-        return try retrieval(query, .documents([row]), weights, scores: true, view).explain(row)
+        return try retrieval(resolved(query), .documents([row]), weights, scores: true, view).explain(row)
     }
 
     /// The best `limit` documents that hold any token of `text`.
@@ -164,6 +167,10 @@ package final class TextSearcher {
         let context = try ScoreContext(view, weights: weights, scores: scores)
         var compiler = QueryCompiler(index.analyzer, context)
         return try Retrieval(compiler.compile(query), context, filter: filter)
+    }
+
+    private func resolved(_ query: TextQuery) -> TextQuery {
+        query.resolved(index.analyzer, hasPositions: index.storesPositions)
     }
 
     private func direct(_ view: StoredView) -> DirectSearch { DirectSearch(view, index.analyzer) }

@@ -5,22 +5,28 @@
 extension TextQuery {
     /// Whether it takes positions to tell what matches and how well.
     package func needsPositions(_ analyzer: Analyzer) -> Bool {
+        if case .words = self { return false }
+        return resolved(analyzer, hasPositions: false).readsPositions(analyzer)
+    }
+
+    private func readsPositions(_ analyzer: Analyzer) -> Bool {
         switch self {
         case .words, .fuzzy, .wildcard, .everything: false
         // A word alone is found as such, wherever it stands.
         case .phrase(let text, _): analyzer.phraseTokens(of: text).count != 1
         case .near, .field: true
         case .prefix(let text): analyzer.phraseTokens(of: text).count > 1
-        case .any(let parts), .all(let parts): parts.contains { $0.needsPositions(analyzer) }
-        case .without(let first, let second): first.needsPositions(analyzer) || second.needsPositions(analyzer)
-        case .boost(_, let part): part.needsPositions(analyzer)
+        case .any(let parts), .all(let parts): parts.contains { $0.readsPositions(analyzer) }
+        case .without(let first, let second): first.readsPositions(analyzer) || second.readsPositions(analyzer)
+        case .boost(_, let part): part.readsPositions(analyzer)
         }
     }
 
     /// A query that needs none and matches every document that this one matches, and maybe others. Nil if there is none
     /// but all documents.
     package func withoutPositions(_ analyzer: Analyzer) -> TextQuery? {
-        needsPositions(analyzer) ? wider(analyzer, isInField: false) : self
+        let resolved = resolved(analyzer, hasPositions: false)
+        return resolved.readsPositions(analyzer) ? resolved.wider(analyzer, isInField: false) : self
     }
 
     /// - Parameter isInField: whether it is asked about a field: then what stands in another one takes nothing away.
@@ -31,16 +37,15 @@ extension TextQuery {
         case .any(let parts):
             let all = parts.compactMap(wider)
             return all.count == parts.count ? .any(all) : nil
-        case .all(let parts), .near(let parts, _):
-            // What has no words isn't asked for among others.
-            return Self.conjunction(parts.filter { !$0.isVoid(analyzer) }.compactMap(wider))
+        case .all(let parts), .near(let parts, _): return Self.conjunction(parts.compactMap(wider))
         case .without(let first, let second):
             guard let first = wider(first) else { return nil }
-            return isInField || second.needsPositions(analyzer) ? first : .without(first, second)
-        case .phrase(let text, _): return Self.conjunction(Self.queries(analyzer.phraseTokens(of: text), analyzer))
+            return isInField || second.readsPositions(analyzer) ? first : .without(first, second)
+        case .phrase(let text, _):
+            return Self.conjunction(analyzer.texts(of: analyzer.phraseTokens(of: text)).map { .words($0) })
         case .prefix(let text):
             let tokens = analyzer.phraseTokens(of: text)
-            var parts = Self.queries(tokens.dropLast(), analyzer)
+            var parts = analyzer.texts(of: tokens.dropLast()).map { TextQuery.words($0) }
             if let last = tokens.last {
                 let text = String(decoding: last, as: UTF8.self)
                 if analyzer.phraseTokens(of: text) == [last] { parts.append(.prefix(text)) }
@@ -53,13 +58,5 @@ extension TextQuery {
 
     private static func conjunction(_ parts: [TextQuery]) -> TextQuery? {
         parts.count > 1 ? .all(parts) : parts.first
-    }
-
-    /// Queries for the tokens, as far as their texts lead to them again.
-    private static func queries(_ tokens: some Sequence<[UInt8]>, _ analyzer: Analyzer) -> [TextQuery] {
-        tokens.compactMap { token in
-            let text = String(decoding: token, as: UTF8.self)
-            return analyzer.queryTokens(of: text).contains { $0.term == token } ? .words(text) : nil
-        }
     }
 }

@@ -4,7 +4,7 @@
 
 import HornbeamPages
 
-/// Such searches in one state of an index.
+/// Such searches in one state of an index, of queries that are resolved.
 struct DirectSearch {
     private let view: IndexView
     private let analyzer: Analyzer
@@ -83,7 +83,7 @@ struct DirectSearch {
         switch try compiler.add(query) {
         case .otherForms: return (false, nil, filter)
         case .parts where compiler.parts.count > Conjunction.partLimit: return (false, nil, filter)
-        case .nothing, .void: return (true, nil, filter)
+        case .nothing: return (true, nil, filter)
         case .parts: break
         }
         let least = compiler.sources.reduce(UInt32.max) { min($0, $1.documentFrequency) }
@@ -121,8 +121,6 @@ private struct ConjunctionCompiler {
         case parts
         /// No document matches.
         case nothing
-        /// There is no token in it: among others that must match it isn't asked for.
-        case void
         case otherForms
     }
 
@@ -140,16 +138,11 @@ private struct ConjunctionCompiler {
         switch query {
         case .all(let parts):
             guard depth < Self.depthLimit else { return .otherForms }
-            var isAsked = false
             for part in parts {
                 let outcome = try add(part, depth: depth + 1)
-                switch outcome {
-                case .void: continue
-                case .parts: isAsked = true
-                case .nothing, .otherForms: return outcome
-                }
+                guard case .parts = outcome else { return outcome }
             }
-            return isAsked ? .parts : parts.isEmpty ? .nothing : .void
+            return parts.isEmpty ? .nothing : .parts
         case .words(let text): return try addWord(analyzer.queryTokens(of: text))
         case .phrase(let text, let slop):
             let tokens = analyzer.phraseParts(of: text)
@@ -161,7 +154,7 @@ private struct ConjunctionCompiler {
 
     /// One word, however often.
     private mutating func addWord(_ tokens: [QueryToken]) throws(StorageError) -> Outcome {
-        guard let word = tokens.first else { return .void }
+        guard let word = tokens.first else { return .nothing }
         guard !word.isOpen, tokens.allSatisfy({ $0 == word }) else { return .otherForms }
         guard let source = try source(word.term) else { return .nothing }
         let weight = weight(source)
@@ -170,7 +163,7 @@ private struct ConjunctionCompiler {
     }
 
     private mutating func addPhrase(_ tokens: [[UInt8]], _ slop: Int) throws(StorageError) -> Outcome {
-        guard !tokens.isEmpty else { return .void }
+        guard !tokens.isEmpty else { return .nothing }
         var (slots, weight): ([Int], Double) = ([], 0)
         for token in tokens {
             guard let source = try source(token) else { return .nothing }

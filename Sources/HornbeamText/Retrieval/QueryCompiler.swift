@@ -33,11 +33,12 @@ struct QueryCompiler {
         var depth = 0
     }
 
-    /// Trees of queries may be this deep: they are followed by calls of functions.
-    static let depthLimit = 200
+    /// Trees of queries may be this deep, and a little more when they are resolved: they are followed by calls of
+    /// functions.
+    static let depthLimit = TextQuery.maximumDepth + 8
 
-    /// Throws `.invalid` for what can't be asked: a boost that is negative, no number or too large, what has no place
-    /// in `near`, forms that are nested too deep.
+    /// Of a resolved query. Throws `.invalid` for what can't be asked: a boost that is negative, no number or too
+    /// large, what has no place in `near`, forms that are nested too deep.
     mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
         order = []
         guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }
@@ -68,8 +69,8 @@ struct QueryCompiler {
         case .phrase, .near, .prefix, .wildcard: return try leaf(query, scope)
         case .fuzzy(let text, let distance, let prefixLength):
             var nodes: [QueryNode] = []
-            for token in analyzer.tokens(of: text) {
-                nodes += try fuzzy(try fuzzyTerms(token, distance, prefixLength), scope)
+            for token in analyzer.queryTokens(of: text) {
+                nodes += try fuzzy(try fuzzyTerms(token.term, distance, prefixLength), scope)
             }
             return Self.any(nodes)
         case .field(let fields, let query):
@@ -97,7 +98,6 @@ struct QueryCompiler {
         var nodes: [QueryNode] = []
         for part in parts {
             guard let node = try node(part, scope) else {
-                if part.isVoid(analyzer) { continue }
                 order.removeSubrange(count...)
                 return nil
             }
@@ -290,12 +290,13 @@ extension QueryCompiler {
             }
             return Self.any(parts)
         case .near(let queries, let distance):
-            var parts: [SpanSource] = []
-            for query in queries {
+            var parts: [NearPart] = []
+            for (query, count) in TextQuery.counted(queries, analyzer) {
                 guard let part = try spans(query, &weights, depth: depth + 1) else { return nil }
-                parts.append(part)
+                parts.append(NearPart(source: part, count: count))
             }
-            return parts.count > 1 ? NearSpans(parts, within: distance, view) : parts.first
+            if parts.count == 1, parts[0].count == 1 { return parts[0].source }
+            return NearSpans(parts, within: distance, view)
         case .phrase(let text, let slop):
             let tokens = analyzer.phraseParts(of: text)
             guard let last = tokens.last, last.isOpen else {
@@ -316,7 +317,7 @@ extension QueryCompiler {
             return groupSpans(group, query, &weights)
         case .fuzzy(let text, let distance, let prefixLength):
             var parts: [SpanSource] = []
-            for token in distinct(analyzer.tokens(of: text)) {
+            for token in distinct(analyzer.queryTokens(of: text).map(\.term)) {
                 let terms = try fuzzyTerms(token, distance, prefixLength)
                 guard let group = try group(.listed(terms)) else { continue }
                 weights.add(token, context.weight(documentFrequency: group.documents.documentFrequency))

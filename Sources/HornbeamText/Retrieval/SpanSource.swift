@@ -193,20 +193,28 @@ final class PhraseSpans: JoinedSpans {
     }
 }
 
-/// Parts in any order, whose beginnings are at most `distance` positions from each other.
+/// A part of `NearSpans`, and at how many places it must stand.
+struct NearPart {
+    let source: SpanSource
+    let count: Int
+}
+
+/// Parts in any order, the last of which begins at most `distance` positions behind the end of the first.
 final class NearSpans: JoinedSpans {
     private let distance: Int
+    private let counts: [Int]
     private var places: [Int]
 
-    init(_ parts: [SpanSource], within distance: Int, _ view: IndexView) {
+    init(_ parts: [NearPart], within distance: Int, _ view: IndexView) {
         self.distance = distance
+        counts = parts.map(\.count)
         places = [Int](repeating: 0, count: parts.count)
         var frequency: UInt32 = 0
         for part in parts {
-            let (sum, overflows) = frequency.addingReportingOverflow(part.bound.frequency)
+            let (sum, overflows) = frequency.addingReportingOverflow(part.source.bound.frequency)
             frequency = overflows ? .max : sum
         }
-        super.init(parts, view, frequency: frequency)
+        super.init(parts.map(\.source), view, frequency: frequency)
     }
 
     override var frequencyBound: UInt32 {
@@ -221,19 +229,27 @@ final class NearSpans: JoinedSpans {
         ends.removeAll(keepingCapacity: true)
         for part in parts { try part.read() }
         for place in places.indices { places[place] = 0 }
+        guard !parts.isEmpty else { return }
         while true {
-            var (first, last, end) = (UInt32.max, UInt32(0), UInt32(0))
-            for place in parts.indices {
-                guard places[place] < parts[place].starts.count else { return }
-                let start = parts[place].starts[places[place]]
-                (first, last) = (min(first, start), max(last, start))
-                end = max(end, parts[place].ends[places[place]])
+            // Where the first begins, and where the longest of those that begin there ends.
+            var (first, firstEnd) = (UInt32.max, UInt32(0))
+            var (last, end) = (UInt32(0), UInt32(0))
+            for part in parts.indices {
+                let from = places[part]
+                let source = parts[part]
+                guard source.starts.count - from >= counts[part] else { return }
+                let to = from + counts[part]
+                let start = source.starts[from]
+                if start < first { (first, firstEnd) = (start, 0) }
+                if start == first { firstEnd = max(firstEnd, source.ends[from]) }
+                last = max(last, source.starts[to - 1])
+                for place in from..<to { end = max(end, source.ends[place]) }
             }
-            if Int(last - first) <= distance, try view.isOneSection(document, first, end) {
+            if Int(last) - Int(firstEnd) <= distance, try view.isOneSection(document, first, end) {
                 starts.append(first)
                 ends.append(end)
             }
-            for place in parts.indices where parts[place].starts[places[place]] == first { places[place] += 1 }
+            for part in parts.indices where parts[part].starts[places[part]] == first { places[part] += 1 }
         }
     }
 }

@@ -2,7 +2,7 @@
 // Queries that are nothing but words, any of which a document may hold: most of all queries. They need none of the
 // machinery of the other forms, and are evaluated by `TermRanking`.
 
-/// A query of words.
+/// A query of words, which is resolved.
 struct TermQuery {
     /// Each word once for each boost it has.
     private(set) var terms: [(token: [UInt8], boost: Double)] = []

@@ -46,8 +46,9 @@ package final class QueryMatcher {
     private var tokenizer: Tokenizer
     private var wordNumbers: [[UInt8]: Int] = [:]
 
-    package init(_ query: TextQuery, _ analyzer: Analyzer) {
-        terms = QueryTerms(query, analyzer)
+    /// - Parameter hasPositions: whether the index over the texts has, by which the query is taken as it takes it.
+    package init(_ query: TextQuery, _ analyzer: Analyzer, hasPositions: Bool = true) {
+        terms = QueryTerms(query.resolved(analyzer, hasPositions: hasPositions), analyzer)
         tokenizer = Tokenizer(analyzer)
     }
 
@@ -117,6 +118,7 @@ package final class QueryMatcher {
         var first: Int
         /// Empty if the first is all.
         var others: [Int] = []
+        var last: Int { others.last ?? first }
     }
 
     /// The matches of what is found at places, in the order of their beginnings, one for each.
@@ -127,7 +129,8 @@ package final class QueryMatcher {
             return all.filter { isIn(fields, $0, found) }.map { Place(first: $0) }
         case .phrase(let tests, let slop): return phrases(tests, slop, fields, found)
         case .near(let parts, let distance):
-            return neighbours(parts.map { places($0, fields, found) }, distance, found)
+            return neighbours(
+                parts.map { places($0.node, fields, found) }, counts: parts.map(\.count), distance, found)
         case .any(let parts):
             return Self.merged(parts.map { places($0, fields, found) })
         case .all, .without, .field, .everything: return []
@@ -162,32 +165,39 @@ package final class QueryMatcher {
         return places
     }
 
-    /// From each place of any part the first of each other one, if all of them begin near enough.
-    private func neighbours(_ parts: [[Place]], _ distance: Int, _ found: Occurrences) -> [Place] {
-        guard !parts.isEmpty, parts.allSatisfy({ !$0.isEmpty }) else { return [] }
+    /// From each place of any part the first of each other one, if the last of them begins near enough to the end of
+    /// the first, or of the longest that begins there.
+    private func neighbours(
+        _ parts: [[Place]], counts: [Int], _ distance: Int, _ found: Occurrences
+    ) -> [Place] {
+        guard !parts.isEmpty else { return [] }
         var places: [Place] = []
         var cursors = Array(repeating: 0, count: parts.count)
         for start in Set(parts.joined().map(\.first)).sorted() {
-            let head = found.items[start]
             var members: [Int] = []
+            var (firstEnd, lastStart) = (start, start)
             for (number, part) in parts.enumerated() {
                 while cursors[number] < part.count, part[cursors[number]].first < start { cursors[number] += 1 }
-                guard cursors[number] < part.count else { return places }
-                let next = part[cursors[number]]
-                members += [next.first] + next.others
+                guard part.count - cursors[number] >= counts[number] else { return places }
+                let chosen = part[cursors[number]..<cursors[number] + counts[number]]
+                for place in chosen { members += [place.first] + place.others }
+                if let first = chosen.first, first.first == start { firstEnd = max(firstEnd, first.last) }
+                lastStart = max(lastStart, chosen.last?.first ?? start)
             }
-            let isNear = parts.indices.allSatisfy { number in
-                let item = found.items[parts[number][cursors[number]].first]
-                return item.section == head.section && item.position - head.position <= distance
+            // Occurrences ascend in the document.
+            let ends = (found.items[firstEnd], found.items[lastStart], found.items[members.max() ?? start])
+            if found.items[start].section == ends.2.section, ends.1.position - ends.0.position <= distance {
+                places.append(Place(first: start, others: members))
             }
-            if isNear { places.append(Place(first: start, others: members)) }
         }
         return places
     }
 
+    /// Of those that begin together the shortest.
     private static func merged(_ lists: [[Place]]) -> [Place] {
         var known: Set<Int> = []
-        return lists.joined().sorted { $0.first < $1.first }.filter { known.insert($0.first).inserted }
+        return lists.joined().sorted { ($0.first, $0.last) < ($1.first, $1.last) }
+            .filter { known.insert($0.first).inserted }
     }
 
     // MARK: Marking

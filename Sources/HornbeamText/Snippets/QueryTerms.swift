@@ -18,7 +18,8 @@ indirect enum MatchNode {
     case terms([Int])
     /// One after the other, with so many other tokens between them at most.
     case phrase([Int], slop: Int)
-    case near([MatchNode], within: Int)
+    /// Each at so many places.
+    case near([(node: MatchNode, count: Int)], within: Int)
     case any([MatchNode])
     case all([MatchNode])
     case without(MatchNode, MatchNode)
@@ -38,6 +39,7 @@ struct QueryTerms {
     private var fuzzyWords: [FuzzyTerm] = []
     private var numbers: [TermTest: Int] = [:]
 
+    /// - Parameter query: resolved.
     init(_ query: TextQuery, _ analyzer: Analyzer) {
         root = node(query, analyzer)
     }
@@ -84,14 +86,19 @@ struct QueryTerms {
             return .terms([number(.pattern(patterns.count - 1))])
         case .fuzzy(let text, let distance, let letters):
             return .terms(
-                analyzer.tokens(of: text).map { token in
-                    guard let word = FuzzyTerm(token, distance, letters) else { return number(.exact(token)) }
+                analyzer.queryTokens(of: text).map { token in
+                    guard let word = FuzzyTerm(token.term, distance, letters) else {
+                        return number(.exact(token.term))
+                    }
                     fuzzyWords.append(word)
                     return number(.fuzzy(fuzzyWords.count - 1))
                 })
         case .any(let parts): return .any(nodes(parts, analyzer))
-        case .all(let parts): return .all(nodes(parts.filter { !$0.isVoid(analyzer) }, analyzer))
-        case .near(let parts, let distance): return .near(nodes(parts, analyzer), within: distance)
+        case .all(let parts): return .all(nodes(parts, analyzer))
+        case .near(let parts, let distance):
+            var counted: [(node: MatchNode, count: Int)] = []
+            for part in TextQuery.counted(parts, analyzer) { counted.append((node(part.query, analyzer), part.count)) }
+            return .near(counted, within: distance)
         case .without(let wanted, let unwanted): return .without(node(wanted, analyzer), node(unwanted, analyzer))
         case .field(let fields, let part): return .field(Set(fields), node(part, analyzer))
         case .boost(_, let part): return node(part, analyzer)

@@ -81,7 +81,8 @@ extension TextSearcher {
     // MARK: More of the same
 
     /// The words of a document that say most about it: those with the greatest product of how often it has them and
-    /// their weight in the index, greatest first, as they stand in it. Words that no other document has are left out.
+    /// their weight in the index, greatest first, as they stand in it. Words that no other document has are left out,
+    /// and what can't be asked for by itself.
     package func characteristicWords(of texts: [String], limit: Int) throws(StorageError) -> [String] {
         var counts: [[UInt8]: (count: Int, word: String)] = [:]
         for text in texts {
@@ -101,7 +102,20 @@ extension TextSearcher {
             left.weight != right.weight
                 ? left.weight > right.weight : left.token.lexicographicallyPrecedes(right.token)
         }
-        return words.prefix(max(0, limit)).map(\.word)
+        var found: [String] = []
+        for (word, _, token) in words where found.count < limit {
+            if let word = index.analyzer.text(of: token, writtenAs: word) { found.append(word) }
+        }
+        return found
+    }
+
+    /// A query for the characteristic words, and for nothing else.
+    package func query(like texts: [String], limit: Int) throws(StorageError) -> TextQuery {
+        let words = try characteristicWords(of: texts, limit: limit)
+        let text = words.joined(separator: " ")
+        // Beside each other they may have other tokens than each has.
+        let tokens = words.flatMap { index.analyzer.queryTokens(of: $0) }
+        return index.analyzer.queryTokens(of: text) == tokens ? .words(text) : .any(words.map { .words($0) })
     }
 
     /// What a term that is in so many documents counts in a score.
@@ -150,6 +164,11 @@ extension SuggestedTerm {
 }
 
 extension Analyzer {
+    /// A text by which a token is found and no other: as it is written, else the token itself; nil if there is none.
+    fileprivate func text(of token: [UInt8], writtenAs word: String) -> String? {
+        [word, String(decoding: token, as: UTF8.self)].first { queryTokens(of: $0) == [QueryToken(term: token)] }
+    }
+
     /// The tokens of a text with the bytes that each was made of. As `tokens`, convenient, not fast.
     package func sourceTokens(of text: String) -> [(token: [UInt8], place: Range<Int>)] {
         var tokens: [(token: [UInt8], place: Range<Int>)] = []

@@ -24,6 +24,24 @@ private struct Plain {
     var text: String
 }
 
+/// Texts of a script without spaces.
+@EntityModel
+private struct Place {
+    @FullTextIndex<Self>(\.text, analyzer: .unicode) private var search
+
+    let id: Int
+    var text: String
+}
+
+/// An index that knows which words a text has, and not where.
+@EntityModel
+private struct Slip {
+    @FullTextIndex<Self>(\.text, positions: false) private var search
+
+    let id: Int
+    var text: String
+}
+
 @Suite("Searches")
 struct SearchQueryTests {
     private typealias Search = SearchQuery<Note>
@@ -85,6 +103,25 @@ struct SearchQueryTests {
         #expect(try ids(Search.words("write").in(\.title, \.text)) == [0, 1, 2])
         #expect(try ids(.everything.without("pages")) == [0, 4])
         #expect(try ids(.any()) == [] && ids(.all()) == [] && ids("") == [] && ids(.phrase("?")) == [])
+    }
+
+    @Test("What is one word to who writes it means the same to the index and to a look at the text")
+    func writtenWords() throws {
+        var context = Context()
+        for (id, text) in ["東京都", "京都の東京", "北京", "東京と京都"].enumerated() {
+            try Place(id: id, text: text).save(to: &context)
+        }
+        for (id, text) in ["wi-fi", "fi", "wi x fi"].enumerated() { try Slip(id: id, text: text).save(to: &context) }
+        for (query, expected) in [("東京都", [0]), ("東京", [0, 1, 3]), ("+東京 -京都", [] as [Int])] {
+            let match = Predicate<Place>.string(\.text, matches: try SearchQuery(parsing: query))
+            #expect(try Place.filter(match).ids(in: context).sorted() == expected, "\(query)")
+            let looked = try (0..<4).filter { id in try Place.filter(\.id == id).filter(match).count(in: context) > 0 }
+            #expect(looked == expected, "\(query)")
+        }
+        let match = Predicate<Slip>.string(\.text, matches: .all("wi-fi"))
+        #expect(try Slip.filter(match).ranked(in: context).map(\.id).sorted() == [0, 2])
+        let looked = try (0..<3).filter { id in try Slip.filter(\.id == id).filter(match).count(in: context) > 0 }
+        #expect(looked == [0, 2])
     }
 
     @Test("A text is read as the same query, which is written as a text again")

@@ -78,11 +78,17 @@ struct TextIndexWriterTests {
         "After any history it answers as the texts it should hold, bit for bit",
         arguments: SeededGenerator.seeds(2), DocumentNumbers.allCases)
     func histories(seed: UInt64, numbers: DocumentNumbers) throws {
+        let place = DocumentNumbers.allCases.firstIndex(of: numbers) ?? 0
+        try TestAnalyzer.$current.withValue(TestAnalyzer.of(seed, place * 2)) { try history(seed, numbers) }
+    }
+
+    private func history(_ seed: UInt64, _ numbers: DocumentNumbers) throws {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
         var model = NaiveIndex()
         for step in 0..<12 {
-            let note: Comment = "step \(step), \(numbers), HORNBEAM_SEED=\(seed)"
+            let analyzer = TestAnalyzer.current.specification
+            let note: Comment = "step \(step), \(numbers), \(analyzer), HORNBEAM_SEED=\(seed)"
             // From flushes after every change to one at the end, from many documents to few.
             let budget = [0, 20_000, 64 << 20][step % 3]
             let range: UInt64 = step < 6 ? 700 : step < 9 ? 80 : 700

@@ -72,8 +72,13 @@ struct PendingWritingTests {
         [
             PendingLimits(pending: 60, slice: 20, records: 1), PendingLimits(pending: 900, slice: 300, records: 9),
             .standard,
-        ])
-    func histories(seed: UInt64, limits: PendingLimits) throws {
+        ].enumerated().map { (number: $0.offset, limits: $0.element) })
+    func histories(seed: UInt64, run: (number: Int, limits: PendingLimits)) throws {
+        // The first seed is one of words, of words by Unicode's rules and of stems.
+        try TestAnalyzer.$current.withValue(TestAnalyzer.of(seed, 3 + run.number)) { try history(seed, run.limits) }
+    }
+
+    private func history(_ seed: UInt64, _ limits: PendingLimits) throws {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
         var model = NaiveIndex()
@@ -82,7 +87,8 @@ struct PendingWritingTests {
         }
         var held: [Held] = []
         for step in 0..<80 {
-            let note: Comment = "step \(step), \(limits), HORNBEAM_SEED=\(seed)"
+            let analyzer = TestAnalyzer.current.specification
+            let note: Comment = "step \(step), \(limits), \(analyzer), HORNBEAM_SEED=\(seed)"
             let transaction = try store.beginWrite()
             let kind = Int.random(in: 0..<40, using: &generator.random)
             let writer = try TextIndexWriter(

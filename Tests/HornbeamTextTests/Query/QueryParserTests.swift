@@ -20,9 +20,15 @@ struct QueryParserTests {
             ("(a b) AND c", .all([.words("a b"), .words("c")])),
             ("a -b", .without(.words("a"), .words("b"))), ("a NOT b", .without(.words("a"), .words("b"))),
             ("a -b c -d", .without(.words("a c"), .words("b d"))), ("-a", .without(.everything, .words("a"))),
-            ("a AND NOT b", .without(.words("a"), .words("b"))),
+            ("a AND NOT b", .without(.all([.words("a")]), .words("b"))),
             ("a AND -b AND c", .without(.all([.words("a"), .words("c")]), .words("b"))),
-            ("+a", .words("a")), ("+a +b", .all([.words("a"), .words("b")])),
+            ("+wi-fi", .all([.words("wi-fi")])), ("+\"a b\"", .phrase("a b", slop: 0)), ("+a*", .prefix("a")),
+            ("+(a b^2)", .all([.any([.words("a"), .boost(2, .words("b"))])])), ("+(+a)", .all([.words("a")])),
+            ("+a +b", .all([.words("a"), .words("b")])),
+            ("+a AND b c", .all([.all([.words("a"), .words("b")]), .any([.everything, .words("c")])])),
+            ("a AND +b c", .all([.all([.words("a"), .words("b")]), .any([.everything, .words("c")])])),
+            ("-title:a b", .without(.words("b"), .field([0], .words("a")))),
+            (#"title:\-a"#, .field([0], .words("-a"))), ("title:a-b", .field([0], .words("a-b"))),
             ("a +b c", .all([.words("b"), .any([.everything, .words("a c")])])),
             ("\"the who\"", .phrase("the who", slop: 0)), ("\"a b\"~3", .phrase("a b", slop: 3)),
             (#""say \"hi\" \\""#, .phrase(#"say "hi" \"#, slop: 0)),
@@ -61,6 +67,7 @@ struct QueryParserTests {
             ("a* b*~", 5, "can't be behind a pattern"), ("word~3", 4, "more than 2 edits"),
             ("\"a b\"~", 5, "needs a number"), ("w~1/", 3, "/ needs a number"), ("ab^1e308", 2, "more than 1e9"),
             ("((ab)^1e5)^1e5", 0, "multiply to more than 1e9"), ("names:a", 0, "no field “names”"),
+            ("title:-foo", 6, "- is behind the name of a field"), ("b title,content: +foo", 17, "+ is behind the name"),
             ("title:", 0, "nothing is behind the field"), (":a", 0, ": needs the name"), ("a\\", 1, "backslash"),
             (String(repeating: "(", count: 99), 50, "more than 50 levels"),
             (String(repeating: "title:", count: 99), 300, "more than 50 levels"),
@@ -72,6 +79,12 @@ struct QueryParserTests {
         let lines = "\(error)".split(separator: "\n")
         #expect(lines.count == 3 && lines[2].count == offset + 3 && lines[2].hasSuffix("^"))
         _ = syntax.parse(lenient: text)
+    }
+
+    @Test("A sign behind the name of a field is told where it belongs")
+    func signBehindField() throws {
+        let error = try #require(throws: QuerySyntaxError.self) { try syntax.parse("title:-foo") }
+        #expect(error.advice == #"write it before the name, -title:, or \- for the character"#)
     }
 
     @Test("A field that isn't known is named with those that are")
@@ -87,6 +100,12 @@ struct QueryParserTests {
             ("see http://x.org", .words("see http //x.org")), ("\"copy on wr", .phrase("copy on wr", slop: 0)),
             ("AND then", .words("AND then")), ("a AND", .words("a AND")), ("what is this?", .words("what is this")),
             ("(a OR b", .any([.words("a"), .words("b")])), ("a ) -b", .without(.words("a"), .words("b"))),
+            ("b title:-foo", .without(.words("b"), .field([0], .words("foo")))),
+            ("title:-foo^2", .without(.everything, .boost(2, .field([0], .words("foo"))))),
+            ("b title:+foo", .all([.field([0], .words("foo")), .any([.everything, .words("b")])])),
+            ("+title:-(a b)", .without(.everything, .field([0], .words("a b")))),
+            ("title:- a", .any([.field([0], .words("-")), .words("a")])),
+            ("content:title:-a", .without(.everything, .field([1], .field([0], .words("a"))))),
             ("^ ~ : a^", .words("a")), ("swift (5.9) OR", .any([.words("swift"), .words("5.9"), .words("OR")])),
             (String(repeating: "x ^ ", count: 40), .words(Array(repeating: "x", count: 40).joined(separator: " "))),
         ] as [(String, TextQuery)])
@@ -104,6 +123,7 @@ struct QueryParserTests {
         #expect(typing.parse(lenient: "\"full text\"") == .phrase("full text", slop: 0))
         let all = QuerySyntax(matchesAll: true, isTyping: true)
         #expect(all.parse(lenient: "full te") == .all([.words("full"), .prefix("te")]))
+        #expect(all.parse(lenient: "wi-fi ") == .all([.words("wi-fi")]))
         #expect(try all.parse("a b -c ") == .without(.all([.words("a"), .words("b")]), .words("c")))
     }
 

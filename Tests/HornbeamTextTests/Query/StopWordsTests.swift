@@ -73,6 +73,36 @@ struct StopWordsTests {
         #expect(rest(.without(.words("the"), spam)) == .without(.words("the"), spam))
     }
 
+    @Test("Where words must be there, those that are written as one go together or stay together")
+    func writtenWords() {
+        let art = TextQuery.words("state-of-the-art")
+        #expect(rest(art) == .words("state- - -art"))
+        #expect(rest(.all([art, .words("fox")])) == .all([art, .words("fox")]))
+        #expect(
+            rest(.all([.words("the of-the state-of fox"), .words("of-the")])) == .all([.words("    state-of fox")]))
+        #expect(
+            rest(.all([.any([.everything, art]), .words("fox")]))
+                == .all([
+                    .any([.everything, .words("state- - -art")]), .words("fox"),
+                ]))
+    }
+
+    @Test("If all is left out that must be there, what needn't be there must")
+    func demands() {
+        let optional = TextQuery.any([.everything, .words("fox")])
+        #expect(rest(.all([.words("the"), optional])) == .all([.words("fox")]))
+        #expect(
+            rest(.all([.words("the"), .any([.everything, .words("the fox"), .prefix("e")])]))
+                == .all([.any([.words("  fox"), .prefix("e")])]))
+        #expect(rest(.all([.words("?"), .words("the"), optional])) == .all([.words("?"), .words("fox")]))
+        #expect(
+            rest(.all([.without(.words("the"), .words("x")), optional]))
+                == .all([.without(.everything, .words("x")), .words("fox")]))
+        #expect(rest(.all([.words("the"), .words("dog"), optional])) == .all([.words("dog"), optional]))
+        let neither = TextQuery.all([.words("the"), .any([.everything, .words("of")])])
+        #expect(rest(neither) == neither && rest(optional) == optional)
+    }
+
     @Test("What asks for nothing is nothing that remains")
     func void() {
         for query: TextQuery in [

@@ -103,6 +103,7 @@ struct RetrievalTests {
     ) throws -> [TextHit] {
         let context = try ScoreContext(view, weights: weights, scores: true)
         var compiler = QueryCompiler(.words, context)
+        let query = query.resolved(.words)
         let retrieval = try Retrieval(compiler.compile(query), context, filter: filter)
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         try retrieval.rank(&best)
@@ -122,7 +123,7 @@ struct RetrievalTests {
         func retrieval() throws -> Retrieval {
             let context = try ScoreContext(view, weights: nil, scores: false)
             var compiler = QueryCompiler(.words, context)
-            return try Retrieval(compiler.compile(query), context, filter: filter)
+            return try Retrieval(compiler.compile(query.resolved(.words)), context, filter: filter)
         }
         var rows: [UInt64] = []
         try retrieval().forEach { (row) throws(StorageError) in rows.append(row) }

@@ -99,4 +99,16 @@ struct TermExpansionTests {
         #expect(WildcardPattern("RÜNNING*", stemming).prefix == Array("running".utf8))
         #expect(WildcardPattern("É*", .words).prefix == Array("é".utf8))
     }
+
+    @Test("What is beside a word in a pattern is part of it")
+    func punctuation() {
+        let unicode = Analyzer(.unicode(keepsAccents: false, stemming: nil))
+        func matches(_ pattern: String, _ term: String, _ analyzer: Analyzer) -> Bool {
+            WildcardPattern(pattern, analyzer).matches(Array(term.utf8))
+        }
+        #expect(matches("*'s", "john's", unicode) && matches("*’S", "john's", unicode))
+        #expect(!matches("*'s", "databases", unicode) && !matches("*.bases", "databases", unicode))
+        #expect(matches("*.bases", "data.bases", unicode) && matches("É.*", "e.g", unicode))
+        #expect(!matches("*'s", "databases", .words) && !matches("(dat*", "data", .words))
+    }
 }

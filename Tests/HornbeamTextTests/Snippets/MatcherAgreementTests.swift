@@ -4,9 +4,10 @@
 
 import HornbeamPages
 import HornbeamTestSupport
-import HornbeamText
 import HornbeamTree
 import Testing
+
+@testable import HornbeamText
 
 @Suite("Queries with an index and without")
 struct MatcherAgreementTests {
@@ -19,6 +20,19 @@ struct MatcherAgreementTests {
             let word = generator.random.oneIn(5) ? odd[generator.random.below(odd.count)] : generator.word()
             return generator.random.oneIn(6) ? word.uppercased() : word
         }.joined(separator: generator.random.oneIn(3) ? ", " : " ")
+    }
+
+    /// Some of the words are several tokens, or pairs of letters.
+    private static func query(_ generator: inout Generator) -> TextQuery {
+        let odd = ["東京", "東京都", "京", "can't", "wörter,x", "3.14 x", "a-b", "&", "ab/abc b", "x 東京都", "x東京"]
+        let query = generator.query().mapWords { text throws(Never) in
+            generator.random.oneIn(3) ? odd[generator.random.below(odd.count)] : text
+        }
+        switch generator.random.below(5) {
+        case 0: return .all([query, .words(odd[generator.random.below(odd.count)])])
+        case 1: return .without(query, .words(odd[generator.random.below(odd.count)]))
+        default: return query
+        }
     }
 
     private static func agree(_ analyzer: Analyzer, isPlain: Bool, seed: UInt64) throws {
@@ -40,7 +54,7 @@ struct MatcherAgreementTests {
             try writer.flush()
             let searcher = try TextSearcher(index, in: transaction)
             for _ in 0..<60 {
-                let query = generator.query()
+                let query = Self.query(&generator)
                 let matcher = QueryMatcher(query, analyzer)
                 let expected = texts.filter { entry in
                     var sections: [TextSection] = []

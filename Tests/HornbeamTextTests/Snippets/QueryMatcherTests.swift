@@ -24,6 +24,15 @@ struct QueryMatcherTests {
         #expect(matches(.near([.words("a"), .words("b")], within: 2), "b x a"))
         #expect(!matches(.near([.words("a"), .words("b")], within: 1), "b x a"))
         #expect(!matches(.near([.words("a"), .words("b")], within: 9), "b", "a"))
+        let copy = TextQuery.near([.words("copy"), .words("Copy")], within: 5)
+        #expect(!matches(copy, "copy") && matches(copy, "copy x copy") && !matches(copy, "copy", "copy"))
+        #expect(!matches(.near([.words("a"), .words("a"), .words("a")], within: 2), "a a b"))
+        #expect(matches(.near([.words("a b"), .words("b a")], within: 2), "a b"), "two of any of both")
+        // From the end of the first to the beginning of the last.
+        let pages = TextQuery.near([.phrase("copy on write", slop: 0), .words("pages")], within: 1)
+        #expect(matches(pages, "copy on write pages") && matches(pages, "pages copy on write"))
+        #expect(!matches(pages, "copy on write x pages") && !matches(pages, "pages x copy on write"))
+        #expect(matches(.near([.words("?"), .words("a")], within: 0), "a"), "what asks for nothing isn't beside it")
         #expect(matches(.prefix("a wo"), "a word") && !matches(.prefix("a wo"), "a b word"))
         #expect(matches(.wildcard("W?r*"), "word") && !matches(.wildcard("W?r"), "word"))
         #expect(matches(.fuzzy("wrod", distance: nil, prefixLength: 1), "word"))
@@ -210,7 +219,9 @@ private struct TextModel {
     func holds(_ query: TextQuery, _ fields: Set<Int>) -> Bool {
         switch query {
         case .any(let parts): parts.contains { holds($0, fields) }
-        case .all(let parts): parts.contains { !isVoid($0) } && parts.allSatisfy { isVoid($0) || holds($0, fields) }
+        case .all(let parts):
+            parts.contains { !isVoid($0) }
+                && parts.allSatisfy { isVoid($0) ? !excludes($0, fields) : holds($0, fields) }
         case .without(let wanted, let unwanted): holds(wanted, fields) && !holds(unwanted, fields)
         case .field(let names, let part): holds(part, fields.intersection(names))
         case .boost(_, let part): holds(part, fields)
@@ -223,8 +234,20 @@ private struct TextModel {
         switch query {
         case .words(let text), .phrase(let text, _), .prefix(let text), .fuzzy(let text, _, _): text.isEmpty
         case .any(let parts), .all(let parts), .near(let parts, _): !parts.isEmpty && parts.allSatisfy(isVoid)
-        case .field(_, let part), .boost(_, let part): isVoid(part)
-        case .wildcard, .without, .everything: false
+        case .field(_, let part), .boost(_, let part), .without(let part, _): isVoid(part)
+        case .wildcard, .everything: false
+        }
+    }
+
+    /// Whether what asks for nothing says that the text must not be found.
+    private func excludes(_ query: TextQuery, _ fields: Set<Int>) -> Bool {
+        switch query {
+        case .any(let parts): !parts.isEmpty && parts.allSatisfy { excludes($0, fields) }
+        case .all(let parts): parts.contains { excludes($0, fields) }
+        case .without(let wanted, let unwanted): excludes(wanted, fields) || holds(unwanted, fields)
+        case .field(let names, let part): excludes(part, fields.intersection(names))
+        case .boost(_, let part): excludes(part, fields)
+        default: false
         }
     }
 
@@ -253,14 +276,45 @@ private struct TextModel {
                 return Self.distance(word, term) <= distance ?? 0 && word.prefix(letters) == term.prefix(letters)
             }
         case .near(let parts, let distance):
-            let places = parts.map { starts($0, fields) }
-            guard places.contains(where: { $0.contains(start) }) else { return false }
-            return places.allSatisfy { list in
-                guard let next = list.first(where: { $0 >= start }) else { return false }
-                return tokens[next].section == tokens[start].section && next - start <= distance
+            // Of words and phrases without slop; each as often as it is there.
+            var counted: [(part: TextQuery, words: [Substring], count: Int)] = []
+            for part in parts where !isVoid(part) {
+                let words = words(part)
+                if let place = counted.firstIndex(where: { $0.words == words }) {
+                    counted[place].count += 1
+                } else {
+                    counted.append((part, words, 1))
+                }
+            }
+            if counted.count == 1, counted[0].count == 1 { return starts(counted[0].part, fields).contains(start) }
+            let places = counted.map {
+                (list: starts($0.part, fields).filter { $0 >= start }, part: $0.part, count: $0.count)
+            }
+            guard places.contains(where: { $0.list.first == start }), places.allSatisfy({ $0.list.count >= $0.count })
+            else { return false }
+            let firsts = places.filter { $0.list.first == start }
+            let firstEnd = start + (firsts.map { size($0.part) }.max() ?? 1) - 1
+            return places.allSatisfy { list, part, count in
+                let last = list[count - 1]
+                return last - firstEnd <= distance
+                    && tokens[last + size(part) - 1].section == tokens[start].section
             }
         default: return false
         }
+    }
+
+    /// Those of a phrase in their order, of others each once.
+    private func words(_ query: TextQuery) -> [Substring] {
+        switch query {
+        case .words(let text): Set(text.split(separator: " ")).sorted()
+        case .phrase(let text, _) where text.contains(" "): ["phrase"] + text.split(separator: " ")
+        case .phrase(let text, _): [text[...]]
+        default: []
+        }
+    }
+
+    private func size(_ query: TextQuery) -> Int {
+        if case .phrase(let text, _) = query { text.split(separator: " ").count } else { 1 }
     }
 
     private func begins(_ tests: [(String) -> Bool], _ slop: Int, _ start: Int) -> Bool {

@@ -2,9 +2,10 @@
 // Completions, corrections and characteristic words, from an index of a few texts.
 
 import HornbeamTestSupport
-import HornbeamText
 import HornbeamTree
 import Testing
+
+@testable import HornbeamText
 
 @Suite("Suggestions")
 struct SuggestionsTests {
@@ -87,5 +88,26 @@ struct SuggestionsTests {
         #expect(words == ["Tree", "index"], "no other document has “rare”, none “and”")
         #expect(try searcher.characteristicWords(of: ["tree index"], limit: 1) == ["tree"])
         #expect(try searcher.characteristicWords(of: [], limit: 5).isEmpty)
+    }
+
+    @Test("A query for what is alike asks for the terms of the text and for no others")
+    func alike() throws {
+        func query(_ analyzer: Analyzer, _ texts: String...) throws -> TextQuery {
+            try TestAnalyzer.$current.withValue(analyzer) {
+                // All terms are in two documents.
+                let store = try TreeStore.index(of: texts.joined(separator: "\n"), texts.joined(separator: "\n"))
+                let query = try store.searcher().query(like: texts, limit: 9)
+                #expect(try store.searcher().matches(query) == [1, 2])
+                return query
+            }
+        }
+        #expect(try query(.words, "tree index") == .words("index tree"))
+        let unicode = Analyzer(.unicode(keepsAccents: false, stemming: nil))
+        let pairs = try query(unicode, "東京都", "swift")
+        #expect(pairs == .words("swift 京都 東京"), "not 都, which would be the beginning of any pair")
+        let trigrams = try query(Analyzer(.trigrams(keepsAccents: false)), "data")
+        #expect(trigrams == .any([.words("ata"), .words("dat")]))
+        let stems = Analyzer(.unicode(keepsAccents: false, stemming: .english))
+        #expect(try query(stems, "Running rivers") == .words("rivers Running"))
     }
 }

@@ -9,6 +9,16 @@ import HornbeamPages
 struct TestDocument {
     var row: UInt64
     var fields: [[[String]]]
+    /// The texts that the tokens are of, if these don't lead to the same tokens.
+    var texts: [[String]]?
+
+    init(row: UInt64, fields: [[[String]]]) { (self.row, self.fields) = (row, fields) }
+
+    init(row: UInt64, texts: [[String]], _ analyzer: Analyzer) {
+        self.row = row
+        self.texts = texts
+        fields = texts.map { $0.map { analyzer.tokens(of: $0).map { String(decoding: $0, as: UTF8.self) } } }
+    }
 
     /// Each token with its field and its section, in order.
     var tokens: [(token: String, field: Int, section: Int)] {

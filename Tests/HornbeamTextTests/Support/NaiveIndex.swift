@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model: what an index of these texts must answer, computed from the texts alone and as plainly as possible.
+// The model: what an index of these texts must answer, computed from the texts alone and as plainly as possible. What
+// an analyzer other than `words` makes of a text is asked of it: other suites say what that should be.
 
 import Foundation
 import HornbeamText
@@ -9,8 +10,10 @@ struct NaiveIndex {
     private(set) var texts: [UInt64: String] = [:]
     /// How often each document holds each token.
     private var counts: [UInt64: [[UInt8]: UInt64]] = [:]
+    private let analyzer: Analyzer
 
-    init(texts: [UInt64: String] = [:]) {
+    init(texts: [UInt64: String] = [:], analyzer: Analyzer = TestAnalyzer.current) {
+        self.analyzer = analyzer
         for (docno, text) in texts { self[docno] = text }
     }
 
@@ -20,10 +23,19 @@ struct NaiveIndex {
             texts[docno] = newValue
             counts[docno] = newValue.map { text in
                 var counts: [[UInt8]: UInt64] = [:]
-                for token in Self.tokens(of: text) { counts[Array(token.utf8), default: 0] += 1 }
+                for token in terms(of: text) { counts[token, default: 0] += 1 }
                 return counts
             }
         }
+    }
+
+    private func terms(of text: String) -> [[UInt8]] {
+        analyzer == .words ? Self.tokens(of: text).map { Array($0.utf8) } : analyzer.tokens(of: text)
+    }
+
+    /// What words are looked for by. Those of two letters of a script without spaces are their pair.
+    private func queryTerms(of text: String) -> [[UInt8]] {
+        analyzer == .words ? terms(of: text) : analyzer.queryTokens(of: text).map(\.term)
     }
 
     /// The analyzer `words` by the standard library's properties, scalar by scalar.
@@ -58,7 +70,7 @@ struct NaiveIndex {
         let lengths = Dictionary(uniqueKeysWithValues: counts.keys.map { ($0, Double(length($0))) })
         let averageLength = lengths.values.reduce(0, +) / Double(counts.count)
         var scores: [UInt64: Double] = [:]
-        for token in Self.tokens(of: query).map({ Array($0.utf8) }) {
+        for token in queryTerms(of: query) {
             let holders = counts.compactMapValues { $0[token].map { Double($0) } }
             let ratio = (Double(counts.count) - Double(holders.count) + 0.5) / (Double(holders.count) + 0.5)
             let idf = log(1 + ratio)
@@ -73,7 +85,7 @@ struct NaiveIndex {
 
     /// All documents that hold a token of the query.
     func matches(_ query: String) -> [UInt64] {
-        let tokens = Self.tokens(of: query).map { Array($0.utf8) }
+        let tokens = queryTerms(of: query)
         return counts.filter { entry in tokens.contains { entry.value[$0] != nil } }.keys.sorted()
     }
 

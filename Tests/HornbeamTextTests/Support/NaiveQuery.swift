@@ -10,11 +10,13 @@ import HornbeamPages
 struct NaiveQuery {
     let documents: [TestDocument]
     var weights: [Double]?
-    private let analyzer = Analyzer.words
+    /// Queries are of words that are one token each to it.
+    private let analyzer: Analyzer
 
-    init(_ documents: [TestDocument], weights: [Double]? = nil) {
+    init(_ documents: [TestDocument], weights: [Double]? = nil, analyzer: Analyzer = TestAnalyzer.current) {
         self.documents = documents
         self.weights = weights
+        self.analyzer = analyzer
     }
 
     /// All that match with their scores, best first, then by row.
@@ -42,7 +44,15 @@ struct NaiveQuery {
         var weight: Double
     }
 
-    private func tokens(_ text: String) -> [String] { NaiveIndex.tokens(of: text) }
+    private func tokens(_ text: String) -> [String] {
+        if analyzer == .words { return NaiveIndex.tokens(of: text) }
+        return analyzer.queryTokens(of: text).map { String(decoding: $0.term, as: UTF8.self) }
+    }
+
+    private func phraseTokens(_ text: String) -> [String] {
+        if analyzer == .words { return NaiveIndex.tokens(of: text) }
+        return analyzer.phraseTokens(of: text).map { String(decoding: $0, as: UTF8.self) }
+    }
 
     private func idf(_ holds: (TestDocument) -> Bool) -> Double {
         let frequency = Double(documents.count { holds($0) })
@@ -82,11 +92,12 @@ struct NaiveQuery {
         switch query {
         case .words(let text): tokens(text).filter(exists).map { ($0, idf($0)) }
         // A phrase with a word that no document has stands nowhere and weighs nothing.
-        case .phrase(let text, _): tokens(text).allSatisfy(exists) ? tokens(text).map { ($0, idf($0)) } : []
-        case .near(let parts, _), .any(let parts): parts.flatMap { weights($0) }
+        case .phrase(let text, _): phraseTokens(text).allSatisfy(exists) ? phraseTokens(text).map { ($0, idf($0)) } : []
+        case .near(let parts, _): counted(parts).flatMap { weights($0.part) }
+        case .any(let parts): parts.flatMap { weights($0) }
         case .prefix(let text):
-            tokens(text).dropLast().map { ($0, idf($0)) }
-                + [("\(query)", idf { !self.spans(.prefix(self.tokens(text).last ?? ""), $0).isEmpty })]
+            phraseTokens(text).dropLast().map { ($0, idf($0)) }
+                + [("\(query)", idf { document in !self.prefixed(self.phraseTokens(text).last, document).isEmpty })]
         case .wildcard: [("\(query)", idf { !self.spans(query, $0).isEmpty })]
         case .fuzzy(let text, let distance, let prefix):
             tokens(text).compactMap { token in
@@ -112,30 +123,66 @@ struct NaiveQuery {
         case .any(let parts): return union(parts.map { spans($0, document) })
         case .boost(_, let query): return spans(query, document)
         case .phrase(let text, let slop):
-            return phrase(tokens(text).map { word($0, document).map(\.start) }, slop, document)
+            return phrase(phraseTokens(text).map { word($0, document).map(\.start) }, slop, document)
         case .prefix(let text):
-            let tokens = tokens(text)
-            guard let last = tokens.last else { return [] }
-            let prefixed = document.tokens.indices.filter { document.tokens[$0].token.utf8.starts(with: last.utf8) }
-            return phrase(tokens.dropLast().map { word($0, document).map(\.start) } + [prefixed], 0, document)
+            let tokens = phraseTokens(text)
+            guard !tokens.isEmpty else { return [] }
+            let before = tokens.dropLast().map { word($0, document).map(\.start) }
+            return phrase(before + [prefixed(tokens.last, document)], 0, document)
         case .wildcard(let pattern):
-            let (pattern, words) = (Array(pattern.lowercased()), document.tokens.map { Array($0.token) })
+            var folded = pattern.lowercased()
+            if analyzer != .words { folded = folded.folding(options: .diacriticInsensitive, locale: nil) }
+            let (pattern, words) = (Array(folded), document.tokens.map { Array($0.token) })
             return words.indices.filter { Self.wildcard(pattern, words[$0]) }.map { ($0, $0) }
         case .fuzzy(let text, let distance, let prefix):
             let terms = tokens(text).flatMap { fuzzy($0, distance, prefix) }
             return union(terms.map { word($0.term, document) })
         case .near(let parts, let distance):
-            let parts = parts.map { spans($0, document) }
-            guard !parts.isEmpty else { return [] }
-            if parts.count == 1 { return parts[0] }
-            return Set(parts.joined().map(\.start)).sorted().compactMap { start in
-                let firsts = parts.compactMap { part in part.first { $0.start >= start } }
-                guard firsts.count == parts.count, let last = firsts.map(\.start).max(), last - start <= distance,
-                    let end = firsts.map(\.end).max(), document.tokens[start].section == document.tokens[end].section
+            let parts = counted(parts).map { (spans: spans($0.part, document), count: $0.count) }
+            if parts.count == 1, parts[0].count == 1 { return parts[0].spans }
+            return Set(parts.flatMap { $0.spans.map(\.start) }).sorted().compactMap { start in
+                let chosen = parts.flatMap { part in part.spans.filter { $0.start >= start }.prefix(part.count) }
+                guard chosen.count == parts.reduce(0, { $0 + $1.count }),
+                    let firstEnd = chosen.filter({ $0.start == start }).map(\.end).max(),
+                    let last = chosen.map(\.start).max(), last - firstEnd <= distance,
+                    let end = chosen.map(\.end).max(), document.tokens[start].section == document.tokens[end].section
                 else { return nil }
                 return (start, end)
             }
         default: return []
+        }
+    }
+
+    private func prefixed(_ head: String?, _ document: TestDocument) -> [Int] {
+        guard let head else { return [] }
+        return document.tokens.indices.filter { document.tokens[$0].token.utf8.starts(with: head.utf8) }
+    }
+
+    /// The parts of `near` that ask for anything, each once, and how often it is there.
+    private func counted(_ parts: [TextQuery]) -> [(part: TextQuery, count: Int)] {
+        var counts: [(part: TextQuery, key: String, count: Int)] = []
+        for part in parts where !isVoid(part) {
+            let key = key(part)
+            if let place = counts.firstIndex(where: { $0.key == key }) {
+                counts[place].count += 1
+            } else {
+                counts.append((part, key, 1))
+            }
+        }
+        return counts.map { ($0.part, $0.count) }
+    }
+
+    private func key(_ query: TextQuery) -> String {
+        switch query {
+        case .words(let text): "\(Set(tokens(text)).sorted())"
+        case .phrase(let text, let slop):
+            phraseTokens(text).count == 1 ? "\(phraseTokens(text))" : "phrase \(phraseTokens(text)) \(slop)"
+        case .prefix(let text): "prefix \(phraseTokens(text))"
+        case .fuzzy(let text, let distance, let prefix):
+            "fuzzy \(Set(tokens(text)).sorted()) \(distance ?? -1) \(prefix)"
+        case .any(let parts): "any \(parts.map { key($0) })"
+        case .boost(_, let part): key(part)
+        default: "\(query)"
         }
     }
 
@@ -207,28 +254,62 @@ extension NaiveQuery {
         spans.contains { fields?.contains(document.tokens[$0.start].field) ?? true }
     }
 
+    /// Of “everything or these” these.
+    private func alternatives(_ query: TextQuery) -> [TextQuery]? {
+        guard case .any(let parts) = query, parts.count > 1, parts.contains(.everything) else { return nil }
+        return parts.filter { $0 != .everything }
+    }
+
+    /// What must be there of the parts of `all`, and what asks for nothing.
+    private func demanded(_ parts: [TextQuery]) -> (asked: [TextQuery], void: [TextQuery]) {
+        let required = parts.filter { alternatives($0) == nil }
+        var rest = parts
+        if !required.isEmpty, required.allSatisfy(isVoid), required.count < parts.count {
+            rest = required + [.any(parts.compactMap(alternatives).flatMap { $0 })]
+        }
+        return (rest.filter { !isVoid($0) }, rest.filter(isVoid))
+    }
+
     /// Whether it asks for nothing.
     private func isVoid(_ query: TextQuery) -> Bool {
         switch query {
         case .words(let text), .phrase(let text, _), .prefix(let text), .fuzzy(let text, _, _): tokens(text).isEmpty
-        case .any(let parts), .all(let parts), .near(let parts, _): !parts.isEmpty && parts.allSatisfy(isVoid)
-        case .field(_, let query), .boost(_, let query): isVoid(query)
-        case .wildcard, .without, .everything: false
+        case .any(let parts), .near(let parts, _): !parts.isEmpty && parts.allSatisfy(isVoid)
+        case .all(let parts): !parts.isEmpty && demanded(parts).asked.isEmpty
+        case .field(_, let query), .boost(_, let query), .without(let query, _): isVoid(query)
+        case .wildcard, .everything: false
+        }
+    }
+
+    /// Whether what asks for nothing says that a document must not be found.
+    private func excludes(_ query: TextQuery, _ document: TestDocument, _ fields: Set<Int>?) -> Bool {
+        switch query {
+        case .any(let parts): !parts.isEmpty && parts.allSatisfy { excludes($0, document, fields) }
+        case .all(let parts): demanded(parts).void.contains { excludes($0, document, fields) }
+        case .without(let first, let second):
+            excludes(first, document, fields) || matches(second, document, fields)
+        case .field(let names, let query):
+            excludes(query, document, fields.map { $0.intersection(names) } ?? Set(names))
+        case .boost(_, let query): excludes(query, document, fields)
+        default: false
         }
     }
 
     private func matches(_ query: TextQuery, _ document: TestDocument, _ fields: Set<Int>?) -> Bool {
         switch query {
-        case .words, .phrase, .near, .prefix, .wildcard, .fuzzy: inFields(spans(query, document), document, fields)
-        case .any(let parts): parts.contains { matches($0, document, fields) }
+        case .words, .phrase, .near, .prefix, .wildcard, .fuzzy:
+            return inFields(spans(query, document), document, fields)
+        case .any(let parts): return parts.contains { matches($0, document, fields) }
         case .all(let parts):
-            parts.contains { !isVoid($0) }
-                && parts.allSatisfy { isVoid($0) || matches($0, document, fields) }
-        case .without(let first, let second): matches(first, document, fields) && !matches(second, document, fields)
+            let (asked, void) = demanded(parts)
+            return !asked.isEmpty && asked.allSatisfy { matches($0, document, fields) }
+                && !void.contains { excludes($0, document, fields) }
+        case .without(let first, let second):
+            return matches(first, document, fields) && !matches(second, document, fields)
         case .field(let names, let query):
-            matches(query, document, fields.map { $0.intersection(names) } ?? Set(names))
-        case .boost(_, let query): matches(query, document, fields)
-        case .everything: true
+            return matches(query, document, fields.map { $0.intersection(names) } ?? Set(names))
+        case .boost(_, let query): return matches(query, document, fields)
+        case .everything: return true
         }
     }
 

@@ -28,7 +28,7 @@ struct TextGenerator {
     }
 }
 
-let testIndex = TextIndex(prefix: "t:Article:search:")
+var testIndex: TextIndex { TextIndex(prefix: "t:Article:search:", analyzer: TestAnalyzer.current) }
 
 extension TreeStore {
     /// Changes the index in a transaction of its own; without limits, the postings at once.

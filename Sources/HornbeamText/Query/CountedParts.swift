@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parts of `near` are the same one: a word that is written twice must stand at two places.
+
+extension TextQuery {
+    /// The different ones of the parts of `near`, and how often each is there. Those are the same that ask for the same
+    /// tokens in the same way.
+    static func counted(_ parts: [TextQuery], _ analyzer: Analyzer) -> [(query: TextQuery, count: Int)] {
+        var counted: [(query: TextQuery, count: Int)] = []
+        var places: [TextQuery: Int] = [:]
+        for part in parts {
+            let tokens = part.tokens(analyzer)
+            if let place = places[tokens] {
+                counted[place].count += 1
+            } else {
+                places[tokens] = counted.count
+                counted.append((part, 1))
+            }
+        }
+        return counted
+    }
+
+    /// The same with tokens for its texts, and without boosts, which count for nothing in `near`.
+    private func tokens(_ analyzer: Analyzer) -> TextQuery {
+        func joined(_ tokens: some Sequence<[UInt8]>) -> String {
+            tokens.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\0")
+        }
+        switch self {
+        case .words(let text):
+            return .words(joined(Set(analyzer.queryTokens(of: text).map(\.key)).sorted(by: Self.order)))
+        case .fuzzy(let text, let distance, let letters):
+            let terms = Set(analyzer.queryTokens(of: text).map(\.term)).sorted(by: Self.order)
+            return .fuzzy(joined(terms), distance: distance, prefixLength: letters)
+        case .phrase(let text, let slop):
+            let parts = analyzer.phraseParts(of: text)
+            // A phrase of one word is that word.
+            return parts.count == 1 ? .words(joined(parts.map(\.key))) : .phrase(joined(parts.map(\.key)), slop: slop)
+        case .prefix(let text): return .prefix(joined(analyzer.phraseTokens(of: text)))
+        case .any(let parts): return .any(parts.map { $0.tokens(analyzer) })
+        case .boost(_, let part): return part.tokens(analyzer)
+        case .all, .near, .without, .field, .wildcard, .everything: return self
+        }
+    }
+
+    private static func order(_ left: [UInt8], _ right: [UInt8]) -> Bool { left.lexicographicallyPrecedes(right) }
+}
+
+extension QueryToken {
+    /// Different for a beginning of tokens and for the token.
+    fileprivate var key: [UInt8] { isOpen ? term + [0x2A] : term }
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The analyzer of the index that a test of this module uses. Histories that know no analyzer are gone through with
+// another one for each seed.
+
+import HornbeamText
+
+enum TestAnalyzer {
+    /// Of `testIndex` and the models.
+    @TaskLocal static var current = Analyzer.words
+
+    static let all = [
+        Analyzer.words, Analyzer(.unicode(keepsAccents: false, stemming: nil)),
+        Analyzer(.unicode(keepsAccents: false, stemming: .english)), Analyzer(.trigrams(keepsAccents: false)),
+    ]
+
+    /// - Parameter number: of one run among those of a seed, so that few seeds go through all analyzers.
+    static func of(_ seed: UInt64, _ number: Int = 0) -> Analyzer { all[(Int(seed % 4) + number) % all.count] }
+}
