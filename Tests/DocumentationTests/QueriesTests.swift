@@ -43,6 +43,16 @@ struct Page {
     var language: String
 }
 
+@EntityModel
+struct Story {
+    @FullTextIndex<Self>(\.title, \.text, analyzer: .unicode(stemming: .english)) private var search
+    @FullTextIndex<Self>(\.text, \.title, analyzer: .unicode) private var typing
+
+    let id: Int
+    var title: String
+    var text: String
+}
+
 @Suite("Queries, as the articles show them")
 struct QueriesTests {
     private func shop() throws -> Context {
@@ -199,5 +209,43 @@ struct QueriesTests {
         let page = try #require(try context.find(2) as Page?)
         let alike = try index.query(like: page, in: context)
         #expect(try Page.filter(.string(\.title, \.text, matches: alike)).ids(in: context).contains(3))
+    }
+
+    @Test("Pages, counts, orders and explained scores of a search")
+    func searchPages() throws {
+        var context = Context()
+        for id in 1...30 {
+            try Page(id: id, title: "Copy \(id % 3)", text: "Copied on write.", language: id < 3 ? "fr" : "en")
+                .save(to: &context)
+        }
+        let search = Page.filter(.string(\.title, \.text, matches: "copy")).filter(\.language == "en")
+        let total = try search.count(in: context)
+        let page = try search.limit(20).ranked(in: context)
+        if let last = page.last {
+            let next = try search.after(last).limit(20).ranked(in: context)
+            #expect(total == 28 && next.count == 8 && Set(page.map(\.id)).isDisjoint(with: next.map(\.id)))
+        }
+        let byTitle = try search.sorted(by: .score, .by(\.title)).limit(20).ranked(in: context)
+        #expect(try byTitle.map { try $0.entity?.title } == Array(repeating: "Copy 0", count: 10) + page1)
+        if let hit = page.first, let why = try search.explainScore(of: hit.id, in: context) {
+            print(why)
+            #expect(why.value == hit.score)
+        }
+    }
+
+    private var page1: [String] { Array(repeating: "Copy 1", count: 9) + ["Copy 2"] }
+
+    @Test("A second index of the same properties is for what is being typed")
+    func typing() throws {
+        var context = Context()
+        try Story(id: 1, title: "On happiness", text: "Running in Zürich").save(to: &context)
+        let found = Story.filter(.string(\.title, \.text, matches: "runs happily"))
+        #expect(try found.ids(in: context) == [1])
+        let typed = SearchQuery<Story>(lenient: "zurich happin", isTyping: true)
+        let shown = try Story.filter(.string(\.text, \.title, matches: typed)).ranked(in: context)
+        let words = try SearchIndex<Story>(\.text, \.title).completions(of: "happin", in: context).map(\.word)
+        #expect(shown.map(\.id) == [1] && words == ["happiness"])
+        let stems = try SearchIndex<Story>(\.title, \.text).completions(of: "happin", in: context)
+        #expect(stems.isEmpty)
     }
 }

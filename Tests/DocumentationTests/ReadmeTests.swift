@@ -68,14 +68,59 @@ struct ReadmeTests {
         try database.close()
     }
 
+    @Test("The searches find what they say")
+    func searches() throws {
+        let database = try Database.inMemory(models: Article.self, Author.self)
+        try database.write { context in
+            try Author(id: 1, name: "Ada").save(to: &context)
+            try Article(
+                id: 1, slug: "engines", section: "science", published: .now, title: "On engines",
+                body: "The analytical engine weaves algebraic patterns.", author: .id(1)
+            ).save(to: &context)
+        }
+        try database.read { context in
+            // What somebody types, while it is typed: never an error. Other conditions narrow the search itself.
+            let typed = SearchQuery<Article>(lenient: "analytical eng", isTyping: true)
+            let hits =
+                try Article
+                .filter(.string(\.title, \.body, matches: typed))
+                .filter(\.section == "science")
+                .limit(20)
+                .ranked(in: context)
+            for hit in hits {
+                print(hit.score, try hit.snippet(\.title, \.body, words: 12)?.marked("<b>", "</b>") ?? "")
+            }
+            #expect(hits.map(\.id) == [1])
+
+            // Phrases, beginnings of words, words spelled nearly so, single properties: written, or built.
+            let text = #""analytical engine" OR (weav* NOT loom) OR title:engnes~"#
+            let written = try SearchQuery<Article>(parsing: text)
+            let built: SearchQuery<Article> =
+                .phrase("analytical engine").boosted(2) || .prefix("weav") || .fuzzy("engnes")
+            print(try Article.filter(.string(\.title, \.body, matches: written || built)).count(in: context))
+            for query in [written, built] {
+                #expect(try Article.filter(.string(\.title, \.body, matches: query)).ids(in: context) == [1])
+            }
+
+            // How a word goes on, and what was meant.
+            let index = SearchIndex<Article>(\.title, \.body)
+            print(try index.completions(of: "an", in: context).map(\.word))
+            print(try index.corrected("analytcal engine", in: context) ?? typed)
+            #expect(try index.completions(of: "an", in: context).map(\.word) == ["analytical"])
+            #expect(try index.corrected("analytcal engine", in: context) == "analytical engine")
+        }
+    }
+
     /// But for where the file lies, every line of the README's program stands in this file too.
     @Test("The program in the README is the one above")
     func sameText() throws {
         let here = URL(fileURLWithPath: #filePath)
         let root = here.deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-        let program = try #require(readme.components(separatedBy: "```swift\n").dropFirst().first)
-            .components(separatedBy: "```")[0]
+        // The program, and the searches in it.
+        let programs = readme.components(separatedBy: "```swift\n").dropFirst().prefix(2)
+        try #require(programs.count == 2)
+        let program = programs.map { $0.components(separatedBy: "```")[0] }.joined()
         func lines(_ text: String) -> [String] {
             text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
         }

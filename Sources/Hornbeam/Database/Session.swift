@@ -313,6 +313,11 @@ final class Session {
         return id
     }
 
+    /// A stored row as it is.
+    func rowBytes<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> [UInt8]? {
+        try store(Entity.self).row(row).map { Array($0.bytes) }
+    }
+
     func idValue<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Value? {
         try store(Entity.self).id(of: row)
     }

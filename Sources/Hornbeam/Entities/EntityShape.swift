@@ -149,7 +149,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]
     /// The full-text indexes with their columns.
-    private let searched: [(index: IndexDescription, columns: [Int])]
+    /// The full-text indexes, as they are declared.
+    let searched: [(index: IndexDescription, columns: [Int])]
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]

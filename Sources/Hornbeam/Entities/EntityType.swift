@@ -119,9 +119,16 @@ package final class EntityType: Sendable {
         textIndexes.first { $0.columns == match.columns && $0.answers(match) }
     }
 
-    /// What words are to a `matches` condition over these columns: as its index says, with or without its help.
+    /// What words are to a `matches` condition over these columns: as an index says, with or without its help.
     func analyzer(of columns: [Int]) -> Analyzer {
-        textIndex(over: columns)?.index.analyzer ?? .words
+        wording(of: columns)?.index.analyzer ?? .words
+    }
+
+    /// The full-text index that says what words are in these columns.
+    func wording(of columns: [Int]) -> EntityTextIndex? {
+        if let exact = textIndex(over: columns) { return exact }
+        if textIndexes.isEmpty { return nil }
+        return TextWording.place(of: columns, in: textIndexes.map(\.columns)).map { textIndexes[$0] }
     }
 
     /// The number of a column; an error that names the type if there is none.

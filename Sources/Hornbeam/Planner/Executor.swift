@@ -503,6 +503,7 @@ final class Executor {
     /// The hit that a ranked list goes on after, with the score that it has now.
     private func last(_ search: IndexSearch) throws -> TextHit? {
         guard let position = plan.position else { return nil }
+        if let hit = position.position.hit { return TextHit(docno: hit.row.rawValue, score: hit.score) }
         guard let rowID = position.rowID, let score = try search.explain(rowID)?.value else {
             throw HornbeamError(
                 .invalid,
@@ -541,11 +542,21 @@ final class Executor {
             }
         }
         // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
-        if store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }
+        // The hit that the list goes on after may be gone; and then maybe only its id was none.
+        let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }
+        let isRow = gone.flatMap(\.rowID).map { $0 < .firstAssigned } ?? true
+        if isRow, store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }
+        let goneKey = try gone.map { try store.idKey($0.position.id) }
         return { left, right in
             if left < RowID.firstAssigned.rawValue, right < RowID.firstAssigned.rawValue { return left < right }
             do {
-                return try self.store.idPrecedes(RowID(rawValue: left), RowID(rawValue: right))
+                let (first, second) = (RowID(rawValue: left), RowID(rawValue: right))
+                guard let goneKey, let row = gone?.rowID, row == first || row == second else {
+                    return try self.store.idPrecedes(first, second)
+                }
+                let other = try self.store.id(of: row == first ? second : first)
+                guard let key = try other.map({ try self.store.idKey($0) }) else { return left < right }
+                return row == first ? goneKey.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(goneKey)
             } catch {
                 fail(error)
                 return left < right

@@ -9,7 +9,7 @@ extension Planner {
     /// The entity's links, or the path to other rows that finds those of them sooner that pass the filter.
     func narrowed(_ list: Candidate) throws -> Candidate {
         guard case .linked(let links) = list.path, conjuncts.count > 1, rows > 0 else { return list }
-        try texts?.look(conjuncts, store, rows: rows)
+        try texts?.look(conjuncts, store, rows: rows, wantsIndex: false)
         var best = list
         // Again: searches tell how many pass.
         best.cost = cost(links.count, list.answered, isOrdered: true, rowCost: 4)

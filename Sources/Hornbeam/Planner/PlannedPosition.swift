@@ -13,7 +13,19 @@ struct PlannedPosition {
 
     init(_ position: QueryPosition, _ store: EntityStore) throws {
         self.position = position
-        rowID = try store.rowID(ofAny: position.id)
+        rowID = try position.hit?.row ?? store.rowID(ofAny: position.id)
+    }
+
+    /// `.invalid` if it is that of a hit, and the order isn't that of scores.
+    func requireOrder(_ sort: [SortTerm], _ type: EntityType) throws(HornbeamError) {
+        guard let hit = position.hit else { return }
+        let isRight = (sort.first?.isBestScore ?? false) && (sort.count == 1 || !position.row.isEmpty)
+        guard !isRight else { return }
+        throw HornbeamError(
+            .invalid,
+            "a list of \(type.name) goes on after a hit (\(position.id.text), score \(hit.score)) only in the order "
+                + "that it was found in: put the match first, or sort as the list of the hit by the score, or go on "
+                + "after an entity")
     }
 
     func reached(_ isReached: Bool) -> PlannedPosition {

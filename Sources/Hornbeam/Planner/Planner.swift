@@ -101,6 +101,7 @@ struct Planner: ~Copyable {
             if matches.isEmpty { matches = [match] } else { matches.append(match) }
         }
         let position = try query.after.map { try PlannedPosition(try $0(store), store) }
+        try position?.requireOrder(query.sort, store.type)
         let idOrder = try query.sort.isEmpty ? IDOrder.none : IDOrder.of(query.sort, conjuncts, position, store)
         self.init(query, store, conjuncts, rows: try store.count(), matches, position, idOrder)
     }
@@ -177,7 +178,7 @@ struct Planner: ~Copyable {
         if sort.isEmpty, let list = try list() { return try narrowed(list) }
         if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
         // Before anything is priced: how much they find is a part of the prices.
-        try texts?.look(conjuncts, store, rows: rows)
+        try texts?.look(conjuncts, store, rows: rows, wantsIndex: query.requiresIndex)
         var best = try scan()
         if isRefused(best) { best.cost = .infinity }
         func consider(_ candidate: Candidate?) {
@@ -227,10 +228,7 @@ struct Planner: ~Copyable {
     private var hasScore: Bool { sort.contains { if case .score = $0.key { true } else { false } } }
 
     /// Whether the order is that of a ranked search, equal scores by whatever else.
-    var hasBestFirst: Bool {
-        guard let first = sort.first, first.descending, case .score = first.key else { return false }
-        return true
-    }
+    var hasBestFirst: Bool { sort.first?.isBestScore ?? false }
 
     private func finish(_ choice: Candidate) -> QueryPlan {
         let rest = rest(of: choice)

@@ -9,13 +9,26 @@ import HornbeamPages
 /// Where a query goes on: behind the place of this entity, which need not be stored any more.
 package struct QueryPosition: Sendable {
     package let id: Value
-    /// A row of the type.
+    /// A row of the type; of a hit empty, if nothing but the score tells its place.
     package let row: [UInt8]
+    /// Set for a hit of a search.
+    let hit: HitPlace?
 
     package init(id: Value, row: [UInt8]) {
+        self.init(id: id, row: row, hit: nil)
+    }
+
+    init(id: Value, row: [UInt8], hit: HitPlace?) {
         self.id = id
         self.row = row
+        self.hit = hit
     }
+}
+
+/// Where a search found an entity: its row then, and the score.
+struct HitPlace: Sendable {
+    let row: RowID
+    let score: Double
 }
 
 /// Makes and compares the places of rows. A class, because closures keep it.

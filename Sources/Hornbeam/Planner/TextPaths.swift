@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What full-text indexes can do for the conjuncts of a query: answer a `matches` over exactly their properties, and
-// find the candidates of a test for a part of a text, which is made again on each row: so its answer is the same
+// What full-text indexes can do for the conjuncts of a query: answer a `matches` over their properties or some of them,
+// and find the candidates of a test for a part of a text, which is made again on each row: so its answer is the same
 // without an index.
 
 import HornbeamPages
@@ -23,8 +23,11 @@ final class TextPaths {
     /// Rows below which a scan takes less than the look at an index.
     private static let fewRows = 64
 
-    func look(_ conjuncts: [Filter], _ store: EntityStore, rows: Int) throws {
-        found = try conjuncts.indices.compactMap { try Self.path($0, conjuncts[$0], store, rows: rows) }
+    /// - Parameter wantsIndex: whether a scan is no choice, however few rows there are.
+    func look(_ conjuncts: [Filter], _ store: EntityStore, rows: Int, wantsIndex: Bool) throws {
+        found = try conjuncts.indices.compactMap {
+            try Self.path($0, conjuncts[$0], store, rows: rows, wantsIndex: wantsIndex)
+        }
     }
 
     /// About how many rows pass a conjunct; nil if no index tells.
@@ -33,16 +36,18 @@ final class TextPaths {
     }
 
     /// The search for a condition. A part of a text is looked for by the index that finds the fewest.
-    static func path(_ place: Int, _ condition: Filter, _ store: EntityStore, rows: Int) throws -> Path? {
+    static func path(
+        _ place: Int, _ condition: Filter, _ store: EntityStore, rows: Int, wantsIndex: Bool
+    ) throws -> Path? {
         switch condition {
         case .matches(let match):
-            guard let index = store.type.textIndex(over: match.columns) else { return nil }
             try match.requireSense(store.type)
+            guard let index = store.type.wording(of: match.columns), let match = match.over(index) else { return nil }
             guard let search = index.answers(match) ? match : match.withoutPositions(index) else { return nil }
             let count = min(rows, try IndexSearch(index, search, store).estimate())
             return Path(
                 place: place, path: .text(index, search, ranked: false), count: count, isExact: search === match)
-        case .string(let test) where rows >= fewRows:
+        case .string(let test) where rows >= fewRows || wantsIndex:
             var best: Path?
             for index in store.type.textIndexes where test.columns.allSatisfy(index.columns.contains) {
                 guard let match = test.match(index), let count = try estimate(index, match, store) else { continue }
@@ -84,6 +89,21 @@ extension StringTest {
 }
 
 extension TextMatch {
+    /// The same as a question to an index over these columns and maybe others; nil if that would find something else.
+    fileprivate func over(_ index: EntityTextIndex) -> TextMatch? {
+        if columns == index.columns { return self }
+        // Three letters, or what a tokenizer of one's own takes for a word, may reach over the end of a property.
+        switch index.index.analyzer.rules {
+        case .words, .unicode: break
+        case .trigrams, .custom, .unknown: return nil
+        }
+        let places = columns.compactMap { index.columns.firstIndex(of: $0) }
+        guard places.count == columns.count, query.isWithin(TextQuery.maximumDepth - 1) else { return nil }
+        let asked = query.mapFields { (field) throws(Never) in places[field] }
+        let isAll = Set(places).count == index.columns.count
+        return TextMatch(columns: index.columns, query: isAll ? asked : .field(places, asked))
+    }
+
     /// What finds all that this one finds in an index without positions, for the rows to be looked at; nil if nothing
     /// does.
     fileprivate func withoutPositions(_ index: EntityTextIndex) -> TextMatch? {

@@ -116,7 +116,7 @@ extension Planner {
                 Branch(path: .elements($0), count: $0.match.count, isExact: $0.isExact, price: $0.match.seekCost)
             }
         default:
-            return try TextPaths.path(0, part, store, rows: rows).map {
+            return try TextPaths.path(0, part, store, rows: rows, wantsIndex: query.requiresIndex).map {
                 Branch(path: $0.path, count: $0.count, isExact: $0.isExact)
             }
         }

@@ -213,6 +213,11 @@ package struct SortTerm: Sendable {
 
     package static let bestScore = SortTerm(.score, descending: true)
 
+    /// Whether it is that one.
+    var isBestScore: Bool {
+        if case .score = key { descending } else { false }
+    }
+
     func text(_ type: EntityDescription) -> String {
         let name =
             switch key {

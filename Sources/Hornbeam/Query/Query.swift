@@ -120,6 +120,8 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     /// Greater is better.
     public let score: Double
     let row: RowID
+    /// The row as it was, where something else than the score decides between equal ones.
+    let values: [UInt8]?
     let context: Context
     /// What was searched for.
     let match: TextMatch

@@ -133,6 +133,8 @@ extension QueryList {
         Self(context: context).filter(predicate)
     }
 
+    /// Those that pass the condition too. A list without an order whose first condition is a full-text match by an index
+    /// comes best first; a match behind another condition, or joined to one by `&&`, only selects.
     public consuming func filter(_ predicate: Predicate<Entity>) -> Self {
         let isCut = parts.isCut
         var list = settled(if: isCut)
@@ -312,6 +314,20 @@ extension QueryList {
     }
 }
 
+extension QueryList {
+    /// Only what comes after a hit of the same search, as the hit was then: its score, and where the list is sorted by
+    /// the score and by properties, the values that it had. Whatever became of the entity since, that is the place where
+    /// the list goes on; the entity itself doesn't come again while it keeps its row. For lists that have scores, as
+    /// `ranked(in:)` says; `.invalid` for others, and for a hit of a list without the sort that this one has.
+    public consuming func after(_ hit: Ranked<Entity>) -> Self {
+        let place = HitPlace(row: hit.row, score: hit.score)
+        let (id, values) = (hit.id, hit.values)
+        var list = self
+        list.parts.after = { _ in QueryPosition(id: id.columnValue, row: values ?? [], hit: place) }
+        return list
+    }
+}
+
 // MARK: - Resolving
 
 extension QueryList {
@@ -356,6 +372,7 @@ extension QueryList {
     public func explain(in context: Context) throws -> Plan {
         var plan = try context.session.run { session in try self.plan(session) }
         plan.list = parts.list
+        if let remark = unrankedRemark { plan.remarks.append(remark) }
         return plan
     }
 
@@ -369,10 +386,14 @@ extension QueryList {
         var found = try context.session.run { session in try self.analysis(session) }
         found.duration = clock.now - start
         found.plan.list = parts.list
+        if let remark = unrankedRemark { found.plan.remarks.append(remark) }
         return found
     }
 
-    /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match.
+    /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match by an
+    /// index and aren't sorted, or are sorted by the score first: `sorted(by: .score, .by(\.title))`. Any other is
+    /// `.invalid`, and the error says what to do: `filter(match && \.language == "en")` and
+    /// `filter(\.language == "en").filter(match)` find the same entities in another order than that of relevance.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         // What is wrong with its rows comes first.
         _ = try context.session.run { try parts.base($0, in: nil) }
@@ -381,27 +402,64 @@ extension QueryList {
             let found = try session.ranked(coreQuery, of: Entity.self)
             var hits: [Ranked<Entity>] = []
             hits.reserveCapacity(found.count)
+            // What decides between equal scores, `after` has to know.
+            let hasTies = order.count > 1
             // A loop: what maps in generic code goes through tables of functions.
             for (row, score) in found {
                 guard let id = try session.id(of: row, Entity.self) else { continue }
-                hits.append(Ranked(id: id, score: score, row: row, context: context, match: match))
+                let values = hasTies ? try session.rowBytes(row, Entity.self) : nil
+                hits.append(Ranked(id: id, score: score, row: row, values: values, context: context, match: match))
             }
             return hits
         }
     }
 
-    /// The full-text match that a ranked query begins with.
+    /// Whether the list is in the order of its search's scores, if it has one.
+    private var isByScore: Bool { isRanked || order.first?.isBestScore ?? false }
+
+    /// The full-text match whose scores the list is in the order of.
     private func rankedMatch() throws(HornbeamError) -> TextMatch {
-        if isRanked, case .all = source, case .matches(let match)? = filter.conjuncts.first { return match }
+        var found: TextMatch?
+        for case .matches(let match) in filter.conjuncts {
+            if let problem = match.problem { throw problem }
+            if found == nil, Entity.entityShape.isSearched(by: match) { found = match }
+        }
+        guard case .all = source, let found else {
+            throw HornbeamError(
+                .invalid,
+                "only a query that begins with a match in a full-text index, and isn't sorted by something else, has "
+                    + "scores: write filter(.string(…, matches: …)) over exactly the properties of the index first, in "
+                    + "their order. Phrases, words near each other, fields and weights of fields have scores in an "
+                    + "index with positions only")
+        }
+        if isByScore { return found }
         throw HornbeamError(
             .invalid,
-            "only a query that begins with a match in a full-text index, and isn't sorted, has scores: "
-                + "write filter(.string(…, matches: …)) over the properties of the index first. Phrases, words near "
-                + "each other, fields and weights of fields have scores in an index with positions only")
+            order.isEmpty
+                ? "this query of \(Entity.entityName) isn't in the order of relevance, and so has no scores, because its "
+                    + "match doesn't come first: put that first, as filter(.string(…, matches: …)).filter(…), or sort "
+                    + "by it, sorted(by: .score)"
+                : "this query of \(Entity.entityName) is sorted by something else than the score, and so has no scores: "
+                    + "leave the sort out, or write sorted(by: .score, …)")
+    }
+
+    /// What there is to say of a search in a list that isn't in the order of its scores, though nothing gives another.
+    private var unrankedRemark: String? {
+        guard case .all = source, !isRanked, order.isEmpty else { return nil }
+        var isSearch = false
+        for part in filter.conjuncts {
+            switch part {
+            case .ids, .related: return nil
+            case .matches(let match): isSearch = isSearch || Entity.entityShape.isSearched(by: match)
+            default: continue
+            }
+        }
+        return isSearch ? "not in the order of relevance: put the match first, or sort by the score" : nil
     }
 
     /// How the score of an entity comes about: the numbers that the search adds up, as a tree. Nil if the search
-    /// doesn't find it; conditions beside the full-text match don't count. For queries that begin with one.
+    /// doesn't find it; conditions beside the full-text match don't count. For queries that have scores: as for
+    /// `ranked(in:)`, the match comes first, or the list is sorted by the score.
     public func explainScore(of id: Entity.ID, in context: Context) throws -> ScoreExplanation? {
         let match = try rankedMatch()
         return try context.session.run { session in

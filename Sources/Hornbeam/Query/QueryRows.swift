@@ -146,6 +146,7 @@ extension QueryList {
         guard let after = parts.after else { return base }
         let store = try session.store(Entity.self)
         let position = try PlannedPosition(try after(store), store)
+        try position.requireOrder([], store.type)
         guard let row = position.rowID, let place = base.firstIndex(of: row) else { throw position.missing(store.type) }
         return Array(base[(place + 1)...])
     }

@@ -10,11 +10,22 @@ package final class TextMatch: Sendable {
     package let query: TextQuery
     /// Of the columns, in their order; empty if all count alike.
     package let weights: [Double]
+    /// Why nothing can be searched so, told by whoever runs it.
+    let problem: HornbeamError?
 
     package init(columns: [Int], query: TextQuery, weights: [Double] = []) {
         self.columns = columns
         self.query = query
         self.weights = weights
+        problem = nil
+    }
+
+    /// What can't be searched. It is a condition all the same, so that it has its place in a query.
+    init(columns: [Int], problem: HornbeamError) {
+        self.columns = columns
+        query = .everything
+        weights = []
+        self.problem = problem
     }
 
     /// The words, if any of them is all that is asked for.
@@ -33,6 +44,7 @@ package final class TextMatch: Sendable {
     }
 
     func described(_ type: EntityDescription) -> String {
+        if problem != nil { return "(what can't be searched)" }
         let names = columns.map { type.columns.indices.contains($0) ? type.columns[$0].label : "#\($0)" }
         let weighted = weights.isEmpty ? "" : " weighted \(weights)"
         return Value.string(query.text(fields: names)).text + weighted
@@ -41,6 +53,7 @@ package final class TextMatch: Sendable {
     /// `.invalid` if it can't be asked.
     func requireSense(_ type: EntityType) throws(HornbeamError) {
         if words != nil { return }
+        if let problem { throw problem }
         if let problem = query.problem(fieldCount: columns.count) {
             throw HornbeamError(.invalid, "in a search of \(type.name), \(problem)")
         }

@@ -6,16 +6,28 @@ import FoundationEssentials
 
 /// What can be searched for words: `String`, `[String]`, and optionals of both. Each element of an array is a text of
 /// its own: no phrase goes from one to the next. Nil has no words.
-public protocol SearchableText: Sendable {}
+public protocol SearchableText: Sendable {
+    /// What is searched, each a text of its own.
+    var searchedTexts: [String] { get }
+}
 
-extension Array: SearchableText where Element == String {}
-extension Optional: SearchableText where Wrapped: SearchableText {}
+extension Array: SearchableText where Element == String {
+    public var searchedTexts: [String] { self }
+}
+
+extension Optional: SearchableText where Wrapped: SearchableText {
+    public var searchedTexts: [String] { self?.searchedTexts ?? [] }
+}
 
 /// What conditions on text are about: `String` and `String?`. Nil has no words, contains nothing and begins with
 /// nothing.
 public protocol TextValue: SearchableText {
     /// Nil where there is none.
     var textValue: String? { get }
+}
+
+extension TextValue {
+    public var searchedTexts: [String] { textValue.map { [$0] } ?? [] }
 }
 
 extension String: TextValue {
@@ -66,16 +78,21 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
 extension Predicate {
     // MARK: - Words
 
-    /// Any word of `text`, by the full-text index over exactly these properties, or read through without one. At the
-    /// head of a query the hits come best first. `.invalid` for a property that isn't stored.
+    /// Any word of `text`, by the full-text index over exactly these properties, or over these among others, or read
+    /// through without one, with the same result. At the head of a query the hits of an index over exactly these, in
+    /// this order, come best first; behind another condition, or joined to one by `&&`, a search only filters. `.invalid`
+    /// for a property that isn't stored.
+    ///
+    /// What a word is, the analyzer says of the index over exactly these properties, in whatever order; else of the first
+    /// declared that has all of them among its own; else of the first that has one of them; without any it is `.words`.
     public static func string<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String
     ) -> Self {
         searching(repeat each keyPaths) { Self(.matches(columns: $0, text: text)) }
     }
 
-    /// What `query` finds in these properties, which it may name. By the full-text index over exactly these, or read
-    /// through without one, with the same result. At the head of a query the hits come best first.
+    /// What `query` finds in these properties, which it may name: by the same index, with words by the same analyzer and
+    /// in the same order as above. `.invalid` when it runs if it names others.
     /// - Parameter weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty
     ///   is 1 for all.
     @_disfavoredOverload
@@ -106,7 +123,7 @@ extension Predicate {
             let found = try query.query(over: columns)
             return Self(.matches(TextMatch(columns: columns, query: found, weights: weights)))
         } catch {
-            return Self(.opaque(label: "matches") { _ in throw error })
+            return Self(.matches(TextMatch(columns: columns, problem: error)))
         }
     }
 
@@ -118,7 +135,7 @@ extension Predicate {
             "matches needs stored String properties of \(Entity.entityName), which "
                 + (stored.isEmpty ? "has none" : "are \(stored.joined(separator: ", "))")
                 + ", and was given \(wrong): store its text, or ask for contains")
-        return Self(.opaque(label: "matches") { _ in throw error })
+        return Self(.matches(TextMatch(columns: [], problem: error)))
     }
 
     // MARK: - Regular expressions

@@ -63,6 +63,8 @@ struct RowSnippets {
         let passage = try matcher.passage(of: sections, size: form.words) { (term) throws(HornbeamError) in
             try searcher?.weight(of: term) ?? 1
         }
-        return passage.map { Snippet($0, sections).marked(form.start, form.end, ellipsis: form.ellipsis) }
+        return passage.map {
+            Snippet($0, sections, property: 0, element: 0).marked(form.start, form.end, ellipsis: form.ellipsis)
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 import HornbeamText
 
-/// The full-text index over some properties, for suggestions:
+/// The full-text index over some properties (`String`, `[String]` and optionals of these), for suggestions:
 ///
 ///     let index = SearchIndex<Page>(\.title, \.text)
 ///     try index.completions(of: "full te", in: context).map(\.word)
@@ -11,12 +11,14 @@ import HornbeamText
 ///     Page.filter(.string(\.title, \.text, matches: try index.query(like: page, in: context)))
 ///
 /// It needs the index: over exactly these properties, in this order; `.invalid` otherwise. Answers are those of the
-/// context's state. With an analyzer that stems, words are stems.
+/// context's state. With an analyzer that stems, words are stems (`happi` for *happy*, *happiness*), and what is typed
+/// is compared with these: for suggestions declare an index that doesn't stem. Words of `.trigrams` are runs of three
+/// letters, which suggest nothing to a person.
 public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
-    private let properties: [TextProperty<Entity>]
+    private let properties: [SearchedProperty<Entity>]
 
-    public init<each Text: TextValue>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) {
-        properties = TextProperty.list(repeat each keyPaths)
+    public init<each Text: SearchableText>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) {
+        properties = SearchedProperty.list(repeat each keyPaths)
     }
 
     /// A word of the index, and how many entities have it.
@@ -44,22 +46,22 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     /// “Did you mean”: the query with each word that no entity has replaced by the nearest that some have. Nil if every
     /// word is there, or nothing is near. Prefixes, patterns and fuzzy words stay as they are.
     public func corrected(_ query: SearchQuery<Entity>, in context: Context) throws -> SearchQuery<Entity>? {
-        _ = try query.query(over: try columns())
-        return try run(context) { try $0.corrected(query.query).map { SearchQuery($0) } }
+        let asked = try query.query(amongst: try columns())
+        return try run(context) { try $0.corrected(asked).map { SearchQuery($0) } }
     }
 
     /// A query for entities like one: the words of its text that say most about it, those that it has often and few
     /// others have. It finds the entity itself too, if that is stored.
     public func query(like entity: Entity, words: Int = 25, in context: Context) throws -> SearchQuery<Entity> {
-        let texts = properties.compactMap { $0.read(entity) }
+        let texts = properties.flatMap { $0.texts(entity) }
         return try run(context) { searcher in
             SearchQuery(try searcher.query(like: texts, limit: words))
         }
     }
 
     private func columns() throws(HornbeamError) -> [Int] {
-        let columns = properties.compactMap { $0.column }
-        if columns.count == properties.count, Entity.entityShape.isSearched(columns) { return columns }
+        let columns = properties.map(\.column)
+        if Entity.entityShape.isSearched(columns) { return columns }
         throw HornbeamError(
             .invalid,
             "\(Entity.entityName) has no full-text index over \(properties.map(\.label).joined(separator: ", ")): "

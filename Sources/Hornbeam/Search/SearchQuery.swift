@@ -12,11 +12,20 @@ import HornbeamText
 /// can be built without a database; what makes no sense (a negative boost, a property that isn't searched) is
 /// `.invalid` when the query runs.
 public struct SearchQuery<Entity: EntityModelProtocol>: Sendable, Hashable {
-    /// Its fields are columns.
-    let query: TextQuery
+    let reading: SearchReading
 
+    /// - Parameter query: its fields are columns.
     init(_ query: TextQuery) {
-        self.query = query
+        reading = .query(query)
+    }
+
+    private init(_ how: SearchComposition, _ parts: [SearchReading]) {
+        reading = .composed(how, of: parts)
+    }
+
+    /// Both, in one list with those that are put together so already.
+    private init(_ how: SearchComposition, _ left: Self, _ right: Self) {
+        self.init(how, (left.reading.parts(how) ?? [left.reading]) + [right.reading])
     }
 }
 
@@ -30,14 +39,14 @@ extension SearchQuery {
     /// Any of these. Without one it finds nothing.
     public static func any(_ queries: Self...) -> Self { any(queries) }
 
-    public static func any(_ queries: [Self]) -> Self { Self(.any(queries.map(\.query))) }
+    public static func any(_ queries: [Self]) -> Self { Self(.any, queries.map(\.reading)) }
 
     /// All of these, but for those in which the index's analyzer finds no word (`"rock & roll"` asks for two). Without
     /// one it finds nothing. Of what is written as one word and is several to the analyzer (`"wi-fi"`) all must be
     /// there, next to each other.
     public static func all(_ queries: Self...) -> Self { all(queries) }
 
-    public static func all(_ queries: [Self]) -> Self { Self(.all(queries.map(\.query))) }
+    public static func all(_ queries: [Self]) -> Self { Self(.all, queries.map(\.reading)) }
 
     /// The words in their order, next to each other, within one property.
     /// - Parameter slop: how many other words may stand between them, in all.
@@ -47,7 +56,7 @@ extension SearchQuery {
     /// one begins at most `within` words behind the end of the first, so that 1 is right behind it. What is named twice
     /// must be there twice.
     public static func near(_ queries: Self..., within distance: Int) -> Self {
-        Self(.near(queries.map(\.query), within: distance))
+        Self(.near(within: distance), queries.map(\.reading))
     }
 
     /// Words that begin so. Of several words the last one does, and the others stand before it as in a phrase.
@@ -70,30 +79,26 @@ extension SearchQuery {
     public static var everything: Self { Self(.everything) }
 
     /// What this finds, but for what the other does. The score is that of this.
-    public func without(_ other: Self) -> Self { Self(.without(query, other.query)) }
+    public func without(_ other: Self) -> Self { Self(.without, [reading, other.reading]) }
 
     /// Only what stands in these properties, which must be among those that are searched.
     public func `in`<each Text: SearchableText>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> Self {
         var columns: [Int] = []
         // No column is one that can't be searched.
         for path in repeat each keyPaths { columns.append(TextProperty<Entity>.column(path) ?? -1) }
-        return Self(.field(columns, query))
+        return Self(.field(columns), [reading])
     }
 
     /// With its score times `factor`: 0 to 1e9, as must be the product of all that stand in each other.
-    public func boosted(_ factor: Double) -> Self { Self(.boost(factor, query)) }
+    public func boosted(_ factor: Double) -> Self { Self(.boost(factor), [reading]) }
+
+    func leavingOut(_ words: StopWordList) -> Self { Self(.leavingOut(words), [reading]) }
 
     /// Any of both.
-    public static func || (left: Self, right: Self) -> Self {
-        if case .any(let parts) = left.query, parts.count > 1 { return Self(.any(parts + [right.query])) }
-        return .any(left, right)
-    }
+    public static func || (left: Self, right: Self) -> Self { Self(.any, left, right) }
 
     /// Both.
-    public static func && (left: Self, right: Self) -> Self {
-        if case .all(let parts) = left.query, parts.count > 1 { return Self(.all(parts + [right.query])) }
-        return .all(left, right)
-    }
+    public static func && (left: Self, right: Self) -> Self { Self(.all, left, right) }
 }
 
 extension SearchQuery: ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
@@ -113,60 +118,122 @@ extension SearchQuery {
 
     /// Reads a query: words, `"a phrase"`, `"a phrase"~2` (slop), `a NEAR/5 b`, `pre*`, `w?ld*`, `word~` and `word~1`
     /// (fuzzy), `title:word`, `title,text:(two words)`, `word^2.5` (boost), AND, OR and NOT in capitals, `+word`,
-    /// `-word`, parentheses. The names before a colon are those of the properties. A backslash takes away the meaning
-    /// of the character behind it. `description` writes one back.
+    /// `-word`, parentheses. A backslash takes away the meaning of the character behind it. `description` writes one
+    /// back.
+    ///
+    /// The names before a colon are those of the properties that full-text indexes are over, or of all texts if there is
+    /// no such index; another one is a `SearchSyntaxError` that says which there are. A query that names some which
+    /// the search it is used in isn't over is `.invalid` when that runs.
     public init(parsing text: String, matching: Matching = .any) throws(SearchSyntaxError) {
+        try self.init(text, matching, over: Self.searched)
+    }
+
+    /// The same for a search over these properties: their names, and no others, may stand before a colon.
+    @_disfavoredOverload
+    public init<each Text: SearchableText>(
+        parsing text: String, matching: Matching = .any, over keyPaths: repeat any KeyPath<Entity, each Text> & Sendable
+    ) throws(SearchSyntaxError) {
+        var columns: [Int] = []
+        for path in repeat each keyPaths {
+            if let column = TextProperty<Entity>.column(path) { columns.append(column) }
+        }
+        try self.init(text, matching, over: columns)
+    }
+
+    private init(_ text: String, _ matching: Matching, over columns: [Int]) throws(SearchSyntaxError) {
+        let names = Self.columnNames
+        let syntax = QuerySyntax(fields: columns.map { names[$0] }, matchesAll: matching == .all)
+        let query: TextQuery
         do {
-            query = try Self.syntax(matching, isTyping: false).parse(text)
+            query = try syntax.parse(text)
         } catch {
             throw SearchSyntaxError(error)
         }
+        self.init(query.mapFields { (place) throws(Never) in columns[place] })
     }
 
-    /// Reads what somebody wrote into a search field, whatever it is: what isn't right is taken for words.
+    /// Reads what somebody wrote into a search field, whatever it is: what isn't right is taken for words, and so is the
+    /// name of a property that the search isn't over (`language:en` then is two words).
     /// - Parameter isTyping: whether it is still being written. The last word then is the beginning of one.
     public init(lenient text: String, matching: Matching = .any, isTyping: Bool = false) {
-        query = Self.syntax(matching, isTyping: isTyping).parse(lenient: text)
-    }
-
-    private static func syntax(_ matching: Matching, isTyping: Bool) -> QuerySyntax {
-        QuerySyntax(fields: columnNames, matchesAll: matching == .all, isTyping: isTyping)
+        let written = WrittenSearch(text: text, matchesAll: matching == .all, isTyping: isTyping)
+        let query = written.query(over: Self.texts, names: Self.columnNames)
+        reading = query.namesFields ? .text(written) : .query(query)
     }
 
     private static var columnNames: [String] { Entity.entityShape.description.columns.map(\.name) }
 
-    /// The query over some columns: its fields are places in the list.
-    func query(over columns: [Int]) throws(HornbeamError) -> TextQuery {
-        let simple = try requireDepth()
-        return try simple.mapFields { (column) throws(HornbeamError) in
-            guard let place = columns.firstIndex(of: column) else {
-                let names = Self.columnNames
-                func name(_ column: Int) -> String {
-                    names.indices.contains(column) ? names[column] : "a property that isn't a stored String"
-                }
-                throw HornbeamError(
-                    .invalid,
-                    "a search of \(Entity.entityName) asks for words in \(name(column)), and is over "
-                        + "\(columns.map(name).joined(separator: ", ")): search both, or leave that out")
-            }
-            return place
+    /// The columns that can be searched.
+    private static var texts: [Int] {
+        let columns = Entity.entityShape.description.columns
+        return columns.indices.filter { columns[$0].type.isText && !columns[$0].isHidden }
+    }
+
+    /// Those that full-text indexes are over; all if there is none.
+    private static var searched: [Int] {
+        var columns: [Int] = []
+        for index in Entity.entityShape.searched {
+            for column in index.columns where !columns.contains(column) { columns.append(column) }
+        }
+        return columns.isEmpty ? texts : columns
+    }
+
+    /// The query where nothing says over which columns it is asked but what is shown of it, with columns as fields.
+    func query(showing columns: [Int] = []) -> TextQuery {
+        switch reading {
+        case .query(let query): query
+        case .text, .composed:
+            reading.query(
+                over: Self.searched + columns.filter { $0 >= 0 && !Self.searched.contains($0) },
+                names: Self.columnNames)
         }
     }
 
-    private func requireDepth() throws(HornbeamError) -> TextQuery {
-        guard query.isWithin(TextQuery.maximumDepth) else {
+    /// The query over some columns: its fields are places in the list.
+    func query(over columns: [Int]) throws(HornbeamError) -> TextQuery {
+        try query(amongst: columns).mapFields { (column) throws(Never) in columns.firstIndex(of: column) ?? -1 }
+    }
+
+    /// The same with columns as fields, each of which is one of these.
+    func query(amongst columns: [Int]) throws(HornbeamError) -> TextQuery {
+        try requireDepth()
+        let query: TextQuery
+        switch reading {
+        case .query(let known): query = known
+        case .text, .composed: query = reading.query(over: columns, names: Self.columnNames)
+        }
+        guard query.isWithin(TextQuery.maximumDepth) else { throw tooDeep() }
+        return try query.mapFields { (column) throws(HornbeamError) in
+            if columns.contains(column) { return column }
+            let names = Self.columnNames
+            func name(_ column: Int) -> String {
+                names.indices.contains(column) ? names[column] : "a property that isn't a stored String"
+            }
             throw HornbeamError(
                 .invalid,
-                "a search of \(Entity.entityName) is nested more than \(TextQuery.maximumDepth) deep: give long lists "
-                    + "to one “any” or “all”")
+                "a search of \(Entity.entityName) asks for words in \(name(column)), and is over "
+                    + "\(columns.map(name).joined(separator: ", ")): search both, or leave that out")
         }
-        return query
+    }
+
+    func requireDepth() throws(HornbeamError) {
+        guard reading.isWithin(TextQuery.maximumDepth) else { throw tooDeep() }
+    }
+
+    private func tooDeep() -> HornbeamError {
+        HornbeamError(
+            .invalid,
+            "a search of \(Entity.entityName) is nested more than \(TextQuery.maximumDepth) deep: give long lists "
+                + "to one “any” or “all”")
     }
 }
 
 extension SearchQuery: CustomStringConvertible {
     /// In the language that `init(parsing:)` reads. What is nested too deep for it is not written out.
-    public var description: String { query.writtenOut(fields: Self.columnNames) ?? "(…)" }
+    public var description: String {
+        guard reading.isWithin(TextQuery.maximumDepth) else { return "(…)" }
+        return query().writtenOut(fields: Self.columnNames) ?? "(…)"
+    }
 }
 
 /// A text that can't be read as a query, and where.

@@ -10,11 +10,21 @@ public struct Snippet: Sendable, Hashable {
     public let highlights: [Range<String.Index>]
     /// Which of the properties that were asked for it is of, from 0.
     public let property: Int
-    /// Whether the property's text begins, and ends, with it.
+    /// Of a property that is an array which of its elements, from 0; 0 of any other.
+    public let element: Int
+    /// Whether the text of the property, or of the element, begins, and ends, with it.
     public let isStart: Bool
     public let isEnd: Bool
 
-    init(_ passage: Passage, _ sections: [TextSection]) {
+    init(_ passage: Passage, _ texts: ShownTexts) {
+        self.init(
+            passage, texts.sections, property: texts.places[passage.section].property,
+            element: texts.places[passage.section].element)
+    }
+
+    init(_ passage: Passage, _ sections: [TextSection], property: Int, element: Int) {
+        self.property = property
+        self.element = element
         let whole = sections[passage.section].text
         text = String(whole[passage.range])
         let base = whole.utf8.distance(from: whole.startIndex, to: passage.range.lowerBound)
@@ -26,7 +36,6 @@ public struct Snippet: Sendable, Hashable {
             found.append(lower..<text.utf8.index(lower, offsetBy: end - start))
         }
         highlights = found
-        property = passage.section
         isStart = passage.range.lowerBound == whole.startIndex
         isEnd = passage.range.upperBound >= whole.endIndex
     }
@@ -48,48 +57,64 @@ public struct Snippet: Sendable, Hashable {
     }
 }
 
+/// Something that a search found in a property that is an array of texts.
+public struct ElementHighlight: Sendable, Hashable {
+    /// Which of the elements it is in, from 0.
+    public let element: Int
+    /// Of that element's text: whole characters.
+    public let range: Range<String.Index>
+}
+
 extension SearchQuery {
     /// Where an entity's text has what the query looks for: whole characters, ascending, apart from each other. Words
-    /// are what the first full-text index over the property says. Reads the text once.
+    /// are what the full-text index over the property says, as in a search over it. Reads the text once.
     public func highlights<Text: TextValue>(
         _ keyPath: any KeyPath<Entity, Text> & Sendable, of entity: Entity
     ) throws -> [Range<String.Index>] {
-        let property = TextProperty(keyPath)
-        let matcher = QueryMatcher(try requireSense(), Self.analyzer(of: [property]))
-        return matcher.highlights(in: property.section(entity, property.column ?? -1))
+        try highlights(SearchedProperty(keyPath), entity).map(\.range)
     }
 
-    /// The passage of some `words` words that has the most of the query's different words, out of all these properties;
-    /// the beginning if none has any. Nil if there is no word. Texts are looked at up to 4 MiB.
-    public func snippet<each Text: TextValue>(
+    /// The same in the elements of an array, one after the other.
+    public func highlights(
+        _ keyPath: any KeyPath<Entity, [String]> & Sendable, of entity: Entity
+    ) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath), entity)
+    }
+
+    public func highlights(
+        _ keyPath: any KeyPath<Entity, [String]?> & Sendable, of entity: Entity
+    ) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath), entity)
+    }
+
+    private func highlights(_ property: SearchedProperty<Entity>, _ entity: Entity) throws -> [ElementHighlight] {
+        ShownTexts([property], of: entity) { $0 }.highlights(try matcher(showing: [property]))
+    }
+
+    /// The passage of some `words` words that has the most of the query's different words, out of all these properties,
+    /// arrays of texts among them; the beginning if none has any. Nil if there is no word. Texts are looked at up to
+    /// 4 MiB.
+    public func snippet<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, of entity: Entity, words: Int = 24
     ) throws -> Snippet? {
-        let properties = TextProperty<Entity>.list(repeat each keyPaths)
-        let matcher = QueryMatcher(try requireSense(), Self.analyzer(of: properties))
-        let sections = properties.map { $0.section(entity, $0.column ?? -1) }
-        return matcher.passage(of: sections, size: words, weight: { _ throws(Never) in 1 })
-            .map { Snippet($0, sections) }
+        let properties = SearchedProperty<Entity>.list(repeat each keyPaths)
+        let texts = ShownTexts(properties, of: entity) { $0 }
+        return try matcher(showing: properties)
+            .passage(of: texts.sections, size: words, weight: { _ throws(Never) in 1 })
+            .map { Snippet($0, texts) }
     }
 
-    /// Fields are columns here.
-    private func requireSense() throws(HornbeamError) -> TextQuery {
-        let count = Entity.entityShape.description.columns.count
-        guard let problem = query.problem(fieldCount: count) else { return query }
-        throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
-    }
-
-    /// That of the first full-text index over all these properties, or over one of them.
-    private static func analyzer(of properties: [TextProperty<Entity>]) -> Analyzer {
-        let description = Entity.entityShape.description
-        let names = properties.compactMap(\.column).map { description.columns[$0].name }
-        let indexes = description.indexes.filter { $0.kind == .text }
-        func index(over names: [String]) -> IndexDescription? {
-            indexes.first { index in names.allSatisfy { name in index.components.contains { $0.column == name } } }
+    /// What looks for the query in some properties. Fields are columns here.
+    private func matcher(showing properties: [SearchedProperty<Entity>]) throws(HornbeamError) -> QueryMatcher {
+        try requireDepth()
+        let shape = Entity.entityShape
+        let columns = properties.map(\.column).filter { $0 >= 0 }
+        let query = query(showing: columns)
+        if let problem = query.problem(fieldCount: shape.description.columns.count) {
+            throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
         }
-        guard let found = index(over: names) ?? names.lazy.compactMap({ index(over: [$0]) }).first else {
-            return .words
-        }
-        return found.analyzer.flatMap { Analyzer(specification: $0) } ?? .words
+        let index = TextWording.place(of: columns, in: shape.searched.map(\.columns)).map { shape.searched[$0].index }
+        return QueryMatcher(query, index?.analyzer.flatMap { Analyzer(specification: $0) } ?? .words)
     }
 }
 
@@ -99,33 +124,51 @@ extension Ranked {
     public func highlights<Text: TextValue>(
         _ keyPath: any KeyPath<Entity, Text> & Sendable
     ) throws -> [Range<String.Index>] {
-        guard let entity = try entity else { return [] }
+        try highlights(SearchedProperty(keyPath)).map(\.range)
+    }
+
+    /// The same in the elements of an array, one after the other.
+    public func highlights(_ keyPath: any KeyPath<Entity, [String]> & Sendable) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath))
+    }
+
+    public func highlights(_ keyPath: any KeyPath<Entity, [String]?> & Sendable) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath))
+    }
+
+    private func highlights(_ property: SearchedProperty<Entity>) throws -> [ElementHighlight] {
+        guard let texts = try texts([property]) else { return [] }
         return try context.session.run { session in
             let search = try match.search(session, Entity.self)
-            let matcher = QueryMatcher(match.query, search.searcher.index.analyzer)
-            return matcher.highlights(in: match.section(TextProperty(keyPath), entity))
+            return texts.highlights(QueryMatcher(match.query, search.searcher.index.analyzer))
         }
     }
 
-    /// The passage of some `words` words of these properties whose different words of the search weigh most, rare ones
-    /// more than others; the beginning if there is none. Nil if there is no word. Texts are looked at up to 4 MiB.
-    /// Reads the entity, so it works as long as the transaction of the search.
-    public func snippet<each Text: TextValue>(
+    /// The passage of some `words` words of these properties, arrays of texts among them, whose different words of the
+    /// search weigh most, rare ones more than others; the beginning if there is none. Nil if there is no word. Texts are
+    /// looked at up to 4 MiB. Reads the entity, so it works as long as the transaction of the search.
+    public func snippet<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, words: Int = 24
     ) throws -> Snippet? {
-        try snippet(of: TextProperty<Entity>.list(repeat each keyPaths), words)
+        try snippet(of: SearchedProperty<Entity>.list(repeat each keyPaths), words)
     }
 
-    private func snippet(of properties: [TextProperty<Entity>], _ words: Int) throws -> Snippet? {
-        guard let entity = try entity else { return nil }
-        let sections = properties.map { match.section($0, entity) }
+    private func snippet(of properties: [SearchedProperty<Entity>], _ words: Int) throws -> Snippet? {
+        guard let texts = try texts(properties) else { return nil }
         return try context.session.run { session in
             let searcher = try match.search(session, Entity.self).searcher
             let matcher = QueryMatcher(match.query, searcher.index.analyzer)
-            let passage = try matcher.passage(of: sections, size: words) { (term) throws(HornbeamError) in
+            let passage = try matcher.passage(of: texts.sections, size: words) { (term) throws(HornbeamError) in
                 try searcher.weight(of: term)
             }
-            return passage.map { Snippet($0, sections) }
+            return passage.map { Snippet($0, texts) }
+        }
+    }
+
+    /// The hit's texts; nil if it is gone. What isn't searched has no field, and is marked all the same.
+    private func texts(_ properties: [SearchedProperty<Entity>]) throws -> ShownTexts? {
+        try entity.map { entity in
+            ShownTexts(properties, of: entity) { match.columns.firstIndex(of: $0) ?? -1 }
         }
     }
 }
@@ -138,17 +181,6 @@ extension TextMatch {
                 .invalid, "\(store.type.name) has no full-text index over what was searched: search it again")
         }
         return try IndexSearch(index, self, store)
-    }
-
-    /// The text of a property. What isn't searched has no field, and is marked all the same.
-    fileprivate func section<Entity>(_ property: TextProperty<Entity>, _ entity: Entity) -> TextSection {
-        property.section(entity, property.column.flatMap(columns.firstIndex(of:)) ?? -1)
-    }
-}
-
-extension TextProperty {
-    fileprivate func section(_ entity: Entity, _ field: Int) -> TextSection {
-        TextSection(field: field, text: read(entity) ?? "")
     }
 }
 

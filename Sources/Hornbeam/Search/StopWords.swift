@@ -29,7 +29,7 @@ extension SearchQuery {
     /// asked for both. Phrases, words near each other, prefixes, patterns, fuzzy words and what must not be found keep
     /// all of theirs. Highlights and snippets of the query leave them out too. Linear in the query's length.
     public func leavingOut(_ words: StopWords) -> Self {
-        query.isWithin(TextQuery.maximumDepth) ? Self(query.leavingOut(words.list)) : self
+        leavingOut(words.list)
     }
 }
 

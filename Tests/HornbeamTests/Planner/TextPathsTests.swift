@@ -173,6 +173,23 @@ struct TextPathsTests {
         #expect(try access(store, negated) == "scan of 500 rows")
     }
 
+    @Test("a query that wants an index takes one for a part of a text, however few rows there are")
+    func required() throws {
+        let store = try store("trigrams")
+        for id in 0..<Int64(5) { try store.save("Item", [.int(id), .null, .string("engine \(id)"), .int(0)]) }
+        let part = Filter.string(StringTest(.contains, columns: [2], "gine 3"))
+        for filter in [part, .or([part, .string(StringTest(.hasSuffix, columns: [1, 2], "ine 3"))])] {
+            var query = EntityQuery(type: "Item", filter: filter)
+            #expect(try store.session.explain(query).access.description == "scan of 5 rows")
+            query.requiresIndex = true
+            #expect(try store.session.explain(query).access.description.contains("search of index"))
+            #expect(try store.ids(query) == [.int(3)])
+        }
+        var short = EntityQuery(type: "Item", filter: .string(StringTest(.contains, columns: [2], "gi")))
+        short.requiresIndex = true
+        #expect(throws: HornbeamError.self) { try store.ids(short) }
+    }
+
     @Test("branches of an or are searched each")
     func union() throws {
         let store = try filled("unicode")

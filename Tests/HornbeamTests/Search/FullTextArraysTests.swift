@@ -77,6 +77,35 @@ struct FullTextArraysTests {
         }
     }
 
+    @Test("highlights say which element they are in, snippets too, and the index suggests")
+    func shown() throws {
+        try database().read { (context) throws in
+            let recipe = try #require(try context.find(0) as Recipe?)
+            let query = SearchQuery<Recipe>("flour bake")
+            let found = try query.highlights(\.steps, of: recipe)
+            #expect(found.map(\.element) == [0, 1])
+            #expect(found.map { String(recipe.steps[$0.element][$0.range]) } == ["flour", "bake"])
+            #expect(try query.highlights(\.hints, of: recipe).map(\.element) == [0, 1])
+            #expect(try query.highlights(\.moreNotes, of: Recipe(id: 9)).isEmpty)
+            let snippet = try #require(try query.snippet(\.title, \.steps, of: recipe, words: 2))
+            #expect(snippet.property == 1 && snippet.element == 0 && snippet.marked("[", "]") == "…the [flour]")
+
+            let all = Recipe.filter(.string(\.title, \.steps, \.hints, matches: "well"))
+            let hit = try #require(try all.ranked(in: context).first)
+            let passage = try #require(try hit.snippet(\.title, \.steps, words: 2))
+            #expect(passage.property == 1 && passage.element == 1 && passage.marked("[", "]") == "…it [well]")
+            #expect(try hit.highlights(\.steps).map(\.element) == [1] && hit.highlights(\.title).isEmpty)
+            #expect(try hit.highlights(\.hints).map(\.element) == [0])
+            #expect(try hit.highlights(\.moreNotes).map(\.element) == [1], "marked, though it isn't searched")
+
+            let index = SearchIndex<Recipe>(\.title, \.steps, \.hints)
+            #expect(try index.completions(of: "fl", in: context).map(\.word) == ["flour"])
+            #expect(try index.corrected("bkae", in: context) == "bake")
+            let alike = try index.query(like: recipe, in: context)
+            #expect(try Recipe.filter(.string(\.title, \.steps, \.hints, matches: alike)).ids(in: context).contains(2))
+        }
+    }
+
     @Test("elements that come, go and change their places are followed")
     func changes() throws {
         let database = try database()

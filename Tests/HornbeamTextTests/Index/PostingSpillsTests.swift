@@ -32,7 +32,8 @@ struct PostingSpillsTests {
 
     private static func document(_ generator: inout TextGenerator, words: Int) -> DocumentText {
         guard Bool.random(using: &generator.random) else { return DocumentText(generator.text(upTo: words)) }
-        return DocumentText(fields: [[generator.text(upTo: 5)], [generator.text(upTo: words), generator.text(upTo: 3)]])
+        let texts = [generator.text(upTo: words), generator.text(upTo: 3)]
+        return DocumentText(fields: [[generator.text(upTo: 5)], texts])
     }
 
     /// All entries of the index's trees.

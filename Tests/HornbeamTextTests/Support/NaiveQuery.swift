@@ -12,11 +12,16 @@ struct NaiveQuery {
     var weights: [Double]?
     /// Queries are of words that are one token each to it.
     private let analyzer: Analyzer
+    /// The tokens of all documents, by field.
+    private let totals: [Int]
 
     init(_ documents: [TestDocument], weights: [Double]? = nil, analyzer: Analyzer = TestAnalyzer.current) {
         self.documents = documents
         self.weights = weights
         self.analyzer = analyzer
+        totals = (0..<(documents.map(\.fields.count).max() ?? 0)).map { field in
+            documents.reduce(0) { $0 + ($1.fields.count > field ? $1.fields[field].joined().count : 0) }
+        }
     }
 
     /// All that match with their scores, best first, then by row.
@@ -61,17 +66,17 @@ struct NaiveQuery {
 
     private func idf(_ token: String) -> Double { idf { $0.tokens.contains { $0.token == token } } }
 
-    /// The scoring parts of the query in their order.
-    private func leaves(_ query: TextQuery) -> [Scoring] {
+    /// The scoring parts of the query in their order, those of each form that has any together.
+    private func leaves(_ query: TextQuery) -> [[Scoring]] {
         switch query {
         case .words(let text):
-            return tokens(text).map { token in Scoring(spans: { word(token, $0) }, weight: idf(token)) }
+            return [tokens(text).map { token in Scoring(spans: { word(token, $0) }, weight: idf(token)) }]
         case .any(let parts), .all(let parts): return parts.flatMap { leaves($0) }
         case .without(let first, _): return leaves(first)
         case .field(_, let query), .boost(_, let query): return leaves(query)
         case .everything: return []
         case .fuzzy(let text, let distance, let prefix):
-            return tokens(text).flatMap { token in
+            let scorings = tokens(text).flatMap { token in
                 let found = fuzzy(token, distance, prefix)
                 let terms = Set(found.map(\.term))
                 let common = idf { $0.tokens.contains { terms.contains($0.token) } }
@@ -79,11 +84,12 @@ struct NaiveQuery {
                     Scoring(spans: { word(expansion.term, $0) }, weight: common / Double(1 + expansion.distance))
                 }
             }
+            return [scorings]
         case .phrase, .near, .prefix, .wildcard:
             var known: Set<String> = []
             var weight = 0.0
             for (name, part) in weights(query) where known.insert(name).inserted { weight += part }
-            return [Scoring(spans: { spans(query, $0) }, weight: weight)]
+            return [[Scoring(spans: { spans(query, $0) }, weight: weight)]]
         }
     }
 
@@ -313,9 +319,9 @@ extension NaiveQuery {
         }
     }
 
-    /// Adds what the query's parts contribute where all forms around them match; `place` counts the parts.
+    /// Adds what the query's parts contribute where all forms around them match; `place` counts the forms that score.
     private func add(
-        _ query: TextQuery, _ document: TestDocument, _ scope: Scope, _ leaves: [Scoring], _ place: inout Int,
+        _ query: TextQuery, _ document: TestDocument, _ scope: Scope, _ leaves: [[Scoring]], _ place: inout Int,
         _ isActive: Bool, _ score: inout Double
     ) {
         var scope = scope
@@ -332,10 +338,8 @@ extension NaiveQuery {
             add(query, document, scope, leaves, &place, isActive, &score)
         case .everything: break
         case .words, .phrase, .near, .prefix, .wildcard, .fuzzy:
-            for _ in self.leaves(query) {
-                if isActive { score += contribution(leaves[place], document, scope) }
-                place += 1
-            }
+            for leaf in leaves[place] where isActive { score += contribution(leaf, document, scope) }
+            place += 1
         }
     }
 
@@ -349,11 +353,11 @@ extension NaiveQuery {
             for field in weights.indices {
                 frequency += weights[field] * Double(starts.count { $0 == field })
                 length += weights[field] * Double(document.fields[field].joined().count)
-                total += weights[field] * Double(documents.reduce(0) { $0 + $1.fields[field].joined().count })
+                total += weights[field] * Double(totals[field])
             }
             guard frequency > 0 else { return 0 }
         } else {
-            total = Double(documents.reduce(0) { $0 + $1.tokens.count })
+            total = Double(totals.reduce(0, +))
         }
         let average = total / Double(documents.count)
         return (leaf.weight * scope.boost) * frequency / (frequency + 1.2 * (1 - 0.75 + 0.75 * length / average))

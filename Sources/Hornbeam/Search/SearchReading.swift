@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a search says, as far as that is known before it is known which properties are searched: in a text that somebody
+// wrote, `language:en` is a question to a property only if the search is over that one, and two words otherwise. So
+// such a text is read when the search is made of it, and whatever it is part of is put together then.
+
+import HornbeamText
+
+/// A query whose fields are columns, or what becomes one.
+enum SearchReading: Sendable, Hashable {
+    case query(TextQuery)
+    case text(WrittenSearch)
+    case composed(SearchComposition, [SearchReading])
+
+    /// The query over some columns, whose names are those that texts may name.
+    func query(over columns: [Int], names: [String]) -> TextQuery {
+        switch self {
+        case .query(let query): query
+        case .text(let text): text.query(over: columns, names: names)
+        case .composed(let how, let parts): how.query(of: parts.map { $0.query(over: columns, names: names) })
+        }
+    }
+
+    /// Together, at once if all of them are known.
+    static func composed(_ how: SearchComposition, of parts: [SearchReading]) -> SearchReading {
+        var queries: [TextQuery] = []
+        for part in parts {
+            guard case .query(let query) = part else { return .composed(how, parts) }
+            queries.append(query)
+        }
+        return .query(how.query(of: queries))
+    }
+
+    /// Whether it is nested no deeper than so many levels, of which a text is one.
+    func isWithin(_ levels: Int) -> Bool {
+        switch self {
+        case .query(let query): query.isWithin(levels)
+        case .text: levels > 0
+        case .composed(_, let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
+        }
+    }
+
+    /// Of several that are put together so, these.
+    func parts(_ how: SearchComposition) -> [SearchReading]? {
+        switch (self, how) {
+        case (.query(.any(let parts)), .any) where parts.count > 1: parts.map { .query($0) }
+        case (.query(.all(let parts)), .all) where parts.count > 1: parts.map { .query($0) }
+        case (.composed(how, let parts), _) where parts.count > 1: parts
+        default: nil
+        }
+    }
+}
+
+/// How queries make another one.
+enum SearchComposition: Sendable, Hashable {
+    case any
+    case all
+    case near(within: Int)
+    case without
+    case field([Int])
+    case boost(Double)
+    case leavingOut(StopWordList)
+
+    func query(of parts: [TextQuery]) -> TextQuery {
+        switch self {
+        case .any: .any(parts)
+        case .all: .all(parts)
+        case .near(let distance): .near(parts, within: distance)
+        case .without: .without(parts[0], parts[1])
+        case .field(let columns): .field(columns, parts[0])
+        case .boost(let factor): .boost(factor, parts[0])
+        case .leavingOut(let list):
+            parts[0].isWithin(TextQuery.maximumDepth) ? parts[0].leavingOut(list) : parts[0]
+        }
+    }
+}
+
+/// What somebody wrote into a search field, and how it is read.
+struct WrittenSearch: Sendable, Hashable {
+    let text: String
+    let matchesAll: Bool
+    let isTyping: Bool
+
+    /// What names none of these columns is words.
+    func query(over columns: [Int], names: [String]) -> TextQuery {
+        let names = columns.map { names.indices.contains($0) ? names[$0] : "" }
+        return QuerySyntax(fields: names, matchesAll: matchesAll, isTyping: isTyping).parse(lenient: text)
+            .mapFields { (place) throws(Never) in columns[place] }
+    }
+}
+
+extension TextQuery {
+    /// Whether it asks for what stands in some fields.
+    var namesFields: Bool {
+        switch self {
+        case .words, .phrase, .prefix, .wildcard, .fuzzy, .everything: false
+        case .any(let parts), .all(let parts), .near(let parts, _): parts.contains(where: \.namesFields)
+        case .without(let wanted, let unwanted): wanted.namesFields || unwanted.namesFields
+        case .field: true
+        case .boost(_, let part): part.namesFields
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A property whose words are looked for or shown: one text, or an array of them, of which each element is a section of
+// its own.
+
+import HornbeamText
+
+/// A property with text to search: its column if it is stored as that, and how to read it from an entity.
+struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
+    /// −1 for one that isn't stored as its text.
+    let column: Int
+    let texts: @Sendable (Entity) -> [String]
+    private let keyPath: any PartialKeyPath<Entity> & Sendable
+
+    init<Text: SearchableText>(_ keyPath: any KeyPath<Entity, Text> & Sendable) {
+        column = TextProperty<Entity>.column(keyPath) ?? -1
+        texts = { $0[keyPath: keyPath].searchedTexts }
+        self.keyPath = keyPath
+    }
+
+    /// For people.
+    var label: String { keyPath.label }
+
+    /// A pack of key paths as a list.
+    static func list<each Text: SearchableText>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable
+    ) -> [Self] {
+        var properties: [Self] = []
+        for keyPath in repeat each keyPaths { properties.append(Self(keyPath)) }
+        return properties
+    }
+}
+
+/// The texts that something is looked for in, and what each of them is of.
+struct ShownTexts {
+    private(set) var sections: [TextSection] = []
+    private(set) var places: [(property: Int, element: Int)] = []
+
+    /// - Parameter field: the field of a column; −1 for what isn't searched.
+    init<Entity>(_ properties: [SearchedProperty<Entity>], of entity: Entity, field: (_ column: Int) -> Int) {
+        for (number, property) in properties.enumerated() {
+            for (element, text) in property.texts(entity).enumerated() {
+                sections.append(TextSection(field: field(property.column), text: text))
+                places.append((number, element))
+            }
+        }
+    }
+
+    /// What a query finds in each of them.
+    func highlights(_ matcher: QueryMatcher) -> [ElementHighlight] {
+        sections.indices.flatMap { number in
+            matcher.highlights(in: sections[number]).map {
+                ElementHighlight(element: places[number].element, range: $0)
+            }
+        }
+    }
+}
