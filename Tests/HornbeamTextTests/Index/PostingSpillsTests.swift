@@ -145,7 +145,8 @@ struct PostingSpillsTests {
             let opened = try #require(try testIndex.open(in: transaction))
 
             var spills = PostingSpills(testIndex, in: transaction, chunkSize: chunkSize)
-            #expect(spills.isEmpty)
+            let isEmpty = spills.isEmpty
+            #expect(isEmpty)
             var changes = TermChanges()
             var expected: [[UInt8]: [Posting]] = [:]
             var tokenizer = Tokenizer(.words)
@@ -159,7 +160,8 @@ struct PostingSpillsTests {
                     _ = buffer.collect(term, to: &changes)
                     expected[buffer.withTerm(term) { Array($0) }, default: []] += Self.postings(changes)
                 }
-                #expect(try spills.add(buffer, &changes), note)
+                let isAdded = try spills.add(buffer, &changes)
+                #expect(isAdded, note)
             }
 
             var order: [[UInt8]] = []
@@ -172,7 +174,8 @@ struct PostingSpillsTests {
             #expect(found == expected, note)
             let limit = TermDictionary.plainLimit
             let sorted = expected.keys.sorted {
-                $0.count > limit != $1.count > limit ? $1.count > limit : $0.lexicographicallyPrecedes($1)
+                let (isLong, isOtherLong) = ($0.count > limit, $1.count > limit)
+                return isLong != isOtherLong ? isOtherLong : $0.lexicographicallyPrecedes($1)
             }
             #expect(order == sorted, note)
             let tree = try #require(try transaction.tree("spill:" + testIndex.prefix))
@@ -200,7 +203,8 @@ struct PostingSpillsTests {
             var tokenizer = Tokenizer(.words)
             let place = buffer.addDocument(0, 0)
             _ = DocumentText("b a b c a b").add(to: &buffer, at: place, .words, &tokenizer)
-            #expect(try spills.add(buffer, &changes))
+            let isAdded = try spills.add(buffer, &changes)
+            #expect(isAdded)
             let tree = try #require(try transaction.tree("spill:" + testIndex.prefix))
             let key = PostingSpills.key(0, 0)
             var bytes = try #require(try transaction.get(tree, key).map { Array($0) })
