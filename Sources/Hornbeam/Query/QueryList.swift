@@ -133,8 +133,8 @@ extension QueryList {
         Self(context: context).filter(predicate)
     }
 
-    /// Those that pass the condition too. A list without an order whose first condition is a full-text match by an index
-    /// comes best first; a match behind another condition, or joined to one by `&&`, only selects.
+    /// Those that pass the condition too. A list without an order whose first condition is a full-text match by an
+    /// index comes best first; a match behind another condition, or joined to one by `&&`, only selects.
     public consuming func filter(_ predicate: Predicate<Entity>) -> Self {
         let isCut = parts.isCut
         var list = settled(if: isCut)
@@ -316,8 +316,8 @@ extension QueryList {
 
 extension QueryList {
     /// Only what comes after a hit of the same search, as the hit was then: its score, and where the list is sorted by
-    /// the score and by properties, the values that it had. Whatever became of the entity since, that is the place where
-    /// the list goes on; the entity itself doesn't come again while it keeps its row. For lists that have scores, as
+    /// the score and by properties, the values that it had. Whatever became of the entity since, that is where the list
+    /// goes on; the entity itself doesn't come again while it keeps its row. For lists that have scores, as
     /// `ranked(in:)` says; `.invalid` for others, and for a hit of a list without the sort that this one has.
     public consuming func after(_ hit: Ranked<Entity>) -> Self {
         let place = HitPlace(row: hit.row, score: hit.score)
@@ -436,11 +436,11 @@ extension QueryList {
         throw HornbeamError(
             .invalid,
             order.isEmpty
-                ? "this query of \(Entity.entityName) isn't in the order of relevance, and so has no scores, because its "
-                    + "match doesn't come first: put that first, as filter(.string(…, matches: …)).filter(…), or sort "
-                    + "by it, sorted(by: .score)"
-                : "this query of \(Entity.entityName) is sorted by something else than the score, and so has no scores: "
-                    + "leave the sort out, or write sorted(by: .score, …)")
+                ? "this query of \(Entity.entityName) isn't in the order of relevance, and so has no scores, because "
+                    + "its match doesn't come first: put that first, as filter(.string(…, matches: …)).filter(…), or "
+                    + "sort by it, sorted(by: .score)"
+                : "this query of \(Entity.entityName) is sorted by something else than the score, and so has no "
+                    + "scores: leave the sort out, or write sorted(by: .score, …)")
     }
 
     /// What there is to say of a search in a list that isn't in the order of its scores, though nothing gives another.

@@ -80,19 +80,20 @@ extension Predicate {
 
     /// Any word of `text`, by the full-text index over exactly these properties, or over these among others, or read
     /// through without one, with the same result. At the head of a query the hits of an index over exactly these, in
-    /// this order, come best first; behind another condition, or joined to one by `&&`, a search only filters. `.invalid`
-    /// for a property that isn't stored.
+    /// this order, come best first; behind another condition, or joined to one by `&&`, a search only filters.
+    /// `.invalid` for a property that isn't stored.
     ///
-    /// What a word is, the analyzer says of the index over exactly these properties, in whatever order; else of the first
-    /// declared that has all of them among its own; else of the first that has one of them; without any it is `.words`.
+    /// What a word is, the analyzer says of the index over exactly these properties, in whatever order; else of the
+    /// first declared that has all of them among its own; else of the first that has one of them; without
+    /// any it is `.words`.
     public static func string<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String
     ) -> Self {
         searching(repeat each keyPaths) { Self(.matches(columns: $0, text: text)) }
     }
 
-    /// What `query` finds in these properties, which it may name: by the same index, with words by the same analyzer and
-    /// in the same order as above. `.invalid` when it runs if it names others.
+    /// What `query` finds in these properties, which it may name: by the same index, with words by the same analyzer
+    /// and in the same order as above. `.invalid` when it runs if it names others.
     /// - Parameter weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty
     ///   is 1 for all.
     @_disfavoredOverload

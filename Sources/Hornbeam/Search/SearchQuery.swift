@@ -121,8 +121,8 @@ extension SearchQuery {
     /// `-word`, parentheses. A backslash takes away the meaning of the character behind it. `description` writes one
     /// back.
     ///
-    /// The names before a colon are those of the properties that full-text indexes are over, or of all texts if there is
-    /// no such index; another one is a `SearchSyntaxError` that says which there are. A query that names some which
+    /// The names before a colon are those of the properties that full-text indexes are over, or of all texts if there
+    /// is no such index; another one is a `SearchSyntaxError` that says which there are. A query that names some which
     /// the search it is used in isn't over is `.invalid` when that runs.
     public init(parsing text: String, matching: Matching = .any) throws(SearchSyntaxError) {
         try self.init(text, matching, over: Self.searched)
@@ -152,8 +152,8 @@ extension SearchQuery {
         self.init(query.mapFields { (place) throws(Never) in columns[place] })
     }
 
-    /// Reads what somebody wrote into a search field, whatever it is: what isn't right is taken for words, and so is the
-    /// name of a property that the search isn't over (`language:en` then is two words).
+    /// Reads what somebody wrote into a search field, whatever it is: what isn't right is taken for words, and so is
+    /// the name of a property that the search isn't over (`language:en` then is two words).
     /// - Parameter isTyping: whether it is still being written. The last word then is the beginning of one.
     public init(lenient text: String, matching: Matching = .any, isTyping: Bool = false) {
         let written = WrittenSearch(text: text, matchesAll: matching == .all, isTyping: isTyping)

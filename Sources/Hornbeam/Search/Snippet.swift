@@ -145,8 +145,8 @@ extension Ranked {
     }
 
     /// The passage of some `words` words of these properties, arrays of texts among them, whose different words of the
-    /// search weigh most, rare ones more than others; the beginning if there is none. Nil if there is no word. Texts are
-    /// looked at up to 4 MiB. Reads the entity, so it works as long as the transaction of the search.
+    /// search weigh most, rare ones more than others; the beginning if there is none. Nil if there is no word. Texts
+    /// are looked at up to 4 MiB. Reads the entity, so it works as long as the transaction of the search.
     public func snippet<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, words: Int = 24
     ) throws -> Snippet? {

@@ -4,8 +4,8 @@
 
 enum TextWording {
     /// The place of the index that says it of some columns, among those that are there, as they are declared: the one
-    /// over exactly these, in their order or in another one; else the first that has all of them among its own; else the
-    /// first that has one of them.
+    /// over exactly these, in their order or in another one; else the first that has all of them among its own; else
+    /// the first that has one of them.
     static func place(of columns: [Int], in indexes: [[Int]]) -> Int? {
         if let exact = indexes.firstIndex(of: columns) { return exact }
         let wanted = Set(columns)
