@@ -48,8 +48,7 @@ struct PostingListEditor: ~Copyable {
     /// The frequencies of the list's postings that are there no more.
     private var removed: [UInt32] = []
 
-    private var addedDocuments: Int64 = 0
-    private var addedOccurrences: Int64 = 0
+    private var (addedDocuments, addedOccurrences): (Int64, Int64) = (0, 0)
     /// Postings in runs that were written for the term, each counted once: all of its list, or some.
     private var written = 0
     private var lastWritten: UInt32?

@@ -205,7 +205,7 @@ struct TermDictionary {
         return (key, nil)
     }
 
-    /// The entry under the key of a long term. It outlives the cursor that found it, so its bytes are the transaction's.
+    /// The entry under the key of a long term. It outlives the cursor that found it: its bytes are the transaction's.
     private func readAgain(_ key: [UInt8]) throws(StorageError) -> (key: [UInt8], entry: TermEntry?) {
         guard let value = try transaction.get(tree, key) else { throw unreadable() }
         return (key, try entry(try split(value).reader))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which trees a transaction has to do with: what a read was made from, and what a write has changed, for whoever keeps a
-// result and wants to know when it may be another; and trees for what a write puts aside.
+// Which trees a transaction has to do with: what a read was made from, and what a write has changed, for whoever keeps
+// a result and wants to know when it may be another; and trees for what a write puts aside.
 
 package import HornbeamPages
 

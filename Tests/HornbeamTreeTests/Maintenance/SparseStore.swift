@@ -10,7 +10,7 @@ import Testing
 /// A model of several trees, filled and thinned out at random.
 struct SparseStore {
     static let names = ["names", "rows", "texts"]
-    private(set) var trees: [String: ModelTree] = [:]
+    var trees: [String: ModelTree] = [:]
     private var random: SeededGenerator
 
     init(seed: UInt64 = SeededGenerator.seed) { random = SeededGenerator(seed: seed) }
