@@ -211,6 +211,12 @@ package final class PageStore: @unchecked Sendable {
         try pipeline.checkUsable()
     }
 
+    /// Whether nothing can be committed any more: what was not durable may be lost.
+    package var hasFailed: Bool {
+        do throws(StorageError) { try pipeline.checkUsable() } catch { return true }
+        return false
+    }
+
     /// Refuses numbers that opening would refuse: a store must not write what it can't read again. No store comes so
     /// far by itself, but a file may claim it.
     func checkNumbers(transaction: UInt64, checkpoint: UInt64) throws(StorageError) {

@@ -33,7 +33,8 @@ final class WriterSide {
     @exclusivity(unchecked) var usedNumber: UInt64
     /// The checkpoint that is under way.
     @exclusivity(unchecked) var run: CheckpointRun?
-    /// Whether a transaction was too large for the journal.
+    /// Whether a transaction committed by a checkpoint, as those do that are too large for the journal or have put a
+    /// value in parts.
     var hasLargeCommit = false
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0

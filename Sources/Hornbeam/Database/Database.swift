@@ -382,7 +382,8 @@ public final class Database: Sendable {
 
     // MARK: - Upkeep
 
-    /// Checkpoints and releases the file, and ends all live queries and the building of indexes. `.busy` while
+    /// Checkpoints and releases the file, and ends all live queries and the building of indexes. After a large load it
+    /// first moves the last pages, 64 MiB at most, if that makes the file shorter by twice as much. `.busy` while
     /// transactions are open, or long-lived reads.
     /// What it ends stays ended if it throws: register an index again to go on building it.
     public func close() throws {
@@ -391,7 +392,11 @@ public final class Database: Sendable {
         // While no observer reads, which would be a transaction that nobody knows of.
         try live.queue.sync {
             for read in longReads.all where read.isObservers { read.expire() }
-            try engine { () throws(StorageError) in try store.close() }
+            do { try engine { () throws(StorageError) in try store.close() } } catch let error as HornbeamError {
+                // After any other the file is released all the same.
+                if error.code != .busy { live.finishAll() }
+                throw error
+            }
             live.finishAll()
         }
     }

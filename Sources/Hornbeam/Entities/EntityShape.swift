@@ -148,8 +148,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]
-    /// The full-text indexes with their columns.
-    /// The full-text indexes, as they are declared.
+    /// The full-text indexes with their columns, as they are declared.
     let searched: [(index: IndexDescription, columns: [Int])]
 
     public init(

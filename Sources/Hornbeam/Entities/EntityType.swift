@@ -126,9 +126,7 @@ package final class EntityType: Sendable {
 
     /// The full-text index that says what words are in these columns.
     func wording(of columns: [Int]) -> EntityTextIndex? {
-        if let exact = textIndex(over: columns) { return exact }
-        if textIndexes.isEmpty { return nil }
-        return TextWording.place(of: columns, in: textIndexes.map(\.columns)).map { textIndexes[$0] }
+        TextWording.place(of: columns, in: textIndexes.map(\.columns)).map { textIndexes[$0] }
     }
 
     /// The number of a column; an error that names the type if there is none.

@@ -156,7 +156,7 @@ struct RowFilter {
         try match.requireSense(type)
         let analyzer = type.analyzer(of: match.columns)
         if let words = match.words, let test = TokenTest(words, analyzer) { return .matches(match.columns, test) }
-        let hasPositions = type.textIndex(over: match.columns)?.index.storesPositions ?? true
+        let hasPositions = type.wording(of: match.columns)?.index.storesPositions ?? true
         return .search(match.columns, QueryMatcher(match.query, analyzer, hasPositions: hasPositions))
     }
 

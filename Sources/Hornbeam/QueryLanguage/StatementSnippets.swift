@@ -53,7 +53,8 @@ struct RowSnippets {
 
     init(_ match: TextMatch, _ store: EntityStore) throws {
         columns = match.columns
-        matcher = QueryMatcher(match.query, store.type.analyzer(of: columns))
+        let hasPositions = store.type.wording(of: columns)?.index.storesPositions ?? true
+        matcher = QueryMatcher(match.query, store.type.analyzer(of: columns), hasPositions: hasPositions)
         searcher = try store.type.textIndex(over: columns).map { try IndexSearch($0, match, store).searcher }
     }
 

@@ -114,7 +114,8 @@ extension SearchQuery {
             throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
         }
         let index = TextWording.place(of: columns, in: shape.searched.map(\.columns)).map { shape.searched[$0].index }
-        return QueryMatcher(query, index?.analyzer.flatMap { Analyzer(specification: $0) } ?? .words)
+        let analyzer = index?.analyzer.flatMap { Analyzer(specification: $0) } ?? .words
+        return QueryMatcher(query, analyzer, hasPositions: index?.positions ?? true)
     }
 }
 
@@ -140,7 +141,7 @@ extension Ranked {
         guard let texts = try texts([property]) else { return [] }
         return try context.session.run { session in
             let search = try match.search(session, Entity.self)
-            return texts.highlights(QueryMatcher(match.query, search.searcher.index.analyzer))
+            return texts.highlights(QueryMatcher(match.query, of: search.searcher.index))
         }
     }
 
@@ -157,7 +158,7 @@ extension Ranked {
         guard let texts = try texts(properties) else { return nil }
         return try context.session.run { session in
             let searcher = try match.search(session, Entity.self).searcher
-            let matcher = QueryMatcher(match.query, searcher.index.analyzer)
+            let matcher = QueryMatcher(match.query, of: searcher.index)
             let passage = try matcher.passage(of: texts.sections, size: words) { (term) throws(HornbeamError) in
                 try searcher.weight(of: term)
             }

@@ -35,12 +35,12 @@ extension PageStore {
 
     /// Begins one of the file's end alone, if a large transaction of this opening left so much free before it that
     /// little must move: what a load puts aside lies among what it stores, and goes when it ends. Nil if it isn't worth
-    /// it, or if somebody writes.
+    /// it, if somebody reads or writes, and of a store that has failed.
     package func beginEndCompaction() throws(StorageError) -> CompactionLimit? {
         guard !options.readOnly, file.isDurable, isHere, !turn.isMine, turn.tryTake() else { return nil }
         defer { turn.give() }
-        guard !isClosed, side.hasLargeCommit, side.space.limit == nil else { return nil }
-        try checkUsable()
+        guard !isClosed, !hasFailed, side.hasLargeCommit, side.space.limit == nil else { return nil }
+        guard !isRead(side.tip), !side.older.contains(where: isRead) else { return nil }
         // What a checkpoint under way frees is free after it.
         try clearWay()
         guard let end = side.space.worthwhileEnd else { return nil }

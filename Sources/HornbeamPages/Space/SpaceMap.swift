@@ -82,9 +82,9 @@ struct SpaceMap {
         return UInt64(last.map { $0 + 1 } ?? 0) * FileFormat.extentSectors
     }
 
-    /// Where the file could end if little moved, in sectors: what is in use behind it is at most half of what the file
-    /// would be shorter by, which is a part in 128 of it and eight extents at least, and there is twice as much room
-    /// before it. Nil if nowhere.
+    /// Where the file could end if little moved, in sectors: what is in use behind it is 64 extents at most and half of
+    /// what the file would be shorter by, which is a part in 128 of it and eight extents at least, and there is twice
+    /// as much room before it. Nil if nowhere.
     var worthwhileEnd: UInt64? {
         let extent = Int(FileFormat.extentSectors)
         let end = Int(usedEnd) / extent
@@ -93,7 +93,7 @@ struct SpaceMap {
         for first in (0..<end).reversed() {
             room -= Int(freeInExtent[first])
             toMove += extent - Int(freeInExtent[first])
-            guard 2 * toMove <= room else { break }
+            guard 2 * toMove <= room, toMove <= 64 * extent else { break }
             if 2 * toMove <= (end - first) * extent { best = first }
         }
         return end - best >= max(8, end / 128) ? UInt64(best * extent) : nil

@@ -257,9 +257,13 @@ struct FieldEndCache: ~Copyable {
     private var chunks: [UInt32: [FieldEnds]] = [:]
     /// The one asked for last: documents mostly come in their order.
     private var last: (number: UInt32, ends: [FieldEnds])?
-    private static let mostChunks = 1 << 12
+    private let mostChunks: Int
 
-    init(_ table: SectionTable) { self.table = table }
+    /// - Parameter mostChunks: of 64 documents and a kilobyte each.
+    init(_ table: SectionTable, mostChunks: Int = 1 << 12) {
+        self.table = table
+        self.mostChunks = mostChunks
+    }
 
     mutating func ends(of docno: UInt32) throws(StorageError) -> FieldEnds {
         let (number, place) = (docno / SectionTable.chunkCapacity, Int(docno % SectionTable.chunkCapacity))
@@ -276,7 +280,7 @@ struct FieldEndCache: ~Copyable {
             }
             ends.append(found)
         }
-        if chunks.count >= Self.mostChunks { chunks.removeAll(keepingCapacity: true) }
+        if chunks.count >= mostChunks { chunks.removeAll(keepingCapacity: true) }
         chunks[number] = ends
         last = (number, ends)
         return ends[place]

@@ -65,7 +65,7 @@ struct PostingSpills: ~Copyable {
     /// What was put aside, to be read once; `removeAll` follows.
     /// - Parameter mostValues: postings and positions in memory, roughly, from which on a term's next ones come apart.
     func merge(
-        _ trees: TextTrees, _ statistics: TextStatistics, mostValues: Int = 1 << 21
+        _ trees: TextTrees, _ statistics: TextStatistics, mostValues: Int
     ) throws(StorageError) -> SpillMerge {
         var readers: [SpillReader] = []
         if let tree {

@@ -25,7 +25,9 @@ struct SpillMerge: ~Copyable {
     ) throws(StorageError) {
         self.mostValues = mostValues
         lengths = LengthCache(DocumentLengths(transaction: transaction, tree: trees.documents, index: index))
-        fields = FieldEndCache(SectionTable(transaction: transaction, tree: trees.documents, index: index))
+        // Each common term goes through all documents: those of a load must find room.
+        fields = FieldEndCache(
+            SectionTable(transaction: transaction, tree: trees.documents, index: index), mostChunks: 1 << 16)
         hasFields = index.storesPositions && statistics.fieldTotals.tokens.count > 1
         for spill in spills where try spill.advance() { readers.append(spill) }
         for place in stride(from: readers.count / 2, through: 0, by: -1) { sink(from: place) }

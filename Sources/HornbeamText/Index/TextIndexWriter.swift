@@ -20,6 +20,8 @@ package final class TextIndexWriter {
     @exclusivity(unchecked) private var buffer = ChangeBuffer()
     @exclusivity(unchecked) var changes = TermChanges()
     @exclusivity(unchecked) private var spills: PostingSpills
+    /// Postings and positions of a term in memory, roughly, when spills are merged.
+    var mostMergedValues = 1 << 21
     /// Changes while they are few.
     var gathered = PendingChanges()
     /// Whether they may still be few: false once they have gone to the buffer.
@@ -269,7 +271,7 @@ extension TextIndexWriter {
         // A large load is over: its memory may go.
         if buffer.isEmpty { buffer = ChangeBuffer() }
         var editor = try editor(trees)
-        var merge = try spills.merge(trees, statistics)
+        var merge = try spills.merge(trees, statistics, mostValues: mostMergedValues)
         while try merge.next(&changes) {
             let isSame = merge.isSame
             try merge.term.withBytes { (term) throws(StorageError) in

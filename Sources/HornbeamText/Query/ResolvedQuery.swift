@@ -153,7 +153,8 @@ private struct QueryResolver {
         if case .fuzzy = form(text), analyzer.pieces(of: text).allSatisfy({ !$0.isPhrase }) {
             return role == .neighbour ? form(text) : all(text, form)
         }
-        return hasPositions ? .phrase(text, slop: 0) : all(text) { .words($0) }
+        // What asks for places reads the texts where the index has none.
+        return hasPositions || role == .neighbour ? .phrase(text, slop: 0) : all(text) { .words($0) }
     }
 
     private func all(_ text: String, _ form: (String) -> TextQuery) -> TextQuery {
@@ -215,7 +216,8 @@ extension Analyzer {
     func texts(of tokens: some Sequence<[UInt8]>) -> [String] {
         tokens.compactMap { token in
             let text = String(decoding: token, as: UTF8.self)
-            return queryTokens(of: text).contains { $0.term == token } ? text : nil
+            let found = queryTokens(of: text)
+            return found.count == 1 && found[0].term == token ? text : nil
         }
     }
 }

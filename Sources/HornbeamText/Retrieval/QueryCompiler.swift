@@ -295,6 +295,7 @@ extension QueryCompiler {
                 guard let part = try spans(query, &weights, depth: depth + 1) else { return nil }
                 parts.append(NearPart(source: part, count: count))
             }
+            guard !parts.isEmpty else { return nil }
             if parts.count == 1, parts[0].count == 1 { return parts[0].source }
             return NearSpans(parts, within: distance, view)
         case .phrase(let text, let slop):

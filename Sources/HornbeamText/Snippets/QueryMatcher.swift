@@ -52,6 +52,11 @@ package final class QueryMatcher {
         tokenizer = Tokenizer(analyzer)
     }
 
+    /// Of what a search of the index finds.
+    package convenience init(_ query: TextQuery, of index: TextIndex) {
+        self.init(query, index.analyzer, hasPositions: index.storesPositions)
+    }
+
     /// Whether the document is one of those that the query finds.
     package func matches(_ sections: [TextSection]) -> Bool {
         holds(terms.root, nil, occurrences(sections))

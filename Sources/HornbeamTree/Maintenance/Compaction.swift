@@ -39,20 +39,18 @@ extension TreeStore {
     }
 
     /// When the store is closed: moves what little lies behind the room that a load has left, so that closing can cut
-    /// that off. A full disk or a reader that has the pages leaves the file as long as it is.
+    /// that off. Where it can't go on, for want of room, for a writer or for a page that can't be read, the file stays
+    /// as long as it is. Throws only if the store has failed.
     func compactEnd() throws(StorageError) {
         do throws(StorageError) {
             guard let limit = try pages.beginEndCompaction() else { return }
             defer { pages.endCompaction() }
-            var pass = CompactionPass(store: self, limit: limit, stepPages: 256, isClearing: false)
+            var pass = CompactionPass(store: self, limit: limit, stepPages: 256, isClearing: false, isWaiting: false)
             _ = try pass.run { _ in true }
             try pages.settleCompaction()
             _ = try pages.cutTail()
         } catch {
-            switch error {
-            case .full, .busy: return
-            default: throw error
-            }
+            if pages.hasFailed { throw error }
         }
     }
 }
@@ -136,17 +134,20 @@ private struct CompactionPass {
     private let isClearing: Bool
     /// Pages that one transaction moves at most.
     private let stepPages: Int
+    /// Whether a step waits for other writers; if not, it is `.busy` while there is one.
+    private let isWaiting: Bool
     private(set) var movedBytes: UInt64 = 0
     /// Sectors of long values beyond the limit that found no room below it, and of nodes that did not.
     private(set) var stuckSectors: UInt64 = 0
     private(set) var lackedSectors: UInt64 = 0
     private var place = Place.tree([], from: nil)
 
-    init(store: TreeStore, limit: CompactionLimit, stepPages: Int, isClearing: Bool) {
+    init(store: TreeStore, limit: CompactionLimit, stepPages: Int, isClearing: Bool, isWaiting: Bool = true) {
         self.store = store
         self.limit = limit
         self.stepPages = stepPages
         self.isClearing = isClearing
+        self.isWaiting = isWaiting
     }
 
     /// False if it was stopped.
@@ -163,7 +164,7 @@ private struct CompactionPass {
 
     /// One transaction.
     private mutating func step() throws(StorageError) {
-        let transaction = try store.beginWrite(behindOthers: true)
+        let transaction = try store.beginWrite(waiting: isWaiting, behindOthers: isWaiting)
         defer { transaction.abort() }
         // A crash takes back what was moved, and nothing else.
         transaction.durability = .none

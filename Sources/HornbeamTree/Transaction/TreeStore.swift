@@ -121,7 +121,8 @@ package final class TreeStore: Sendable {
     /// Makes all commits durable and empties the journal.
     package func checkpoint() throws(StorageError) { try pages.checkpoint() }
 
-    /// Checkpoints and releases the file. `.busy` while transactions are open.
+    /// Checkpoints and releases the file; after a large transaction its end moves into what that left free, if that is
+    /// little (`compactEnd`). `.busy` while transactions are open.
     package func close() throws(StorageError) {
         var failure: StorageError?
         do throws(StorageError) { try compactEnd() } catch { failure = error }

@@ -95,8 +95,8 @@ struct SearchWordingTests {
         _ context: inout Context, _ make: (Int, String, String, [String]) -> Entity
     ) throws {
         var random = SeededGenerator(seed: 5)
-        let words = ["zürich", "Zurich", "bern", "genève", "see", "berg", "bergsee", "am", "東京都"]
-        func text() -> String { (0..<random.below(5)).map { _ in words[random.below(9)] }.joined(separator: " ") }
+        let words = ["zürich", "Zurich", "bern", "genève", "see", "berg", "bergsee", "am", "東京都", "wi-fi", "wi", "fi"]
+        func text() -> String { (0..<random.below(5)).map { _ in words[random.below(12)] }.joined(separator: " ") }
         for id in 0..<200 {
             let tags = (0..<random.below(3)).map { _ in text() }
             try make(id, text(), text(), tags).save(to: &context)
@@ -107,7 +107,7 @@ struct SearchWordingTests {
         "zurich", "bern am", "\"am see\"", "\"see bern\"~1", "berg*", "bern NEAR/2 see", "+zurich -geneve",
         "* NOT bern",
         "name:zurich", "tags:(bern AND see)", "name:bern OR tags:see", "gen?ve", "zuric~", "bern^2 see",
-        "name:see -tags:see",
+        "name:see -tags:see", "+wi-fi", "\"wi fi\" -wi-fi", "wi-fi NEAR/3 bern", "wi-fi bern", "+東京都 -wi-fi",
     ]
 
     @Test("Some properties, and all in another order, are answered by the index as they are without it", .seeded)
@@ -155,6 +155,29 @@ struct SearchWordingTests {
         let second = Indexed.filter(.string(\.name, \.notes, \.tags, matches: parsed)).sorted(by: \.id)
         #expect(try first.requiringIndex().ids(in: context) == second.ids(in: context))
         #expect(try first.requiringIndex().count(in: context) > 0)
+    }
+
+    @Test("so it is without positions, where words of several tokens need not stand together")
+    func reorderedWithoutPositions() throws {
+        var context = Context()
+        try fill(&context) { Slim(id: $0, name: $1, notes: $2, tags: $3) }
+        var apart = 0
+        for text in Self.searches {
+            let query = try SearchQuery<Slim>(parsing: text)
+            let test = Hornbeam.Predicate<Slim>.string(\.tags, \.notes, \.name, matches: query)
+            let found = try Slim.filter(test).ids(in: context)
+            #expect(try (found + Slim.filter(!test).ids(in: context)).sorted() == Array(0..<200), "\(text)")
+        }
+        // What is found is marked.
+        for hit in try Slim.filter(.string(\.name, \.notes, \.tags, matches: .all(["wi-fi"]))).ranked(in: context) {
+            var marked = try hit.highlights(\.name).count + hit.highlights(\.notes).count
+            marked += try hit.highlights(\.tags).count
+            #expect(marked > 1, "\(hit.id)")
+            let place = try #require(try hit.entity)
+            let texts = ([place.name, place.notes] + place.tags).joined(separator: "\n")
+            apart += texts.contains("wi-fi") || texts.contains("wi fi") ? 0 : 1
+        }
+        #expect(apart > 0)
     }
 }
 

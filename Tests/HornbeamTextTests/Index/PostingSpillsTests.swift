@@ -82,8 +82,10 @@ struct PostingSpillsTests {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
         var model = NaiveIndex()
-        for _ in 0..<3 {
+        for round in 0..<3 {
             try store.write(budget: 25_000) { writer in
+                // In the second round a term's postings come in pieces.
+                if round > 0 { writer.mostMergedValues = 50 }
                 for step in 0..<1_500 {
                     // Mostly new rows, not always larger ones than before.
                     let row =
@@ -110,6 +112,27 @@ struct PostingSpillsTests {
             }
             #expect(try store.problems(model) == [], note)
         }
+    }
+
+    @Test("A new index whose terms are merged in pieces answers as the model does", arguments: SeededGenerator.seeds(2))
+    func pieces(seed: UInt64) throws {
+        var generator = TextGenerator(seed: seed, wordCount: 30)
+        let store = try TreeStore.inMemory()
+        var model = NaiveIndex()
+        try store.write(budget: 20_000) { writer in
+            writer.mostMergedValues = 40
+            for row in UInt64(1)...2_000 {
+                let text = generator.text(upTo: 20)
+                try writer.insert(row, text: text)
+                model[row] = text
+            }
+        }
+        let searcher = try store.searcher()
+        for _ in 0..<10 {
+            let query = generator.text(upTo: 4)
+            #expect(try searcher.search(query, limit: .max) == model.search(query), "HORNBEAM_SEED=\(seed)")
+        }
+        #expect(try store.problems(model) == [], "HORNBEAM_SEED=\(seed)")
     }
 
     @Test("a row that was put aside is there: it can't be added again")
@@ -217,7 +240,7 @@ struct PostingSpillsTests {
             }
             try transaction.put(tree, key, bytes)
             do {
-                var merge = try spills.merge(opened.trees, opened.statistics)
+                var merge = try spills.merge(opened.trees, opened.statistics, mostValues: 100)
                 while try merge.next(&changes) {}
             } catch {
                 guard case .corrupt = error else { throw error }
