@@ -25,10 +25,12 @@ package struct QueryPosition: Sendable {
     }
 }
 
-/// Where a search found an entity: its row then, and the score.
-struct HitPlace: Sendable {
+/// Where a search found an entity: its row then, and the score. A reference, since every plan has room for a position.
+final class HitPlace: Sendable {
     let row: RowID
     let score: Double
+
+    init(row: RowID, score: Double) { (self.row, self.score) = (row, score) }
 }
 
 /// Makes and compares the places of rows. A class, because closures keep it.
