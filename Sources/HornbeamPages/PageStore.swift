@@ -53,6 +53,8 @@ package final class PageStore: @unchecked Sendable {
     /// The address of the newest state, 0 once the store is closed. Stored under `newest`'s lock.
     private let newestAddress: Atomic<UInt>
     let worker = CheckpointWorker()
+    /// Whether a compaction has ended that could not take its limit away.
+    let leftLimit = Atomic(false)
     /// Reads beside a writer in another process; nil in a store that writes, and without a file.
     let follower: Follower?
     /// The process that opened it: see `checkProcess`.

@@ -129,7 +129,7 @@ typedef struct {
 int hb_open(const char *path, const hb_options *options_or_null, hb_store **store);
 
 /* Checkpoints, then releases the file and frees the handle. After large transactions it first moves the last pages, 64 MiB
- * at most, if that makes the file shorter by twice as much.
+ * at most, if that may make the file shorter by twice as much.
  * HB_BUSY: transactions are open, or other threads are inside a call; the store stays open.
  * On any other failure (of the checkpoint) the handle is freed too; no durable commit is lost: the next hb_open
  * recovers. */

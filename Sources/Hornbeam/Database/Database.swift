@@ -383,7 +383,7 @@ public final class Database: Sendable {
     // MARK: - Upkeep
 
     /// Checkpoints and releases the file, and ends all live queries and the building of indexes. After a large load it
-    /// first moves the last pages, 64 MiB at most, if that makes the file shorter by twice as much. `.busy` while
+    /// first moves the last pages, 64 MiB at most, if that may make the file shorter by twice as much. `.busy` while
     /// transactions are open, or long-lived reads.
     /// What it ends stays ended if it throws: register an index again to go on building it.
     public func close() throws {

@@ -126,7 +126,10 @@ package final class EntityType: Sendable {
 
     /// The full-text index that says what words are in these columns.
     func wording(of columns: [Int]) -> EntityTextIndex? {
-        TextWording.place(of: columns, in: textIndexes.map(\.columns)).map { textIndexes[$0] }
+        // Mostly one over just these.
+        if let exact = textIndex(over: columns) { return exact }
+        guard !textIndexes.isEmpty else { return nil }
+        return TextWording.place(of: columns, in: textIndexes.map(\.columns)).map { textIndexes[$0] }
     }
 
     /// The number of a column; an error that names the type if there is none.

@@ -28,6 +28,7 @@ extension PageStore {
     /// `.busy` if one is running. Waits for the writer's turn.
     package func beginCompaction() throws(StorageError) -> CompactionLimit {
         try withUsableTurn { () throws(StorageError) in
+            dropLeftLimit()
             guard side.space.limit == nil else { throw .busy("the store is being compacted already") }
             return setLimit(extra: 0)
         }
@@ -39,6 +40,7 @@ extension PageStore {
     package func beginEndCompaction() throws(StorageError) -> CompactionLimit? {
         guard !options.readOnly, file.isDurable, isHere, !turn.isMine, turn.tryTake() else { return nil }
         defer { turn.give() }
+        dropLeftLimit()
         guard !isClosed, !hasFailed, side.hasLargeCommit, side.space.limit == nil else { return nil }
         guard !isRead(side.tip), !side.older.contains(where: isRead) else { return nil }
         // What a checkpoint under way frees is free after it.
@@ -54,12 +56,18 @@ extension PageStore {
         try withUsableTurn { () throws(StorageError) in setLimit(extra: extra) }
     }
 
-    /// Ends a compaction, finished or not. Without effect when none runs.
-    package func endCompaction() {
+    /// Ends a compaction, finished or not. Without effect when none runs. Without waiting for a writer the limit may
+    /// stay until the next compaction begins: until then pages go to low places first.
+    package func endCompaction(isWaiting: Bool = true) {
         guard isHere else { return }
-        turn.take()
+        if isWaiting { turn.take() } else if !turn.tryTake() { return leftLimit.store(true, ordering: .relaxed) }
         defer { turn.give() }
         side.space.limit = nil
+    }
+
+    /// In the turn.
+    private func dropLeftLimit() {
+        if leftLimit.exchange(false, ordering: .relaxed) { side.space.limit = nil }
     }
 
     private func setLimit(extra: Int64) -> CompactionLimit {
@@ -80,8 +88,8 @@ extension PageStore {
 
     /// Makes durable what was moved so far, so that the places it left are free; the journal and space pages that lie
     /// beyond the limit go below it.
-    package func settleCompaction() throws(StorageError) {
-        try withUsableTurn { () throws(StorageError) in
+    package func settleCompaction(isWaiting: Bool = true) throws(StorageError) {
+        try withUsableTurn(isWaiting: isWaiting) { () throws(StorageError) in
             guard let limit = side.space.limit else { return }
             try clearWay()
             try settle(beyond: UInt64(limit) * FileFormat.extentSectors)
@@ -105,8 +113,8 @@ extension PageStore {
     }
 
     /// Gives the file system what is free behind the last sector in use. The file's size after, in sectors.
-    package func cutTail() throws(StorageError) -> UInt64 {
-        try withUsableTurn { () throws(StorageError) in
+    package func cutTail(isWaiting: Bool = true) throws(StorageError) -> UInt64 {
+        try withUsableTurn(isWaiting: isWaiting) { () throws(StorageError) in
             try clearWay()
             return try cut(to: side.space.usedEnd)
         }
@@ -156,12 +164,16 @@ extension PageStore {
         return sectors
     }
 
-    /// Runs `body` with the writer's turn, if the store can be written.
+    /// Runs `body` with the writer's turn, if the store can be written; `.busy` if it isn't to wait for another writer.
     private func withUsableTurn<Result>(
-        _ body: () throws(StorageError) -> Result
+        isWaiting: Bool = true, _ body: () throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
-        try takeTurn()
+        if isWaiting {
+            try takeTurn()
+        } else if turn.isMine || !turn.tryTake() {
+            throw .busy("a write transaction is open")
+        }
         defer { turn.give() }
         try checkUsable()
         try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 2)

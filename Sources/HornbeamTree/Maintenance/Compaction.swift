@@ -44,12 +44,14 @@ extension TreeStore {
     func compactEnd() throws(StorageError) {
         do throws(StorageError) {
             guard let limit = try pages.beginEndCompaction() else { return }
-            defer { pages.endCompaction() }
+            defer { pages.endCompaction(isWaiting: false) }
             var pass = CompactionPass(store: self, limit: limit, stepPages: 256, isClearing: false, isWaiting: false)
             _ = try pass.run { _ in true }
-            try pages.settleCompaction()
-            _ = try pages.cutTail()
+            try pages.settleCompaction(isWaiting: false)
+            _ = try pages.cutTail(isWaiting: false)
         } catch {
+            // Whether the store can be closed is for closing to say.
+            if case .busy = error { return }
             if pages.hasFailed { throw error }
         }
     }
