@@ -40,7 +40,7 @@ class Store:
         builder.add_unsigned_field("number", stored=True, indexed=True, fast=True)
         builder.add_unsigned_field("group", indexed=True)
         # Nothing is indexed: the field is stored alone. Long words stay, as with the others.
-        option = {"none": None, "words": "freq", "positions": "position"}[form]
+        option = {"none": None, "words": "freq", "positions": "position", "stems": "freq"}[form]
         if option:
             builder.add_text_field("text", stored=True, tokenizer_name="words", index_option=option)
         else:
@@ -49,8 +49,11 @@ class Store:
         self.schema = builder.build()
         os.makedirs(folder, exist_ok=True)
         self.index = tantivy.Index(self.schema, path=folder)
-        analyzer = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase()).build()
-        self.index.register_tokenizer("words", analyzer)
+        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase())
+        if form == "stems":
+            builder = builder.filter(tantivy.Filter.stemmer("english"))
+        self.analyzer = builder.build()
+        self.index.register_tokenizer("words", self.analyzer)
         self.writer = None
 
     def refresh(self):
@@ -80,13 +83,16 @@ class Store:
         self.writer.commit()
 
     def query(self, kind, question):
-        terms = [tantivy.Query.term_query(self.schema, "text", word) for word in question["words"]]
+        words = question["words"]
+        if self.form == "stems":
+            words = [token for word in words for token in self.analyzer.analyze(word)]
+        terms = [tantivy.Query.term_query(self.schema, "text", word) for word in words]
         if kind == "all":
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, term) for term in terms])
         elif kind == "phrase":
             query = tantivy.Query.phrase_query(self.schema, "text", question["words"])
-        elif kind == "prefix":
-            # Ranked by nothing: its expansions all count one.
+        elif kind in ("prefix", "near", "fuzzy", "wildcard"):
+            # Ranked by nothing, as their expansions all count one, or not there.
             return None
         elif len(terms) == 1:
             query = terms[0]
@@ -129,7 +135,7 @@ class Child:
     def text(self, number):
         return self.texts[number].decode("utf-8", "replace")
 
-    def tell(self, workload, operations, seconds, latencies=None, value=None):
+    def tell(self, workload, operations, seconds, latencies=None, value=None, values=None):
         if workload not in self.wanted:
             return
         figure = {
@@ -142,6 +148,8 @@ class Child:
             figure["latency"] = {"p50": part(0.5), "p99": part(0.99), "p999": part(0.999), "most": part(1)}
         if value is not None:
             figure["value"] = value
+        if values:
+            figure["values"] = values
         print(json.dumps(figure), flush=True)
 
     def timed(self, workload, things, body):
@@ -156,6 +164,7 @@ class Child:
         return Store(f"{self.arguments.folder}/store-{form}", form)
 
     def build(self):
+        seconds = {}
         for form in ["none", "words", "positions"]:
             if form != "positions" and f"build-{form}" not in self.wanted:
                 continue
@@ -165,10 +174,15 @@ class Child:
                 store.add(number, self.text(number))
             store.commit()
             store.writer.wait_merging_threads()
-            self.tell(f"build-{form}", self.documents, time.perf_counter() - start)
+            seconds[form] = time.perf_counter() - start
+            self.tell(f"build-{form}", self.documents, seconds[form])
             self.tell(f"size-{form}", self.documents, 1)
             if form != "positions":
                 shutil.rmtree(f"{self.arguments.folder}/store-{form}")
+        size = self.questions["textBytes"]
+        self.tell("speed-build", 1, 1, value=size / seconds["positions"])
+        if "none" in seconds:
+            self.tell("speed-index", 1, 1, value=size / (seconds["positions"] - seconds["none"]))
 
     def ask(self, store, questions, name):
         kind = questions["kind"]
@@ -224,23 +238,33 @@ class Child:
     def judge(self):
         store = self.store()
         store.refresh()
-        gain = precision = reciprocal = 0.0
-        asked = 0
+        self.judge_store(store, "")
+        if "ndcg-10-stems" in self.wanted:
+            stems = self.store("stems")
+            for number in range(self.documents):
+                stems.add(number, self.text(number))
+            stems.commit()
+            stems.writer.wait_merging_threads()
+            stems.refresh()
+            self.judge_store(stems, "-stems")
+            shutil.rmtree(f"{self.arguments.folder}/store-stems")
+
+    def judge_store(self, store, kind):
+        gain, precision, reciprocal = [], [], []
         with open(self.arguments.judged, encoding="utf-8") as file:
             for line in file:
                 query, numbers = line.rstrip("\n").split("\t")
                 words, relevant = words_of(query), {int(n) for n in numbers.split(",") if int(n) < self.documents}
                 if not words or not relevant:
                     continue
-                asked += 1
                 found = store.numbers(store.best(store.query("any", {"words": words}), DEPTH))
                 places = [place for place, number in enumerate(found) if number in relevant]
                 best = sum(1 / math.log2(place + 2) for place in range(min(10, len(relevant))))
-                gain += sum(1 / math.log2(place + 2) for place in places if place < 10) / best
-                precision += sum((i + 1) / (place + 1) for i, place in enumerate(places)) / len(relevant)
-                reciprocal += 1 / (places[0] + 1) if places else 0
-        for name, sum_ in [("ndcg-10", gain), ("map", precision), ("mrr", reciprocal)]:
-            self.tell(name, 1, 1, value=sum_ / asked)
+                gain.append(sum(1 / math.log2(place + 2) for place in places if place < 10) / best)
+                precision.append(sum((i + 1) / (place + 1) for i, place in enumerate(places)) / len(relevant))
+                reciprocal.append(1 / (places[0] + 1) if places else 0)
+        for name, values in [("ndcg-10", gain), ("map", precision), ("mrr", reciprocal)]:
+            self.tell(name + kind, 1, 1, value=sum(values) / len(values), values=values)
 
 
 def main():

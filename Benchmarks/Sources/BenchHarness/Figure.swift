@@ -16,6 +16,8 @@ package struct Figure: Codable, Sendable {
     package var encodedBytes: Int?
     /// What was measured, where that is no time.
     package var value: Double?
+    /// What `value` is the mean of, where another engine's are compared with it one by one.
+    package var values: [Double]?
     package var latency: LatencySummary?
     /// Handed to calls that write meanwhile, and the number of these calls.
     package var writtenBytes: Int

@@ -3,8 +3,10 @@
 
 #include <xapian.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "text_xapian.h"
 
@@ -57,6 +59,11 @@ template <typename Body> void each_word(const char *text, size_t size, Body body
     }
     word.resize(std::min(word.size(), longest));
     if (!word.empty()) body(word);
+}
+
+std::string stem(const std::string &word) {
+    static thread_local const Xapian::Stem english("english");
+    return english(word);
 }
 
 std::string group_term(int group) { return "XG" + std::to_string(group); }
@@ -123,6 +130,8 @@ int text_xapian_put(text_xapian *database, uint32_t number, int group, const cha
                 each_word(text, size, [&](const std::string &word) { document.add_posting(word, position++); });
             else if (database->indexes == TEXT_XAPIAN_TERMS)
                 each_word(text, size, [&](const std::string &word) { document.add_term(word); });
+            else if (database->indexes == TEXT_XAPIAN_STEMS)
+                each_word(text, size, [&](const std::string &word) { document.add_term(stem(word)); });
             database->writable->replace_document(number + 1, document);
             return 0;
         },
@@ -156,7 +165,8 @@ int text_xapian_reopen(text_xapian *database) {
         -1);
 }
 
-text_xapian_query *text_xapian_query_make(int kind, const char *const *words, int count, int group) {
+text_xapian_query *text_xapian_query_make(
+    const text_xapian *database, int kind, const char *const *words, int count, int distance, int group) {
     return guarded(
         [&]() -> text_xapian_query * {
             auto made = std::make_unique<text_xapian_query>();
@@ -165,11 +175,16 @@ text_xapian_query *text_xapian_query_make(int kind, const char *const *words, in
                     Xapian::Query::OP_WILDCARD, words[0], 0, Xapian::Query::WILDCARD_LIMIT_ERROR,
                     Xapian::Query::OP_SYNONYM);
             } else {
-                auto operation = kind == TEXT_XAPIAN_ANY   ? Xapian::Query::OP_OR
-                                 : kind == TEXT_XAPIAN_ALL ? Xapian::Query::OP_AND
-                                                           : Xapian::Query::OP_PHRASE;
+                auto operation = kind == TEXT_XAPIAN_ANY    ? Xapian::Query::OP_OR
+                                 : kind == TEXT_XAPIAN_ALL  ? Xapian::Query::OP_AND
+                                 : kind == TEXT_XAPIAN_NEAR ? Xapian::Query::OP_NEAR
+                                                            : Xapian::Query::OP_PHRASE;
+                std::vector<std::string> terms(words, words + count);
+                if (database->indexes == TEXT_XAPIAN_STEMS)
+                    std::transform(terms.begin(), terms.end(), terms.begin(), stem);
                 // A phrase's window is as wide as the phrase.
-                made->query = Xapian::Query(operation, words, words + count, kind == TEXT_XAPIAN_PHRASE ? count : 0);
+                int window = kind == TEXT_XAPIAN_PHRASE ? count : kind == TEXT_XAPIAN_NEAR ? distance + 1 : 0;
+                made->query = Xapian::Query(operation, terms.begin(), terms.end(), window);
             }
             if (group >= 0)
                 made->query =

@@ -23,6 +23,7 @@ let help = """
       text --data FOLDER     full text on the texts of Scripts/make-text-data.py
         --corpus A,B         these of them (default: debian, debian-long and rfc-page)
         --engine A,B         of hornbeam, sqlite, xapian and tantivy (default: those of this build)
+        --workload A,B       these rows alone
         --python FILE        runs Scripts/bench-tantivy.py with a Python that has tantivy
         --n NUMBER           no more documents of each
         --runs, --seed, --json, --markdown (the part <!-- full text -->), --folder

@@ -15,7 +15,7 @@ typedef struct text_xapian text_xapian;
 typedef struct text_xapian_query text_xapian_query;
 
 /// What a document is indexed with.
-enum { TEXT_XAPIAN_NOTHING, TEXT_XAPIAN_TERMS, TEXT_XAPIAN_POSITIONS };
+enum { TEXT_XAPIAN_NOTHING, TEXT_XAPIAN_TERMS, TEXT_XAPIAN_POSITIONS, TEXT_XAPIAN_STEMS };
 
 /// NULL on failure; `text_xapian_error` tells why, here and below.
 text_xapian *text_xapian_open(const char *path, int is_writable, int indexes);
@@ -31,10 +31,12 @@ int text_xapian_commit(text_xapian *database);
 /// Shows a database that is open for reading what others have committed.
 int text_xapian_reopen(text_xapian *database);
 
-enum { TEXT_XAPIAN_ANY, TEXT_XAPIAN_ALL, TEXT_XAPIAN_PHRASE, TEXT_XAPIAN_PREFIX };
+enum { TEXT_XAPIAN_ANY, TEXT_XAPIAN_ALL, TEXT_XAPIAN_PHRASE, TEXT_XAPIAN_PREFIX, TEXT_XAPIAN_NEAR };
 
-/// `group`: of which the documents must be, or -1. Freed by `text_xapian_query_free`.
-text_xapian_query *text_xapian_query_make(int kind, const char *const *words, int count, int group);
+/// `distance`: how far words that are near each other may be apart, 1 is next to each other. `group`: of which the
+/// documents must be, or -1. Freed by `text_xapian_query_free`.
+text_xapian_query *text_xapian_query_make(
+    const text_xapian *database, int kind, const char *const *words, int count, int distance, int group);
 void text_xapian_query_free(text_xapian_query *query);
 
 /// The best documents by BM25, best first; how many, or -1. `bytes`, if not NULL: the texts are read, and their sizes

@@ -25,6 +25,8 @@ struct TextCommand {
     private let arguments: Arguments
     private let corpora: [String]
     private let engines: [String]
+    /// The rows that are wanted.
+    private let workloads: [String]
     private let count: Int
     private let seed: UInt64
     private let rounds: Int
@@ -33,11 +35,11 @@ struct TextCommand {
     init(_ words: [String]) throws {
         arguments = try Arguments(
             words,
-            options: ["data", "corpus", "engine", "python", "n", "seed", "runs", "json", "markdown", "folder"],
+            options: ["data", "corpus", "engine", "workload", "python", "n", "seed", "runs", "json", "markdown", "folder"],
             flags: ["smoke", "instructions"])
         let isSmoke = arguments.has("smoke")
-        let named = arguments.list("corpus")
-        corpora = isSmoke ? ["sample"] : named.isEmpty ? ["debian", "debian-long", "rfc-page"] : named
+        let texts = arguments.list("corpus")
+        corpora = isSmoke ? ["sample"] : texts.isEmpty ? ["debian", "debian-long", "rfc-page"] : texts
         guard isSmoke || arguments.has("data") else {
             throw BenchError("text needs --data FOLDER, which Scripts/make-text-data.py makes")
         }
@@ -47,6 +49,10 @@ struct TextCommand {
             throw BenchError("there is no full text of \(name) in this build: \(known)")
         }
         engines = known.filter { wanted.isEmpty || wanted.contains($0) }
+        let rows = TextTable.rows.map(\.workload)
+        let named = arguments.list("workload")
+        for name in named where !rows.contains(name) { throw BenchError("full text has no row \(name): \(rows)") }
+        workloads = rows.filter { named.isEmpty || named.contains($0) }
         count = try arguments.number("n", isSmoke ? 400 : Int(Int32.max), least: 100)
         seed = UInt64(try arguments.number("seed", 1))
         rounds = try arguments.number("runs", isSmoke ? 1 : 3, least: 1)
@@ -54,7 +60,7 @@ struct TextCommand {
     }
 
     private func command(rounds: Int) -> String {
-        let told = ["corpus", "engine", "n"].compactMap { name in arguments.text(name).map { " --\(name) \($0)" } }
+        let told = ["corpus", "engine", "workload", "n"].compactMap { name in arguments.text(name).map { " --\(name) \($0)" } }
         return "hornbeam-bench text --data FOLDER --runs \(rounds) --seed \(seed)" + told.joined()
     }
 
@@ -125,9 +131,7 @@ struct TextCommand {
         .appendingPathComponent("../../../../Scripts/bench-tantivy.py").standardized.path
 
     /// What every child is told.
-    private func words(
-        _ corpus: String, _ engine: String, folder: String, workloads: [String] = TextTable.rows.map(\.workload)
-    ) -> [String] {
+    private func words(_ corpus: String, _ engine: String, folder: String, workloads: [String]) -> [String] {
         [
             "--engine", engine, "--corpus", path(corpus, "docs"), "--questions", questions(corpus), "--seed", "\(seed)",
             "--folder", folder, "--workload", workloads.joined(separator: ","),
@@ -138,8 +142,9 @@ struct TextCommand {
         let folder = parent + "/store"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        var words = words(corpus, engine, folder: folder) + ["--round", "\(round)"]
+        var words = words(corpus, engine, folder: folder, workloads: workloads) + ["--round", "\(round)"]
         let isAlone = corpus.hasSuffix(Self.judgedAlone)
+        let wanted = Set(workloads.map(TextTable.scenario))
         var scenarios = ["text-build"] + (isAlone ? [] : ["text-search"])
         // What is found doesn't change from round to round.
         if isJudged(corpus), round == 0 {
@@ -147,8 +152,9 @@ struct TextCommand {
             words += ["--judged", path(corpus, "judged")]
         }
         if !isAlone { scenarios.append("text-change") }
-        var found = try scenarios.flatMap { try child($0, words, engine: engine) }
-        if !isAlone, Self.fieldEngines.contains(engine) {
+        var found = try scenarios.filter { $0 == "text-build" || wanted.contains($0) }
+            .flatMap { try child($0, words, engine: engine) }
+        if !isAlone, Self.fieldEngines.contains(engine), wanted.contains("text-fields") {
             // A store of its own.
             try FileManager.default.removeItem(atPath: folder)
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -167,7 +173,7 @@ struct TextCommand {
             let folder = parent + "/store"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(atPath: folder) }
-            let workloads = TextTable.rows.map(\.workload).filter { !$0.hasPrefix("beside-") }
+            let workloads = workloads.filter { !$0.hasPrefix("beside-") && $0 != "insert-bare" }
             let words = words(corpus, HornbeamEngine.name, folder: folder, workloads: workloads)
             _ = try child("text-build", words)
             var counts: [String: Count] = [:]

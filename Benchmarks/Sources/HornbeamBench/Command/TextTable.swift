@@ -17,6 +17,8 @@ enum TextTable {
         case written
         /// A number, the greater the better.
         case value
+        /// Bytes a second, and bytes, told as values.
+        case rate, peak
     }
 
     struct Row {
@@ -30,6 +32,9 @@ enum TextTable {
             Row(workload: "build-none", title: "store the texts, without an index", form: .seconds),
             Row(workload: "build-words", title: "store and index them, without positions", form: .seconds),
             Row(workload: "build-positions", title: "store and index them, with positions", form: .seconds),
+            Row(workload: "speed-build", title: "text a second that is stored and indexed so", form: .rate),
+            Row(workload: "speed-index", title: "the same of what indexing takes beside storing", form: .rate),
+            Row(workload: "memory-build", title: "memory at most, building that", form: .peak),
             Row(workload: "size-none", title: "on the disk, without an index", form: .disk),
             Row(workload: "size-words", title: "on the disk, without positions", form: .disk),
             Row(workload: "size-positions", title: "on the disk, with positions", form: .disk),
@@ -59,6 +64,13 @@ enum TextTable {
             Row(workload: "any-2-common-filter", title: "any of 2 common words, in a tenth of the documents"),
             Row(workload: "any-2-document-filter", title: "any of 2 words of a document, in a tenth"),
             Row(workload: "all-2-common-filter", title: "all of 2 common words, in a tenth"),
+            Row(workload: "any-2-rare-filter", title: "any of 2 rare words, in a tenth"),
+            Row(workload: "any-2-medium-filter", title: "any of 2 medium words, in a tenth"),
+            Row(workload: "phrase-2-filter", title: "phrase of 2 words, in a tenth"),
+            Row(workload: "prefix-3-filter", title: "prefix of 3 letters, in a tenth"),
+            Row(workload: "near-2", title: "2 words at most 10 words apart"),
+            Row(workload: "fuzzy-1", title: "1 word, misspelled"),
+            Row(workload: "wildcard-1", title: "2 letters, anything, 2 letters"),
             Row(workload: "weights-1-common", title: "1 common word, five times as much in a title"),
             Row(workload: "weights-2-document", title: "any of 2 words of a document, five times as much in a title"),
             Row(workload: "title-1-common", title: "1 common word, in titles"),
@@ -68,10 +80,12 @@ enum TextTable {
             Row(workload: "texts-2-document", title: "memory after the searches", form: .memory),
             Row(workload: "prefix-behind", title: "prefix of 3 letters, behind two changes of a document"),
             Row(workload: "insert-1", title: "insert a document, durable"),
+            Row(workload: "insert-plain", title: "the same without an index, in turns with these"),
             Row(workload: "insert-bare", title: "a bare write of 4 KiB, durable, in turns with these"),
             Row(workload: "update-1", title: "change a document, durable"),
             Row(workload: "delete-1", title: "delete a document, durable"),
             Row(workload: "update-many", title: "the same as a change, 10,000 of them"),
+            Row(workload: "update-many", title: "memory after these", form: .memory),
             Row(workload: "insert-1", title: "written for an inserted document", form: .written),
             Row(workload: "update-1", title: "written for a changed document", form: .written),
             Row(workload: "delete-1", title: "written for a deleted document", form: .written),
@@ -83,10 +97,20 @@ enum TextTable {
         ] + judged
     }()
 
-    fileprivate static let judged = [
-        Row(workload: "ndcg-10", title: "nDCG@10", form: .value), Row(workload: "map", title: "MAP", form: .value),
-        Row(workload: "mrr", title: "MRR", form: .value),
-    ]
+    static let judged = [("", ""), ("-stems", ", of stems")].flatMap { kind, words in
+        [("ndcg-10", "nDCG@10"), ("map", "MAP"), ("mrr", "MRR")].map { name, title in
+            Row(workload: name + kind, title: title + words, form: .value)
+        }
+    }
+
+    /// The child that measures a row, beside `text-build`, which all of them need.
+    static func scenario(of workload: String) -> String {
+        func begins(_ heads: String...) -> Bool { heads.contains { workload.hasPrefix($0) } }
+        if begins("build-", "size-", "speed-", "memory-") { return "text-build" }
+        if begins("prefix-behind", "insert-", "update-", "delete-", "after-", "beside-") { return "text-change" }
+        if begins("weights-", "title-") { return "text-fields" }
+        return judged.contains { $0.workload == workload } ? "text-judge" : "text-search"
+    }
 }
 
 extension TextTable.Row {
@@ -98,7 +122,7 @@ extension TextTable.Row {
         case .disk: Double(figure.diskBytes)
         case .memory: figure.anonymousBytes > 0 ? Double(figure.anonymousBytes) : nil
         case .written: figure.writtenBytes > 0 ? Double(figure.writtenBytes) / Double(figure.operations) : nil
-        case .value: figure.value
+        case .value, .rate, .peak: figure.value
         }
     }
 
@@ -106,7 +130,8 @@ extension TextTable.Row {
         switch form {
         case .latency, .seconds: EntityTable.seconds(value)
         case .speed: String(format: "%.0f/s", value)
-        case .disk, .memory: String(format: value < 1e7 ? "%.2f MB" : "%.1f MB", value / 1e6)
+        case .rate: String(format: "%.0f MB", value / 1e6)
+        case .disk, .memory, .peak: String(format: value < 1e7 ? "%.2f MB" : "%.1f MB", value / 1e6)
         case .written: String(format: "%.0f KB", value / 1e3)
         case .value: String(format: "%.4f", value)
         }
@@ -115,8 +140,8 @@ extension TextTable.Row {
     /// How many times as good the first is.
     fileprivate func ratio(_ ours: Double?, _ theirs: Double?) -> String {
         switch form {
-        case .speed, .value: EntityTable.ratio(ours, theirs)
-        case .latency, .seconds, .disk, .memory, .written: EntityTable.ratio(theirs, ours)
+        case .speed, .value, .rate: EntityTable.ratio(ours, theirs)
+        case .latency, .seconds, .disk, .memory, .written, .peak: EntityTable.ratio(theirs, ours)
         }
     }
 }
@@ -164,7 +189,7 @@ extension Report {
         let judged = Set(TextTable.judged.map(\.workload))
         let rows = TextTable.rows.filter { !judged.contains($0.workload) }
         var tables: [(String, Table)] = []
-        for corpus in corpora where of(corpus).workloads.contains(where: { $0.hasPrefix("any-") }) {
+        for corpus in corpora where of(corpus).workloads.contains(where: { !judged.contains($0) }) {
             tables.append(("On `\(corpus)`:", of(corpus).table(rows)))
         }
         for corpus in corpora where of(corpus).workloads.contains(where: judged.contains) {
@@ -174,14 +199,29 @@ extension Report {
         return tables
     }
 
-    /// Of one corpus, without ratios: they are no times.
+    /// Of one corpus, without ratios: they are no times. Behind a peer's measure, how likely a difference such as its
+    /// own is if the engines are equally good.
     private var relevance: Table {
         var table = [["measure"] + engines]
-        for row in TextTable.judged {
+        for row in TextTable.judged where engines.contains(where: { median(row.workload, $0, row.value) != nil }) {
+            let own = values(row.workload, HornbeamEngine.name)
             table.append(
-                [row.title] + engines.map { median(row.workload, $0, row.value).map(row.told) ?? "–" })
+                [row.title]
+                    + engines.map { engine in
+                        guard let value = median(row.workload, engine, row.value) else { return "–" }
+                        let others = values(row.workload, engine)
+                        guard engine != HornbeamEngine.name, others.count == own.count, !own.isEmpty else {
+                            return row.told(value)
+                        }
+                        let chance = PairedTest.chance(own, others)
+                        return row.told(value) + String(format: " (p = %.2f)", chance)
+                    })
         }
         return Table(rows: table)
+    }
+
+    private func values(_ workload: String, _ engine: String) -> [Double] {
+        figures(workload, engine).lazy.compactMap(\.values).first ?? []
     }
 
     var fullText: String {

@@ -30,10 +30,11 @@
 
         init(path: String, indexing: TextIndexing) throws {
             // As Hornbeam's words are by default: with their accents. `detail=none` keeps no frequencies either.
+            let tokenizer = indexing == .stems ? "porter unicode61" : "unicode61 remove_diacritics 0"
             let detail = indexing == .words ? ", detail=none" : ""
             let search = """
                 CREATE VIRTUAL TABLE IF NOT EXISTS search USING fts5 (text, content='page', content_rowid='id',
-                tokenize='unicode61 remove_diacritics 0'\(detail))
+                tokenize='\(tokenizer)'\(detail))
                 """
             connection = try SQLiteConnection(
                 path: path,
@@ -87,13 +88,17 @@
 
         func query(_ kind: QuestionKind, _ question: Question) throws -> Query? {
             let words = question.words.map { "\"\($0)\"" }
-            let text =
+            let text: String? =
                 switch kind {
                 case .any, .count, .texts: words.joined(separator: " OR ")
                 case .all: words.joined(separator: " AND ")
                 case .phrase: "\"\(question.words.joined(separator: " "))\""
                 case .prefix: words[0] + "*"
+                // Words between them.
+                case .near: "NEAR(\(words.joined(separator: " ")), \(QuestionKind.nearDistance - 1))"
+                case .fuzzy, .wildcard: nil
                 }
+            guard let text else { return nil }
             return Query(words: text, group: question.group)
         }
 

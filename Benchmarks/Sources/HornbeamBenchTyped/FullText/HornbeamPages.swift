@@ -38,12 +38,23 @@ struct WordsPage {
     var text: String
 }
 
+/// With the stems of its words.
+@EntityModel
+struct StemsPage {
+    @FullTextIndex<Self>(\.text, analyzer: .unicode(stemming: .english), positions: false) private var search
+
+    let id: Int
+    var text: String
+}
+
 final class HornbeamPages: TextEngine {
     static let name = "hornbeam"
     static let hasCommonScores = true
     static let indexings: [TextIndexing] = [.none, .words, .positions]
 
     struct Query {
+        /// As they were asked for.
+        var words: String
         var search: SearchQuery<Page>
         var group: Int?
     }
@@ -53,7 +64,7 @@ final class HornbeamPages: TextEngine {
 
     init(path: String, indexing: TextIndexing) throws {
         self.indexing = indexing
-        database = try Database(at: path, models: PlainPage.self, WordsPage.self, Page.self)
+        database = try Database(at: path, models: PlainPage.self, WordsPage.self, Page.self, StemsPage.self)
     }
 
     /// For another thread: a database serves all of them.
@@ -69,6 +80,7 @@ final class HornbeamPages: TextEngine {
                 case .none: try PlainPage(id: number, group: group, text: text).save(to: &context)
                 case .words: try WordsPage(id: number, group: group, text: text).save(to: &context)
                 case .positions: try Page(id: number, group: group, text: text).save(to: &context)
+                case .stems: try StemsPage(id: number, text: text).save(to: &context)
                 }
             }
         }
@@ -83,8 +95,12 @@ final class HornbeamPages: TextEngine {
             case .all: .all(question.words.map { .words($0) })
             case .phrase: .phrase(words)
             case .prefix: .prefix(words)
+            case .near:
+                .near(.words(question.words[0]), .words(question.words[1]), within: QuestionKind.nearDistance)
+            case .fuzzy: .fuzzy(words)
+            case .wildcard: .wildcard(words)
             }
-        return Query(search: search, group: question.group)
+        return Query(words: words, search: search, group: question.group)
     }
 
     private func list(_ query: Query) -> QueryList<Page> {
@@ -95,8 +111,18 @@ final class HornbeamPages: TextEngine {
     func best(_ query: Query) throws -> [TextHit] { try best(query, limit: 10) }
 
     func best(_ query: Query, limit: Int) throws -> [TextHit] {
-        try database.read { context in
+        if indexing == .stems { return try bestByStems(query, limit: limit) }
+        return try database.read { context in
             try list(query).limit(limit).ranked(in: context).map { TextHit(document: $0.id, score: $0.score) }
+        }
+    }
+
+    private func bestByStems(_ query: Query, limit: Int) throws -> [TextHit] {
+        let words = query.words
+        return try database.read { context in
+            try StemsPage.filter(.string(\.text, matches: .words(words))).limit(limit).ranked(in: context).map {
+                TextHit(document: $0.id, score: $0.score)
+            }
         }
     }
 
@@ -117,6 +143,13 @@ final class HornbeamPages: TextEngine {
     }
 
     func update(_ document: Int, _ text: String) throws { try insert(document, text) }
+
+    func insertPlain(_ document: Int, _ text: String) throws -> Bool {
+        try database.write { context in
+            try PlainPage(id: document, group: Corpus.group(of: document), text: text).save(to: &context)
+        }
+        return true
+    }
 
     func delete(_ document: Int) throws {
         try database.write { try Page.delete(id: document, from: &$0) }

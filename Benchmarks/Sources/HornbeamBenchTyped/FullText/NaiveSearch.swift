@@ -8,7 +8,7 @@ struct NaiveSearch {
     private let stream: WordStream
     /// By word, of those that are asked for: which documents have it, and how often.
     private var postings: [String: [(document: Int, frequency: Int)]] = [:]
-    /// By phrase or prefix: how many documents match.
+    /// By phrase, prefix or neighbours, and group if there is one: how many documents match.
     private var counts: [String: Int] = [:]
     private let averageLength: Double
     private var scores: [Double]
@@ -21,6 +21,7 @@ struct NaiveSearch {
         matches = Array(repeating: 0, count: stream.documents)
         gather(Set(sets.filter { [.any, .all].contains($0.kind) }.flatMap(\.questions).flatMap(\.words)))
         countPhrases(sets.filter { $0.kind == .phrase }.flatMap(\.questions).map(\.words))
+        countNeighbours(sets.filter { $0.kind == .near }.flatMap(\.questions).map(\.words))
         countPrefixes(Set(sets.filter { $0.kind == .prefix }.flatMap(\.questions).flatMap(\.words)))
     }
 
@@ -72,7 +73,36 @@ struct NaiveSearch {
                     found.insert(phrase.name)
                 }
             }
-            for name in found { counts[name, default: 0] += 1 }
+            for name in found { count(document, name) }
+        }
+    }
+
+    private mutating func count(_ document: Int, _ name: String) {
+        counts[name, default: 0] += 1
+        counts[Self.name(name, group: Corpus.group(of: document)), default: 0] += 1
+    }
+
+    private static func name(_ name: String, group: Int?) -> String { group.map { "\(name)\t\($0)" } ?? name }
+
+    private mutating func countNeighbours(_ pairs: [[String]]) {
+        let numbers = numbers(of: Set(pairs.flatMap(\.self)))
+        let byText = Dictionary(uniqueKeysWithValues: numbers.map { ($1, $0) })
+        var byWord: [UInt32: [(other: UInt32, name: String)]] = [:]
+        for pair in Set(pairs) {
+            guard let first = byText[pair[0]], let second = byText[pair[1]] else { continue }
+            byWord[first, default: []].append((second, pair.joined(separator: " ")))
+        }
+        let distance = QuestionKind.nearDistance
+        for document in 0..<stream.documents {
+            let words = stream.words(of: document)
+            var found: Set<String> = []
+            for place in words.indices {
+                guard let pairs = byWord[words[place]] else { continue }
+                let around =
+                    words[max(words.startIndex, place - distance)..<min(words.endIndex, place + distance + 1)]
+                for (other, name) in pairs where around.contains(other) { found.insert(name) }
+            }
+            for name in found { count(document, name) }
         }
     }
 
@@ -83,7 +113,7 @@ struct NaiveSearch {
         }
         for document in 0..<stream.documents {
             for prefix in Set(stream.words(of: document).compactMap({ byWord[Int($0)] })) {
-                counts[prefix, default: 0] += 1
+                count(document, prefix)
             }
         }
     }
@@ -92,8 +122,11 @@ struct NaiveSearch {
     mutating func answer(_ set: inout QuestionSet) {
         for index in set.questions.indices {
             switch set.kind {
-            case .phrase, .prefix:
-                set.questions[index].count = counts[set.questions[index].words.joined(separator: " ")] ?? 0
+            case .phrase, .prefix, .near:
+                let question = set.questions[index]
+                let name = Self.name(question.words.joined(separator: " "), group: question.group)
+                set.questions[index].count = counts[name] ?? 0
+            case .fuzzy, .wildcard: break
             case .any, .count, .texts: rank(&set.questions[index], least: 1)
             case .all: rank(&set.questions[index], least: set.questions[index].words.count)
             }

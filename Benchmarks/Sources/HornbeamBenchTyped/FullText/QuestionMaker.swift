@@ -55,7 +55,7 @@ struct QuestionMaker {
         sets.append(set("all-2-document", .all) { $0.ofOneDocument(2) { _ in true } })
         for count in [2, 3] { sets.append(set("phrase-\(count)", .phrase) { $0.phrase(count) }) }
         sets.append(set("prefix-3", .prefix) { $0.prefix() })
-        for name in ["any-2-common", "any-2-document", "all-2-common"] {
+        for name in ["any-2-common", "any-2-document", "all-2-common", "any-2-rare", "any-2-medium", "phrase-2", "prefix-3"] {
             guard var filtered = sets.compactMap(\.self).first(where: { $0.name == name }) else { continue }
             filtered.name += "-filter"
             for index in filtered.questions.indices { filtered.questions[index].group = index % Corpus.groups }
@@ -66,6 +66,10 @@ struct QuestionMaker {
             (other.name, other.kind) = (name, kind)
             sets.append(other)
         }
+        // Behind the others, which stay what they were.
+        sets.append(set("near-2", .near) { $0.neighbours() })
+        sets.append(set("fuzzy-1", .fuzzy) { $0.misspelled() })
+        sets.append(set("wildcard-1", .wildcard) { $0.pattern() })
         return sets.compactMap(\.self)
     }
 
@@ -116,6 +120,39 @@ struct QuestionMaker {
         }
         return nil
     }
+
+    /// Two different words that stand near each other.
+    private mutating func neighbours() -> [String]? {
+        for _ in 0..<1_000 {
+            let words = stream.words(of: Int.random(in: 0..<stream.documents, using: &random))
+            guard let place = words.indices.randomElement(using: &random) else { continue }
+            let other = place + Int.random(in: 1...QuestionKind.nearDistance, using: &random)
+            guard words.indices.contains(other), words[place] != words[other] else { continue }
+            let chosen = [words[place], words[other]]
+            if chosen.allSatisfy({ isPlain[Int($0)] }) { return chosen.map { stream.vocabulary.text(Int($0)) } }
+        }
+        return nil
+    }
+
+    /// A word of six letters or more, as it stands in a text.
+    private mutating func longWord() -> String? {
+        for _ in 0..<1_000 {
+            guard let word = stream.words.randomElement(using: &random), isPlain[Int(word)] else { continue }
+            let text = stream.vocabulary.text(Int(word))
+            if (6...20).contains(text.utf8.count) { return text }
+        }
+        return nil
+    }
+
+    /// One with a letter left out, behind the first.
+    private mutating func misspelled() -> [String]? {
+        guard var word = longWord() else { return nil }
+        word.remove(at: word.index(word.startIndex, offsetBy: Int.random(in: 1..<word.count, using: &random)))
+        return [word]
+    }
+
+    /// Two letters at its head and two at its end, with anything between them.
+    private mutating func pattern() -> [String]? { longWord().map { ["\($0.prefix(2))*\($0.suffix(2))"] } }
 
     /// The first three letters of a longer word.
     private mutating func prefix() -> [String]? {

@@ -12,10 +12,22 @@ enum QuestionKind: String, Codable {
     case phrase
     /// With a word that begins so.
     case prefix
+    /// With the words at most `nearDistance` words apart, in any order.
+    case near
+    /// With a word that a person meant who wrote this one. No two engines mean the same by it.
+    case fuzzy
+    /// With a word of this pattern.
+    case wildcard
     /// How many have any of the words.
     case count
     /// As `any`, with the texts of the best.
     case texts
+
+    /// 1 is right behind it.
+    static let nearDistance = 10
+
+    /// Whether there is a right answer to hold an engine's against.
+    var isChecked: Bool { self != .fuzzy && self != .wildcard }
 }
 
 struct Question: Codable {

@@ -26,22 +26,32 @@ struct Relevance {
         }.filter { !$0.words.isEmpty && !$0.relevant.isEmpty }
     }
 
-    /// Means over the queries: of the discounted gain of the best ten as a share of the greatest there can be (Järvelin
-    /// and Kekäläinen), of the precision at each relevant document, and of one over the place of the first.
-    func judge(_ search: ([String]) throws -> [Int]) throws -> [(name: String, value: Double)] {
-        var (gain, precision, reciprocal) = (0.0, 0.0, 0.0)
-        let asked = Double(queries.count)
+    /// A measure of each query, in their order.
+    struct Measure {
+        let name: String
+        let values: [Double]
+
+        var mean: Double { values.reduce(0, +) / Double(values.count) }
+    }
+
+    /// Of each query: the discounted gain of the best ten as a share of the greatest there can be (Järvelin
+    /// and Kekäläinen), the precision at each relevant document, and one over the place of the first.
+    func judge(_ search: ([String]) throws -> [Int]) throws -> [Measure] {
+        var (gain, precision, reciprocal): ([Double], [Double], [Double]) = ([], [], [])
         for (words, relevant) in queries {
             let found = try search(words).map(relevant.contains)
             let places = found.indices.filter { found[$0] }
             let discount = { (place: Int) in 1 / log2(Double(place) + 2) }
             let best = (0..<min(10, relevant.count)).reduce(0) { $0 + discount($1) }
-            gain += places.prefix { $0 < 10 }.reduce(0) { $0 + discount($1) } / best
-            precision +=
+            gain.append(places.prefix { $0 < 10 }.reduce(0) { $0 + discount($1) } / best)
+            precision.append(
                 places.enumerated().reduce(0) { $0 + Double($1.offset + 1) / Double($1.element + 1) }
-                / Double(relevant.count)
-            reciprocal += places.first.map { 1 / Double($0 + 1) } ?? 0
+                    / Double(relevant.count))
+            reciprocal.append(places.first.map { 1 / Double($0 + 1) } ?? 0)
         }
-        return [("ndcg-10", gain / asked), ("map", precision / asked), ("mrr", reciprocal / asked)]
+        return [
+            Measure(name: "ndcg-10", values: gain), Measure(name: "map", values: precision),
+            Measure(name: "mrr", values: reciprocal),
+        ]
     }
 }

@@ -15,6 +15,8 @@ enum TextIndexing: String {
     /// Which documents have which words, without the places.
     case words
     case positions
+    /// Stems of English words in place of these, for judging what is found.
+    case stems
 }
 
 /// A store of documents with a full-text index, for one thread.
@@ -25,7 +27,7 @@ protocol TextEngine: AnyObject, SendableMetatype {
     static var name: String { get }
     /// Whether scores are those of the common formula, so that they can be checked.
     static var hasCommonScores: Bool { get }
-    /// Which forms of index there are.
+    /// Which forms of index are built and measured.
     static var indexings: [TextIndexing] { get }
 
     /// Opens the store, or creates it.
@@ -49,6 +51,8 @@ protocol TextEngine: AnyObject, SendableMetatype {
     func insert(_ document: Int, _ text: String) throws
     func update(_ document: Int, _ text: String) throws
     func delete(_ document: Int) throws
+    /// A document of a type without an index, beside the others. False where the engine isn't asked for that.
+    func insertPlain(_ document: Int, _ text: String) throws -> Bool
 
     /// Shows what others have committed meanwhile, where that takes a call.
     func refresh() throws
@@ -57,4 +61,5 @@ protocol TextEngine: AnyObject, SendableMetatype {
 
 extension TextEngine {
     func refresh() throws {}
+    func insertPlain(_ document: Int, _ text: String) throws -> Bool { false }
 }

@@ -82,40 +82,53 @@ struct TextRun<Engine: TextEngine> {
 
     /// The store that is searched comes last, and stays.
     private func build() throws {
+        var plain: Double?
         for indexing in Engine.indexings where indexing != searched && run.wants("build-\(indexing)") {
-            try build(indexing)
+            let seconds = try build(indexing)
+            if indexing == .none { plain = seconds }
             try FileManager.default.removeItem(atPath: run.folder)
             try FileManager.default.createDirectory(atPath: run.folder, withIntermediateDirectories: true)
         }
-        try build(searched)
+        let peak = MemoryPeak()
+        let seconds = try build(searched)
+        try run.tell("memory-build", value: Double(peak.end()))
+        let bytes = Double(questions.textBytes)
+        try run.tell("speed-build", value: bytes / seconds)
+        if let plain { try run.tell("speed-index", value: bytes / (seconds - plain)) }
     }
 
-    private func build(_ indexing: TextIndexing) throws {
+    /// How long it took.
+    private func build(_ indexing: TextIndexing) throws -> Double {
         let engine = try Engine(path: run.storePath, indexing: indexing)
+        let start = nanoseconds()
         try run.change("build-\(indexing)", questions.documents) { _ in
             try engine.build(corpus, 0..<questions.documents)
         }
+        let seconds = Double(nanoseconds() - start) * 1e-9
         try engine.close()
         // What closing leaves on the disk.
         try run.tell("size-\(indexing)", operations: questions.documents, seconds: 1)
+        return seconds
     }
 
     // MARK: - Searching
 
     private func search() throws {
         let engine = try Engine(path: run.storePath, indexing: searched)
-        for set in questions.sets where run.wants(set.name) { try ask(set, of: engine) }
+        for set in questions.sets { try ask(set, of: engine) }
         try engine.close()
     }
 
     /// Once through the questions for the answers, which also makes the store warm; and then with the clock.
     private func ask(_ set: QuestionSet, of engine: Engine) throws {
+        guard run.wants(set.name) else { return }
         let queries = try set.questions.compactMap { try engine.query(set.kind, $0) }
         guard queries.count == set.questions.count else { return }
         for (place, (query, question)) in zip(queries, set.questions).enumerated() {
             // Hornbeam counts by going through all documents: ten counts tell as much as a hundred.
             let isCounted = place < 10 || set.kind == .count
-            try TextCheck(set: set, question: question, corpus: corpus, isCounted: isCounted).check(query, of: engine)
+            let check = TextCheck(set: set, question: question, corpus: corpus, isCounted: isCounted)
+            if set.kind.isChecked { try check.check(query, of: engine) }
         }
         var sum = 0
         try run.look(set.name, queries.count * passes) { latencies in
@@ -124,7 +137,7 @@ struct TextRun<Engine: TextEngine> {
                     switch set.kind {
                     case .count: try engine.count(query)
                     case .texts: try engine.texts(query)
-                    case .any, .all, .phrase, .prefix: try engine.best(query).count
+                    case .any, .all, .phrase, .prefix, .near, .fuzzy, .wildcard: try engine.best(query).count
                     }
                 }
             }
@@ -147,8 +160,9 @@ struct TextRun<Engine: TextEngine> {
             try engine.refresh()
             try ask("prefix-3", as: "prefix-behind", of: engine)
         }
-        try run.changeBesideBare("insert-1", spare.count, bare: "insert-bare") { place in
-            try engine.insert(spare[place], corpus.text(spare[place]))
+        let plain = { place in try engine.insertPlain(spare[place], corpus.text(spare[place])) }
+        try run.changeBesideBare("insert-1", spare.count, bare: "insert-bare", other: ("insert-plain", plain)) {
+            try engine.insert(spare[$0], corpus.text(spare[$0]))
         }
         try run.change("update-1", 2 * changed.count) { latencies in
             for (number, other) in zip(changed, spare) {
@@ -203,14 +217,31 @@ struct TextRun<Engine: TextEngine> {
 
     private func judge() throws {
         guard let judged else { throw BenchError("text-judge needs what is judged") }
+        let relevance = try Relevance(path: judged, documents: questions.documents)
         let engine = try Engine(path: run.storePath, indexing: searched)
-        let relevance = try Relevance(path: judged, documents: questions.documents).judge { words in
+        try judge(engine, by: relevance, of: "")
+        try engine.close()
+        guard run.wants("ndcg-10-stems") else { return }
+        let path = run.storePath + "-stems"
+        let stems = try Engine(path: path, indexing: .stems)
+        try stems.build(corpus, 0..<questions.documents)
+        try stems.refresh()
+        try judge(stems, by: relevance, of: "-stems")
+        try stems.close()
+        for name in try FileManager.default.contentsOfDirectory(atPath: run.folder) where name.contains("-stems") {
+            try FileManager.default.removeItem(atPath: run.folder + "/" + name)
+        }
+    }
+
+    private func judge(_ engine: Engine, by relevance: Relevance, of kind: String) throws {
+        let measures = try relevance.judge { words in
             try engine.query(.any, Question(words: words)).map { query in
                 try engine.best(query, limit: Relevance.depth).map(\.document)
             } ?? []
         }
-        for (name, value) in relevance { try run.tell(name, value: value) }
-        try engine.close()
+        for measure in measures {
+            try run.tell(measure.name + kind, value: measure.mean, of: measure.values)
+        }
     }
 }
 

@@ -27,6 +27,7 @@
                 case .none: TEXT_XAPIAN_NOTHING
                 case .words: TEXT_XAPIAN_TERMS
                 case .positions: TEXT_XAPIAN_POSITIONS
+                case .stems: TEXT_XAPIAN_STEMS
                 }
             guard let database = text_xapian_open(path, 1, Int32(indexes)) else { throw Self.error }
             self.database = database
@@ -65,13 +66,16 @@
                 case .all: TEXT_XAPIAN_ALL
                 case .phrase: TEXT_XAPIAN_PHRASE
                 case .prefix: TEXT_XAPIAN_PREFIX
+                case .near: TEXT_XAPIAN_NEAR
+                case .fuzzy, .wildcard: nil as Int?
                 }
+            guard let operation else { return nil }
             let words = question.words.map { strdup($0) }
             defer { for word in words { free(word) } }
             let made = words.map { UnsafePointer($0) }.withUnsafeBufferPointer { words in
                 text_xapian_query_make(
-                    Int32(operation), words.baseAddress, Int32(words.count),
-                    Int32(question.group ?? -1))
+                    database, Int32(operation), words.baseAddress, Int32(words.count),
+                    Int32(QuestionKind.nearDistance), Int32(question.group ?? -1))
             }
             guard let made else { throw Self.error }
             return Query(made)
