@@ -79,7 +79,6 @@ extension PageStore {
 
     /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
     func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
-        defer { if durability == .full { pipeline.endBarrier() } }
         guard file.isDurable else { return }
         if let base { try complete(base) }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
@@ -204,29 +203,28 @@ extension PageStore {
         side.older.append(base)
     }
 
-    /// Leaves the pages of a small transaction in memory if other processes need not see them: see `UnwrittenPages`.
-    /// What there is no room for is written.
+    /// Leaves the pages of a small transaction in memory: see `UnwrittenPages`. What there is no room for is written,
+    /// and so is what others will be told of in a moment.
     private func keepOrWritePages(
         _ frames: [Frame], _ durability: Durability, root: UInt64
     ) throws(StorageError) {
-        guard let unwritten = verification.unwritten, durability != .full, side.frames.isSmall,
-            !pipeline.isAskedForFull
-        else {
-            // Once it is durable it is told, and with it what it was built on.
-            if durability == .full { try writeUnwritten() }
-            return try writePages(frames)
+        guard let unwritten = verification.unwritten, side.frames.isSmall,
+            durability != .full || side.announcer?.isAttended != true
+        else { return try writePages(frames) }
+        let rest = unwritten.keeping(of: side.usedNumber) {
+            frames.filter { !side.frames.keep($0, root: root, unwritten: unwritten) }
         }
-        unwritten.note(state: side.usedNumber)
-        try writePages(frames.filter { !side.frames.keep($0, root: root, unwritten: unwritten) })
+        try writePages(rest)
     }
 
     /// What the medium takes as fast as one piece as it would take it together with others.
     private static var largeRun: Int { 256 << 10 }
 
-    /// Writes all committed pages that the file hasn't got yet. In the turn.
+    /// Writes all committed pages that the file hasn't got yet. Any thread.
     func writeUnwritten() throws(StorageError) {
         guard let unwritten = verification.unwritten, unwritten.hasStates else { return }
-        try unwritten.writeAll(newest: side.tip.transaction) { (number, page) throws(StorageError) in
+        let visible = { self.newest.withLock { $0.state.transaction } }
+        try unwritten.writeAll(newest: visible) { (number, page) throws(StorageError) in
             PageHeader.seal(page, number: number)
             try file.write(Bytes(page), at: number << FileFormat.sectorShift)
             side.noteWritten(page.count)

@@ -80,16 +80,6 @@ final class CommitPipeline: @unchecked Sendable {
         if case .failure(let cause)? = withdrawn.first?.outcome { throw cause }
     }
 
-    /// Whether a commit waits that will be told to other processes, with all before it is shown.
-    var isAskedForFull: Bool {
-        barriers.load(ordering: .relaxed) > 0 || monitor.locked { pending.contains { $0.durability == .full } }
-    }
-
-    /// Callers who wait for all that is there to be durable. Begun in the turn, ended by `makeDurable`'s end.
-    private let barriers = Atomic<Int>(0)
-    func beginBarrier() { barriers.add(1, ordering: .relaxed) }
-    func endBarrier() { barriers.subtract(1, ordering: .relaxed) }
-
     /// The pending commit that the open transaction builds on; nil if that is published. Refuses as `checkBase`.
     func base() throws(StorageError) -> PendingCommit? {
         try monitor.locked { () throws(StorageError) in

@@ -98,13 +98,14 @@ extension PageStore {
     ) throws(StorageError) -> PageStore {
         // Before anything else, so that a file that is none of ours is told as such.
         let header = try headerBesideWriter(file)
+        try file.locks.attend()
         let cache = try PageCache(budget: options.cacheBytes, pageSize: Int(header.pageSize))
         let verification = try Verification(
             file: file, mapping: file.mapping, cache: cache, remembersBirths: true, structure: structure)
         let follower = Follower(file: file, verification: verification) { () throws(StorageError) in
             try recover(file, options, structure, replay)
         }
-        return try follower.find { (found) throws(StorageError) in
+        return try follower.find(isOpening: true) { (found) throws(StorageError) in
             try follower.note(found)
             var space = SpaceMap(pageSize: Int(header.pageSize))
             space.grow(to: found.root.fileSectors / FileFormat.extentSectors * FileFormat.extentSectors)

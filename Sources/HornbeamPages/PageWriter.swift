@@ -261,26 +261,13 @@ package final class PageWriter {
             throw error
         }
         guard hasChanges else {
-            if durability == .full { try writeKeptPages() }
             // What it has seen may be pending, and fall.
             let base = Result { () throws(StorageError) in try store.pipeline.base() }
-            // Before others have the turn: what they commit from here on may be made durable, and told, with the rest.
-            if durability == .full, case .success = base { store.pipeline.beginBarrier() }
             abort()
             return CommitInFlight(store: store, rest: .earlier(durability, after: try base.get()))
         }
         let commit = try enter(redo: redo, durability: durability)
         return CommitInFlight(store: store, rest: commit.map { .own($0) } ?? .nothing)
-    }
-
-    /// Before earlier commits are made durable, and told to other processes.
-    private func writeKeptPages() throws(StorageError) {
-        do throws(StorageError) {
-            try store.writeUnwritten()
-        } catch {
-            abort()
-            throw error
-        }
     }
 
     /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with

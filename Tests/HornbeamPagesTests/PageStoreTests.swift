@@ -238,6 +238,7 @@ struct PageStoreTests {
         try Toy.commit(ToyChange(cell: 2, value: 6), to: store)
         let new = try store.beginRead()
         let root = new.root
+        try store.writeUnwritten()
         let sectors = UInt32(store.pageSize / FileFormat.sectorSize)
         store.verification.clear(SectorRun(start: root.page, count: sectors))
         #expect {

@@ -27,6 +27,9 @@ struct StatisticsTests {
     func dirty() throws {
         #expect(store.statistics.dirtyBytes == 0)
         try change(1)
+        // What is in memory alone is dirty, too.
+        #expect(store.statistics.dirtyBytes == Self.changeBytes)
+        try store.writeUnwritten()
         try change(2)
         #expect(store.statistics.dirtyBytes == 2 * Self.changeBytes)
         try store.checkpoint()
@@ -40,6 +43,7 @@ struct StatisticsTests {
         let run = try #require(try store.beginCheckpoint())
         store.turn.give()
         try change(2)
+        try store.writeUnwritten()
         #expect(store.statistics.dirtyBytes == 2 * Self.changeBytes)
         #expect(store.side.newDirtyBytes == Int(Self.changeBytes))
         run.write(to: disk, store.pipeline)

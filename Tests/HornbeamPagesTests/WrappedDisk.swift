@@ -77,4 +77,7 @@ private struct Nobody: Neighbours {
     func begin(life: UInt64) {}
     func pins() -> [Range<UInt64>] { [] }
     func hasBegun() {}
+    func attendsAny() -> Bool { false }
+    func beginArrears() {}
+    func endArrears() {}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Committed pages that the file hasn't got yet. A commit that need not survive power loss has its redo in the journal;
-// its pages are for this process's readers alone until a checkpoint. So a small transaction leaves them in memory: most
-// are branches that the next one replaces, and never reach the file at all. A write-back cache, but for pages that are
-// never changed in place: what is written once may be forgotten.
+// Committed pages that the file hasn't got yet. A commit has its redo in the journal; its pages are for readers alone
+// until a checkpoint, and as long as no other process reads, for those of this process. So a small transaction leaves
+// them in memory: most are branches that the next one replaces, and never reach the file at all. A write-back cache,
+// but for pages that are never changed in place: what is written once may be forgotten.
 //
 //   frame ──keep──▶ kept ──write──▶ leaving ──reclaim──▶ free buffer
 //                    └────────remove (the place is free)────▲
@@ -13,7 +13,8 @@
 //             the buffer waits until every reader that began before has ended.
 //
 // Pages must be written before anything but this process may look for them in the file: before a checkpoint reaches
-// them, and before another process is told of their state. Readers find, everything else belongs to the writer's turn.
+// them, and before another process is told of their state. Readers find. Any thread may write, also while a transaction
+// is open: `monitor` keeps that apart from what belongs to the writer's turn, which is everything else.
 
 import CHornbeamShims
 import Glibc
@@ -21,8 +22,9 @@ import Synchronization
 
 /// A table of sets with eight places each; a set's numbers are one cache line.
 final class UnwrittenPages: @unchecked Sendable {
-    // Sendable: `numbers` is atomic, a page's address is constant while its number is there, and the rest is guarded by
-    // the writer's turn.
+    // Sendable: `numbers` is atomic, a page's address is constant while its number is there, numbers come and go and
+    // `leaving` changes under `monitor`, and the rest is guarded by the writer's turn.
+    private let monitor = Monitor()
     let pageSize: Int
     /// By place; 0: free.
     private let numbers: UnsafeMutablePointer<Atomic<UInt64>>
@@ -123,7 +125,15 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Bytes of memory that it has used so far.
     var memoryBytes: Int { fresh * pageSize }
 
-    /// Keeps a page in a buffer of `takeBuffer`'s; false if there is no place for it. Its state is not visible yet.
+    /// Whatever `body` keeps is of this state, which is not visible yet. Nobody writes meanwhile.
+    func keeping<Result>(of state: UInt64, _ body: () -> Result) -> Result {
+        monitor.locked {
+            if firstState.load(ordering: .relaxed) == .max { firstState.store(state, ordering: .releasing) }
+            return body()
+        }
+    }
+
+    /// Keeps a page in a buffer of `takeBuffer`'s; false if there is no place for it. Within `keeping`.
     func keep(_ number: UInt64, _ buffer: UnsafeMutableRawPointer) -> Bool {
         let first = firstPlace(of: number)
         for place in first..<first + Self.ways where numbers[place].load(ordering: .relaxed) == 0 {
@@ -138,6 +148,8 @@ final class UnwrittenPages: @unchecked Sendable {
     /// The sectors are free: nobody can reach what was kept for them.
     func remove(_ run: SectorRun) {
         guard count > 0 else { return }
+        monitor.lock()
+        defer { monitor.unlock() }
         let sectors = UInt64(pageSize / FileFormat.sectorSize)
         // The run may begin within a place of a node page.
         var number = (run.start + sectors - 1) / sectors * sectors
@@ -157,42 +169,48 @@ final class UnwrittenPages: @unchecked Sendable {
         return nil
     }
 
-    // MARK: Writing: in the writer's turn
+    // MARK: Writing: any thread
 
     /// Writes all pages to their places, in the order of the file, each by `write`. What is written stays for readers
-    /// that began before the state `newest`'s successor. After an error what was not written is kept.
+    /// of states up to `newest`, which tells the newest visible one: those that begin later find it in the file. After
+    /// an error what was not written is kept.
     func writeAll(
-        newest: UInt64, _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
+        newest: () -> UInt64, _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
     ) throws(StorageError) {
-        let kept = (0..<capacity).map { numbers[$0].load(ordering: .relaxed) }.filter { $0 != 0 }.sorted()
-        for number in kept {
-            guard let page = find(number) else { continue }
-            try write(number, UnsafeMutableRawBufferPointer(start: page, count: pageSize))
-            if take(number) != nil { leaving.append((page, newest)) }
+        try monitor.locked { () throws(StorageError) in
+            let kept = (0..<capacity).map { numbers[$0].load(ordering: .relaxed) }.filter { $0 != 0 }.sorted()
+            var written: [UnsafeMutableRawPointer] = []
+            defer {
+                // Asked when nobody finds them here any more.
+                let until = written.isEmpty ? 0 : newest()
+                leaving += written.map { ($0, until) }
+            }
+            for number in kept {
+                guard let page = find(number) else { continue }
+                try write(number, UnsafeMutableRawBufferPointer(start: page, count: pageSize))
+                if take(number) != nil { written.append(page) }
+            }
+            firstState.store(.max, ordering: .releasing)
         }
-        firstState.store(.max, ordering: .releasing)
     }
 
-    /// A state that is not visible yet has pages here.
-    func note(state: UInt64) {
-        if firstState.load(ordering: .relaxed) == .max { firstState.store(state, ordering: .releasing) }
-    }
-
-    /// Whether there may be such a state.
+    /// Whether there may be states with pages here.
     var hasStates: Bool { firstState.load(ordering: .relaxed) != .max }
 
     /// Whether all pages of a visible state are in the file. Any thread.
     func isWritten(state: UInt64) -> Bool { state < firstState.load(ordering: .acquiring) }
 
     /// Whether buffers wait for readers to end.
-    var isWaiting: Bool { !leaving.isEmpty }
+    var isWaiting: Bool { monitor.locked { !leaving.isEmpty } }
 
-    /// No reader has a state before `state` any more, nor will.
+    /// No reader has a state before `state` any more, nor will. In the writer's turn.
     func reclaim(before state: UInt64) {
-        leaving.removeAll { page, until in
-            guard until < state else { return false }
-            giveBack(page)
-            return true
+        monitor.locked {
+            leaving.removeAll { page, until in
+                guard until < state else { return false }
+                giveBack(page)
+                return true
+            }
         }
     }
 }

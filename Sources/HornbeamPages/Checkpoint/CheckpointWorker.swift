@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were
 // written, or when nothing has been committed for a while. A store without it checkpoints in the commits themselves.
+// After a moment without a commit it also writes for other processes what they couldn't read yet.
 
 import CHornbeamShims
 import Glibc
@@ -20,6 +21,8 @@ final class CheckpointWorker: @unchecked Sendable {
     private var isAllowed = false
     /// Set while nothing is to be done until a commit comes.
     private let isResting = Atomic<Bool>(true)
+    /// Set while nothing is to be done for a while, unless a commit leaves others behind.
+    private let isIdling = Atomic<Bool>(false)
 
     /// From here on a commit begins the thread.
     func allow() { monitor.locked { isAllowed = true } }
@@ -35,6 +38,7 @@ final class CheckpointWorker: @unchecked Sendable {
         }
         if code == 0 {
             self.thread = thread
+            running.store(true, ordering: .relaxed)
         } else {
             self.store = nil
             worker.release()
@@ -57,13 +61,16 @@ final class CheckpointWorker: @unchecked Sendable {
     /// Shown by the system's tools, such as `top`; at most 15 bytes.
     static var threadName: String { "hornbeam" }
 
-    var isRunning: Bool { monitor.locked { store != nil } }
+    /// Without a lock: whoever asks may have the pipeline's, which the thread takes with its own.
+    var isRunning: Bool { running.load(ordering: .relaxed) }
+    private let running = Atomic<Bool>(false)
 
     /// Ends the thread and waits for it.
     func stop() {
         let thread = monitor.locked { () -> pthread_t? in
             defer { self.thread = nil }
             store = nil
+            running.store(false, ordering: .relaxed)
             isAllowed = false
             monitor.broadcast()
             return self.thread
@@ -90,28 +97,43 @@ final class CheckpointWorker: @unchecked Sendable {
 
     /// There was a commit: it will be checkpointed once nothing has happened for a while.
     func noteCommit(in store: PageStore) {
-        guard isResting.load(ordering: .relaxed) else { return }
+        guard isResting.load(ordering: .relaxed) || isIdling.load(ordering: .relaxed) && store.isInArrears else {
+            return
+        }
         monitor.locked {
             if isAllowed { start(for: store) }
             isResting.store(false, ordering: .relaxed)
+            isIdling.store(false, ordering: .relaxed)
             monitor.broadcast()
         }
     }
 
     fileprivate func work() {
         var seen: UInt64 = 0
-        var isQuiet = false
+        var rested = Rest.woken
         while let store = monitor.locked({ self.store }) {
             let newest = store.pipeline.newestNumber
-            let isIdle = isQuiet && newest == seen
+            let isStill = newest == seen
             seen = newest
-            if begin(isIdle: isIdle) {
+            if rested == .moment, isStill || store.isAwaited { store.catchUp() }
+            if begin(isIdle: rested == .idleTime && isStill) {
                 store.checkpointInBackground()
                 monitor.locked { isBusy = false }
             }
-            isQuiet = rest(until: store)
+            rested = rest(until: store, after: isStill ? rested : .woken)
         }
     }
+
+    private enum Rest {
+        /// By a commit or another occasion.
+        case woken
+        /// So long that others need not wait any more for what they can't read yet.
+        case moment
+        /// The time without a commit after which a checkpoint is due.
+        case idleTime
+    }
+
+    private static let momentMilliseconds = 10
 
     private func begin(isIdle: Bool) -> Bool {
         monitor.locked {
@@ -122,20 +144,31 @@ final class CheckpointWorker: @unchecked Sendable {
         }
     }
 
-    /// Waits for the next occasion. Whether that was the time without a commit after which a checkpoint is due.
-    private func rest(until store: PageStore) -> Bool {
+    /// Waits for the next occasion.
+    private func rest(until store: PageStore, after former: Rest) -> Rest {
         monitor.locked {
-            guard self.store != nil, !isWanted else { return false }
+            guard self.store != nil, !isWanted else { return .woken }
             let idle = store.options.idleMilliseconds
-            // Set first: a commit that comes after the look will see it.
+            // Set first: a commit that comes after the looks will see it.
             isResting.store(true, ordering: .sequentiallyConsistent)
-            if idle > 0, store.needsCheckpoint {
-                isResting.store(false, ordering: .relaxed)
-                // Woken before by a commit that came between the two looks, the time begins anew.
-                return monitor.wait(milliseconds: idle)
+            let time: (rest: Rest, milliseconds: Int)? =
+                // What couldn't be written in a moment can't be in the next one either.
+                if store.isInArrears, former != .moment {
+                    (.moment, Self.momentMilliseconds)
+                } else if idle > 0, store.needsCheckpoint {
+                    (.idleTime, idle)
+                } else {
+                    nil
+                }
+            guard let time else {
+                monitor.wait()
+                return .woken
             }
-            monitor.wait()
-            return false
+            isResting.store(false, ordering: .relaxed)
+            isIdling.store(time.rest == .idleTime, ordering: .sequentiallyConsistent)
+            defer { isIdling.store(false, ordering: .relaxed) }
+            // Woken before by a commit that came between the two looks, the time begins anew.
+            return monitor.wait(milliseconds: time.milliseconds) ? time.rest : .woken
         }
     }
 }

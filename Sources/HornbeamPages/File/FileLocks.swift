@@ -6,6 +6,10 @@
 //   2^61          gate      for a moment by whoever finds out whether a writer lives: shared by readers, exclusive by
 //                           a writer until its life has begun
 //   2^61 + 1      writer    exclusive by the one store that may write, as long as it is open
+//   2^61 + 2      attendance    shared by every store that has the file open for reading, from before it looks for
+//                           the newest state
+//   2^61 + 3      arrears   exclusive by the writer while there is a durable commit that it hasn't told: it doesn't
+//                           write for others what nobody else reads
 //   2^61 + 2^60   life      exclusive by the writer, once it may change the file: a random byte of 2^60, which names
 //     + life                its life, so that readers know whether the shared root is its word or a former one's
 //   2^62 + t      reader    shared by every store in another process with a snapshot of transaction t
@@ -50,6 +54,8 @@ package final class FileLocks: Neighbours {
     static var writer: UInt64 { gate + 1 }
     /// A life is less than this.
     static var lives: UInt64 { 1 << 60 }
+    private static var attendance: UInt64 { gate + 2 }
+    private static var arrears: UInt64 { gate + 3 }
     private static var firstLife: UInt64 { gate + lives }
     /// The first reader's byte: that of transaction 0.
     package static var readers: UInt64 { 1 << 62 }
@@ -133,6 +139,24 @@ package final class FileLocks: Neighbours {
     }
 
     // MARK: Readers
+
+    /// This store reads: from here on the writer tells each durable commit at once. Until `releaseAll`.
+    func attend() throws(StorageError) {
+        guard try take(.shared, Self.attendance) else { throw .io(operation: "lock", path: path, errno: EAGAIN) }
+    }
+
+    package func attendsAny() throws(StorageError) -> Bool {
+        try find(Self.attendance..<Self.attendance + 1) != nil
+    }
+
+    package func beginArrears() throws(StorageError) {
+        guard try take(.exclusive, Self.arrears) else { throw .io(operation: "lock", path: path, errno: EAGAIN) }
+    }
+
+    package func endArrears() { change(.none, Self.arrears, 1) }
+
+    /// Whether the writer has durable commits that it hasn't told.
+    func isInArrears() throws(StorageError) -> Bool { try find(Self.arrears..<Self.arrears + 1) != nil }
 
     func pin(_ transaction: UInt64) throws(StorageError) {
         guard try take(.shared, Self.readers + transaction) else {

@@ -78,6 +78,11 @@ package protocol Neighbours: Sendable {
     func pins() throws(StorageError) -> [Range<UInt64>]
     /// The writer knows who was there before: others may come again.
     func hasBegun()
+    /// Whether there is any.
+    func attendsAny() throws(StorageError) -> Bool
+    /// Lets them know that there is a durable commit which they can't see yet: whoever comes waits. Idempotent.
+    func beginArrears() throws(StorageError)
+    func endArrears()
 }
 
 /// A file that other processes may have open as well, with what a store needs to follow its writer.

@@ -12,6 +12,19 @@
 // delays the reuse of pages. The beginning of a writer's life counts as telling: the state is the checkpoint's then,
 // and nothing is written (opening and closing a store leaves its file as it was), except where it must be recovered.
 //
+// A durable commit's pages may still be in the writer's memory (see UnwrittenPages), and then the state can't be told.
+// As long as no reader has the file open nobody misses that; one that comes must see all that was acknowledged.
+//
+//   writer                                  reader
+//   1 says that it is in arrears            1 attends
+//   2 looks whether anyone attends          2 looks whether the writer is in arrears
+//     yes: writes, tells, is in arrears       yes: waits until it is so no more
+//          no more
+//
+// Both are locks, whose calls the kernel has in one order: one of the two sees the other (Dekker's). A writer that
+// commits no more writes and tells after a moment of itself, on the thread that checkpoints; without that thread it
+// does so in the commit.
+//
 // A writer that opens a file may find readers of the life before. What they see can lie anywhere in what its space map
 // calls free, for the former writer told states that no checkpoint had reached. So nothing that was free then is used
 // until all of them have let go; meanwhile the file grows.
@@ -27,12 +40,20 @@ final class Announcer: @unchecked Sendable {
     private let known: Mutex<Known>
     /// Readers of the life before; in the writer's turn.
     private var inheritance: Inheritance?
+    /// Whether there was a reader at the last look: then commits write their pages, to be told at once.
+    var isAttended: Bool { attended.load(ordering: .relaxed) }
+    private let attended = Atomic<Bool>(false)
+    /// Whether there is a durable state that others don't know of.
+    var isInArrears: Bool { arrears.load(ordering: .relaxed) }
+    private let arrears = Atomic<Bool>(false)
 
     /// What others know.
     private struct Known {
         var newest: SharedRoot
         /// The newest state that others know of; nil before they know any of this life.
         var told: PublishedState?
+        /// The newest durable state, if it is newer: some of its pages were not in the file when it became that.
+        var untold: PublishedState?
         /// States that were told before, until no reader has them.
         var former: [PublishedState] = []
         /// Nobody knows which of the told states others see: all are kept.
@@ -85,19 +106,77 @@ final class Announcer: @unchecked Sendable {
     /// Tells a durable state, of whose readers' count one is for this. It is kept until another one is told and no
     /// reader has it. A failure is no failure of the commit: others see an older state a little longer.
     func tell(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64) {
-        known.withLock { known in
-            guard known.hasBegun, known.told.map({ $0.transaction < state.transaction }) ?? true else {
-                state.readers.subtract(1, ordering: .releasing)
-                return
-            }
-            if let told = known.told { known.former.append(told) }
-            known.told = state
-            known.newest.transaction = state.transaction
-            known.newest.root = state.root
-            known.newest.fileSectors = fileSectors
-            known.newest.usedSectors = usedSectors
-            repeatNewest(&known)
+        known.withLock { tell(state, fileSectors: fileSectors, usedSectors: usedSectors, &$0) }
+    }
+
+    private func tell(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64, _ known: inout Known) {
+        guard known.hasBegun, known.told.map({ $0.transaction < state.transaction }) ?? true else {
+            state.readers.subtract(1, ordering: .releasing)
+            return
         }
+        if let told = known.told { known.former.append(told) }
+        known.told = state
+        if let untold = known.untold, untold.transaction <= state.transaction {
+            untold.readers.subtract(1, ordering: .releasing)
+            known.untold = nil
+        }
+        known.newest.transaction = state.transaction
+        known.newest.root = state.root
+        known.newest.fileSectors = fileSectors
+        known.newest.usedSectors = usedSectors
+        repeatNewest(&known)
+        settleArrears(known)
+    }
+
+    /// Keeps a durable state that can't be told yet, of whose readers' count one is for this, and says so to whoever
+    /// opens the file from here on. False if somebody has it open already, or may have: then it must be told now.
+    func keep(_ state: PublishedState) -> Bool {
+        known.withLock { known in
+            guard known.hasBegun, [known.told, known.untold].allSatisfy({ $0?.transaction ?? 0 < state.transaction })
+            else {
+                state.readers.subtract(1, ordering: .releasing)
+                return true
+            }
+            known.untold?.readers.subtract(1, ordering: .releasing)
+            known.untold = state
+            do throws(StorageError) {
+                if !isInArrears { try neighbours.beginArrears() }
+                arrears.store(true, ordering: .relaxed)
+                let isAttended = try neighbours.attendsAny()
+                attended.store(isAttended, ordering: .relaxed)
+                return !isAttended
+            } catch {
+                arrears.store(true, ordering: .relaxed)
+                return false
+            }
+        }
+    }
+
+    /// The newest durable state that can't be told yet.
+    var kept: PublishedState? { known.withLock { $0.untold } }
+
+    /// Tells a state of `kept`'s, all pages of which are in the file by now, unless a newer one has taken its place.
+    func tellKept(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64) {
+        known.withLock { known in
+            guard known.untold === state else { return }
+            known.untold = nil
+            tell(state, fileSectors: fileSectors, usedSectors: usedSectors, &known)
+        }
+    }
+
+    /// Whether somebody waits for `kept` to be told.
+    func attendsAny() -> Bool { (try? neighbours.attendsAny()) ?? true }
+
+    private func settleArrears(_ known: Known) {
+        guard isInArrears, known.untold == nil, !known.isUncertain else { return }
+        arrears.store(false, ordering: .relaxed)
+        neighbours.endArrears()
+    }
+
+    /// Looks anew whether there are readers, if there were.
+    func renewAttendance() {
+        guard isAttended else { return }
+        attended.store(attendsAny(), ordering: .relaxed)
     }
 
     private func repeatNewest(_ known: inout Known) {
@@ -118,7 +197,10 @@ final class Announcer: @unchecked Sendable {
     /// Lets go of what no reader in another process has any more. In the writer's turn.
     func collect(_ side: WriterSide) {
         known.withLock { known in
-            if known.isUncertain { repeatNewest(&known) }
+            if known.isUncertain {
+                repeatNewest(&known)
+                settleArrears(known)
+            }
             guard !known.isUncertain, !known.former.isEmpty || inheritance != nil,
                 let pins = try? neighbours.pins()
             else { return }
@@ -143,25 +225,49 @@ final class Announcer: @unchecked Sendable {
     /// How many of the state's readers are kept up here, for other processes.
     func holds(on state: PublishedState) -> Int {
         known.withLock { known in
-            (known.told === state ? 1 : 0) + known.former.count { $0 === state }
+            [known.told, known.untold].count { $0 === state } + known.former.count { $0 === state }
         }
     }
 }
 
 extension PageStore {
-    /// Tells other processes the newest state, which is durable.
+    /// Tells other processes the newest state, which is durable. Where some of its pages are in memory alone and no
+    /// other process reads, that is put off.
     func tellNewest() {
         guard let announcer = side.announcer else { return }
-        let known = newest.withLock { newest -> (PublishedState, UInt64)? in
-            guard verification.unwritten?.isWritten(state: newest.state.transaction) ?? true else { return nil }
+        let state = newest.withLock { newest in
             newest.state.readers.add(1, ordering: .relaxed)
-            return (newest.state, newest.statistics.usedBytes)
+            return newest.state
         }
-        // Others can't read what this process alone has; the next checkpoint tells them.
-        guard let (state, usedBytes) = known else { return }
-        announcer.tell(
-            state, fileSectors: verification.sectorCount, usedSectors: usedBytes >> FileFormat.sectorShift)
+        if verification.unwritten?.isWritten(state: state.transaction) ?? true {
+            let (fileSectors, usedSectors) = told
+            announcer.tell(state, fileSectors: fileSectors, usedSectors: usedSectors)
+            announcer.renewAttendance()
+        } else if !announcer.keep(state) || !worker.isRunning {
+            catchUp()
+        }
     }
+
+    /// Writes what is in memory alone, and tells what couldn't be told before. Any thread. If it can't be written
+    /// others see an older state a little longer, and who opens the file waits. Where commits go on meanwhile they
+    /// leave more to be told.
+    func catchUp() {
+        guard let announcer = side.announcer, let kept = announcer.kept else { return }
+        do throws(StorageError) { try writeUnwritten() } catch { return }
+        let (fileSectors, usedSectors) = told
+        announcer.tellKept(kept, fileSectors: fileSectors, usedSectors: usedSectors)
+    }
+
+    /// Whether there is something to be told, and somebody waits for it.
+    var isAwaited: Bool { isInArrears && side.announcer?.attendsAny() ?? false }
+
+    /// Sizes that go with the newest state.
+    private var told: (fileSectors: UInt64, usedSectors: UInt64) {
+        (verification.sectorCount, newest.withLock { $0.statistics.usedBytes } >> FileFormat.sectorShift)
+    }
+
+    /// Whether other processes would have to wait for `catchUp`.
+    var isInArrears: Bool { side.announcer?.isInArrears ?? false }
 
     /// Tells other processes the state of a checkpoint, which is pinned. In the writer's turn.
     func tellCheckpoint(_ state: PublishedState) {

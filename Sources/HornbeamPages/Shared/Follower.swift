@@ -3,7 +3,7 @@
 // long as a snapshot of it is open. Needs no right to write. See Announcer for the protocol.
 //
 //   what lives                      the newest state is
-//   a writer that has told one      in the shared root
+//   a writer that has told one      in the shared root, unless it is in arrears: then there will be a newer one
 //   a writer that has told none     the checkpoint's, unless it is recovering: then there will be one in a moment
 //   nobody, the file was closed     the checkpoint's
 //   nobody, the file was not        found by recovering the file first, which needs the right to write
@@ -181,23 +181,26 @@ final class Follower: Sendable {
     }
 
     /// Finds the newest state with the gate closed, so that no writer begins meanwhile, and hands it to `body` before
-    /// the gate opens. Waits for a writer that is just opening the file.
+    /// the gate opens. Waits for a writer that is just opening the file, and who has only begun to attend for one that
+    /// is in arrears.
     func find<Result>(
-        _ body: (Found) throws(StorageError) -> Result
+        isOpening: Bool = false, _ body: (Found) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
         var waited = 0
         while true {
-            let found = try lookOnce()
+            let found = try lookOnce(isOpening)
             defer { file.locks.openGate() }
             switch found {
             case .state(let found): return try body(found)
             case .notRecovered:
                 file.locks.openGate()
                 try recover()
-            case .opening:
+            case .opening, .inArrears:
                 file.locks.openGate()
                 guard waited < Claim.gateMilliseconds else {
-                    throw .busy("another process has been opening \(file.path) for \(waited / 1000) s: is it stopped?")
+                    let what = if case .opening = found { "opening" } else { "to write its last commits to" }
+                    throw .busy(
+                        "another process has been \(what) \(file.path) for \(waited / 1000) s: is it stopped?")
                 }
                 Claim.pause(milliseconds: 1)
                 waited += 1
@@ -209,13 +212,14 @@ final class Follower: Sendable {
         case state(Found)
         case notRecovered
         case opening
+        case inArrears
     }
 
     /// Closes the gate and leaves it closed, unless it throws.
-    private func lookOnce() throws(StorageError) -> Look {
+    private func lookOnce(_ isOpening: Bool) throws(StorageError) -> Look {
         try Claim.closeGate(file.locks, .shared, file.path)
         do throws(StorageError) {
-            return try look()
+            return try look(isOpening)
         } catch {
             file.locks.openGate()
             throw error
@@ -229,7 +233,9 @@ final class Follower: Sendable {
         get throws(StorageError) { try SharedRoot.read(FileReader(file, mapping: nil)) }
     }
 
-    private func look() throws(StorageError) -> Look {
+    private func look(_ isOpening: Bool) throws(StorageError) -> Look {
+        // Before what is told is read: it was all that there is when this was answered.
+        if isOpening, try file.locks.isInArrears() { return .inArrears }
         let life = try file.locks.life()
         if let told = try told, let life, told.identity.life == life {
             return told.hasState ? .state(Found(root: told, life: life, header: nil)) : .opening

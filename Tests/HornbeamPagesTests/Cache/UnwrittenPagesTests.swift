@@ -39,7 +39,7 @@ struct UnwrittenPagesTests {
                 }
                 let limit = random.oneIn(3) ? random.below(kept.count + 1) : Int.max
                 do throws(StorageError) {
-                    try table.writeAll(newest: birth) { (number, page) throws(StorageError) in
+                    try table.writeAll(newest: { birth }) { (number, page) throws(StorageError) in
                         if written.count == limit { throw .full(path: "here") }
                         written.append(number)
                     }
@@ -66,9 +66,8 @@ struct UnwrittenPagesTests {
                 let number = 10 + UInt64(random.below(500)) * 3
                 guard kept[number] == nil, let buffer = table.takeBuffer() else { continue }
                 fill(buffer, number, birth: birth)
-                if table.keep(number, buffer) {
+                if table.keeping(of: birth, { table.keep(number, buffer) }) {
                     kept[number] = birth
-                    table.note(state: birth)
                 } else {
                     table.giveBack(buffer)
                 }
@@ -138,18 +137,36 @@ struct UnwrittenPagesTests {
         try Toy.expectSound(store)
     }
 
-    @Test("are written before a commit that is told to other processes")
+    @Test("may be those of a durable commit: after a power loss they are made again from its record")
     func durableCommit() throws {
         let (disk, store) = try store()
+        let before = disk.calls
         try Toy.commit(ToyChange(cell: 0, value: 1), to: store, .process)
-        let kept = store.verification.unwritten?.count
-        #expect(kept == 2)
         try Toy.commit(ToyChange(cell: 1, value: 2), to: store, .full)
-        #expect(store.verification.unwritten?.count == 0)
-        #expect(store.verification.unwritten?.isWritten(state: 2) == true)
-        // A checkpoint after that finds them there.
-        try store.checkpoint()
+        // A record each, and the witness of the durable one.
+        #expect(disk.calls == before + 3)
+        let kept = try #require(store.verification.unwritten?.count)
+        #expect(kept > 0 && store.verification.unwritten?.isWritten(state: 2) == false)
         #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))).prefix(2) == [1, 2])
+        // A checkpoint finds them in the file.
+        try store.checkpoint()
+        #expect(store.verification.unwritten?.count == 0)
+        #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))).prefix(2) == [1, 2])
+    }
+
+    @Test("are written while a transaction is open, in whose way that isn't")
+    func writtenMeanwhile() throws {
+        let (disk, store) = try store()
+        for cell in 0..<6 { try Toy.commit(ToyChange(cell: cell, value: 3), to: store) }
+        let writer = try store.beginWrite()
+        try store.writeUnwritten()
+        #expect(store.verification.unwritten?.count == 0)
+        #expect(try values(store).prefix(6) == [3, 3, 3, 3, 3, 3])
+        writer.abort()
+        for cell in 0..<6 { try Toy.commit(ToyChange(cell: cell, value: 4), to: store) }
+        #expect(try values(store).prefix(6) == [4, 4, 4, 4, 4, 4])
+        try Toy.expectSound(store)
+        #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 2)))) == values(store))
     }
 
     @Test("stay when they can't be written, and the next try writes them")

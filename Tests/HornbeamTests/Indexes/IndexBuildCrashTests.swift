@@ -117,7 +117,7 @@ struct IndexBuildCrashTests {
             let disk = try SimulatedDisk(image: image)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
             let isDone = live(disk)
-            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+            for image in disk.images(ofCrashAt: call) {
                 let outcome = try outcome(image, "call \(call)")
                 if isDone { #expect(outcome == "2") }
                 seen.insert(outcome)

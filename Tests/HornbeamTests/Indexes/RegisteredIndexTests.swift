@@ -367,7 +367,7 @@ struct RegisteredIndexTests {
             let disk = try SimulatedDisk(image: image)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
             let isDone = live(disk)
-            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+            for image in disk.images(ofCrashAt: call) {
                 let version = try version(image, "call \(call)")
                 if isDone { #expect(version == "2") }
                 seen.insert(version)

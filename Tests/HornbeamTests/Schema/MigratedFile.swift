@@ -93,7 +93,7 @@ final class MigratedFile {
             let disk = try SimulatedDisk(image: image)
             disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
             let isOpened = migrate(disk)
-            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
+            for image in disk.images(ofCrashAt: call) {
                 let isNew = try isMigrated(image, "call \(call)")
                 if isOpened { #expect(isNew, "call \(call)") }
                 outcomes.append(isNew)

@@ -35,7 +35,9 @@ struct TextCommand {
     init(_ words: [String]) throws {
         arguments = try Arguments(
             words,
-            options: ["data", "corpus", "engine", "workload", "python", "n", "seed", "runs", "json", "markdown", "folder"],
+            options: [
+                "data", "corpus", "engine", "workload", "python", "n", "seed", "runs", "json", "markdown", "folder",
+            ],
             flags: ["smoke", "instructions"])
         let isSmoke = arguments.has("smoke")
         let texts = arguments.list("corpus")
@@ -60,7 +62,9 @@ struct TextCommand {
     }
 
     private func command(rounds: Int) -> String {
-        let told = ["corpus", "engine", "workload", "n"].compactMap { name in arguments.text(name).map { " --\(name) \($0)" } }
+        let told = ["corpus", "engine", "workload", "n"].compactMap { name in
+            arguments.text(name).map { " --\(name) \($0)" }
+        }
         return "hornbeam-bench text --data FOLDER --runs \(rounds) --seed \(seed)" + told.joined()
     }
 

@@ -55,7 +55,9 @@ struct QuestionMaker {
         sets.append(set("all-2-document", .all) { $0.ofOneDocument(2) { _ in true } })
         for count in [2, 3] { sets.append(set("phrase-\(count)", .phrase) { $0.phrase(count) }) }
         sets.append(set("prefix-3", .prefix) { $0.prefix() })
-        for name in ["any-2-common", "any-2-document", "all-2-common", "any-2-rare", "any-2-medium", "phrase-2", "prefix-3"] {
+        for name in [
+            "any-2-common", "any-2-document", "all-2-common", "any-2-rare", "any-2-medium", "phrase-2", "prefix-3",
+        ] {
             guard var filtered = sets.compactMap(\.self).first(where: { $0.name == name }) else { continue }
             filtered.name += "-filter"
             for index in filtered.questions.indices { filtered.questions[index].group = index % Corpus.groups }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a writer leaves in memory because nobody else reads, and others that come all the same: whoever opens the file
+// sees each commit that was acknowledged as durable before.
+
+import Foundation
+import HornbeamTestSupport
+import Synchronization
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("Durable commits that other processes don't know of")
+struct ArrearsTests {
+    /// A writer with its thread, and what others need to open the file.
+    private struct Scene {
+        let disk: SimulatedDisk
+        let shared = SimulatedProcess.Shared()
+        let process: SimulatedProcess
+        let writer: PageStore
+
+        init(idle: Int = 60_000) throws {
+            disk = try SimulatedDisk()
+            var options = StoreOptions()
+            options.pageSize = 4096
+            options.idleMilliseconds = idle
+            process = try SimulatedProcess(on: disk, shared, options: options)
+            writer = try PageStore.open(
+                file: process, options: options, structure: Toy.structure, replay: Toy.replay)
+            writer.worker.allow()
+            // The first commit begins the thread, and is told at once.
+            try Toy.commit(ToyChange(cell: 11, value: 1), to: writer)
+        }
+
+        func reader() throws -> PageStore {
+            var options = StoreOptions()
+            options.readOnly = true
+            return try PageStore.follow(
+                file: try SimulatedProcess(on: disk, shared, options: options), options: options,
+                structure: Toy.structure, replay: Toy.replay)
+        }
+
+        func put(_ value: UInt64, _ durability: Durability = .full) throws {
+            try Toy.commit(ToyChange(cell: Int(value % 5), value: value), to: writer, durability)
+        }
+
+        var kept: Int { writer.verification.unwritten?.count ?? 0 }
+    }
+
+    private func values(_ store: PageStore) throws -> [UInt64] {
+        let view = try store.beginRead()
+        defer { store.endRead(view) }
+        return try Toy.read(view).cells.map(\.value)
+    }
+
+    /// Waits until it is so, at most ten seconds.
+    private func eventually(_ what: Comment, _ condition: () -> Bool) {
+        for _ in 0..<10_000 {
+            if condition() { return }
+            usleep(1000)
+        }
+        Issue.record(what)
+    }
+
+    @Test("are written and told after a moment in which nothing was committed")
+    func moment() throws {
+        let scene = try Scene()
+        for value: UInt64 in 1...20 { try scene.put(value) }
+        #expect(scene.writer.isInArrears || scene.kept == 0)
+        eventually("never told") { !scene.writer.isInArrears && scene.kept == 0 }
+        #expect(scene.writer.statistics.checkpoint == 1)
+        let reader = try scene.reader()
+        #expect(try values(reader) == values(scene.writer))
+        try reader.close()
+        try scene.writer.close()
+    }
+
+    @Test(
+        "are seen by whoever opens the file, whatever is committed meanwhile",
+        arguments: [Durability.full, .process])
+    func whoeverComes(meanwhile: Durability) throws {
+        let scene = try Scene()
+        let isEnded = Atomic<Bool>(false)
+        let acknowledged = Atomic<UInt64>(0)
+        let group = DispatchGroup()
+        DispatchQueue.global().async(group: group) {
+            #expect(throws: Never.self) {
+                var value: UInt64 = 100
+                while !isEnded.load(ordering: .relaxed) {
+                    value += 5
+                    // One in ten is durable in any case; the others go on, so that there is no moment of rest.
+                    let isFull = meanwhile == .full || value.isMultiple(of: 50)
+                    try scene.put(value, isFull ? .full : meanwhile)
+                    if isFull { acknowledged.store(value, ordering: .sequentiallyConsistent) }
+                }
+            }
+        }
+        eventually("nothing was committed") { acknowledged.load(ordering: .relaxed) > 100 }
+        var longest = 0.0
+        for _ in 0..<40 {
+            let least = acknowledged.load(ordering: .sequentiallyConsistent)
+            let start = Date()
+            let reader = try scene.reader()
+            longest = max(longest, -start.timeIntervalSinceNow)
+            #expect(try values(reader)[0] >= least)
+            // As long as it has the file open it sees the next ones, too.
+            for _ in 0..<5 {
+                let least = acknowledged.load(ordering: .sequentiallyConsistent)
+                #expect(try values(reader)[0] >= least)
+            }
+            try reader.close()
+            usleep(3000)
+        }
+        isEnded.store(true, ordering: .relaxed)
+        group.wait()
+        // Nobody had to wait until it was given up.
+        #expect(longest < Double(Claim.gateMilliseconds) / 1000)
+        try Toy.expectSound(scene.writer)
+        try scene.writer.close()
+    }
+
+    @Test("are told while the writer is in the middle of a transaction")
+    func longTransaction() throws {
+        let scene = try Scene()
+        try scene.put(7)
+        let transaction = try scene.writer.beginWrite()
+        let reader = try scene.reader()
+        #expect(try values(reader)[2] == 7)
+        transaction.abort()
+        try scene.put(12)
+        #expect(try values(reader)[2] == 12)
+        try reader.close()
+        try scene.writer.close()
+    }
+
+    @Test("are none as long as a reader has the file open")
+    func attended() throws {
+        let scene = try Scene()
+        let reader = try scene.reader()
+        for value: UInt64 in 1...30 {
+            try scene.put(value)
+            #expect(try values(reader)[Int(value % 5)] == value)
+            #expect(!scene.writer.isInArrears)
+        }
+        try reader.close()
+        // One commit notices that it has gone.
+        try scene.put(31)
+        try scene.put(36)
+        #expect(scene.kept > 0)
+        try scene.writer.close()
+    }
+
+    @Test("are told by the next who can write them, if the first can't")
+    func failedWrite() throws {
+        let scene = try Scene(idle: 50)
+        for value: UInt64 in 1...5 { try scene.put(value) }
+        scene.disk.plan = SimulatedDisk.Plan(call: scene.disk.calls + 1, fault: .error(5))
+        let reader = try scene.reader()
+        #expect(try values(reader) == values(scene.writer))
+        scene.disk.plan = nil
+        try scene.put(6)
+        #expect(try values(reader)[1] == 6)
+        try reader.close()
+        try scene.writer.close()
+    }
+
+    @Test("are recovered by whoever comes after the writer's death")
+    func death() throws {
+        let scene = try Scene()
+        for value: UInt64 in 1...9 { try scene.put(value) }
+        scene.process.kill()
+        let reader = try scene.reader()
+        #expect(try values(reader).prefix(5) == [5, 6, 7, 8, 9])
+        try reader.close()
+    }
+}
