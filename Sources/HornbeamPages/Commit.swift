@@ -220,13 +220,17 @@ extension PageStore {
     /// What the medium takes as fast as one piece as it would take it together with others.
     private static var largeRun: Int { 256 << 10 }
 
-    /// Writes all committed pages that the file hasn't got yet. Any thread.
+    /// Writes all committed pages that the file hasn't got yet. Any thread. They stay as they are, because a
+    /// transaction may be copying them: a copy gets the checksum.
     func writeUnwritten() throws(StorageError) {
         guard let unwritten = verification.unwritten, unwritten.hasStates else { return }
+        let sealed = UnsafeMutableRawBufferPointer.allocate(byteCount: pageSize, alignment: 64)
+        defer { sealed.deallocate() }
         let visible = { self.newest.withLock { $0.state.transaction } }
         try unwritten.writeAll(newest: visible) { (number, page) throws(StorageError) in
-            PageHeader.seal(page, number: number)
-            try file.write(Bytes(page), at: number << FileFormat.sectorShift)
+            sealed.copyMemory(from: UnsafeRawBufferPointer(page))
+            PageHeader.seal(sealed, number: number)
+            try file.write(Bytes(sealed), at: number << FileFormat.sectorShift)
             side.noteWritten(page.count)
             verification.mark(number)
         }

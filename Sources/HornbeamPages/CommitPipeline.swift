@@ -55,7 +55,12 @@ final class CommitPipeline: @unchecked Sendable {
     @exclusivity(unchecked) private var isFlushing = false
     /// Flushes that have ended.
     @exclusivity(unchecked) private var flushes = 0
-    @exclusivity(unchecked) private var failure: StorageError?
+    @exclusivity(unchecked) private var failure: StorageError? {
+        didSet { failed.store(true, ordering: .sequentiallyConsistent) }
+    }
+    /// Whether the store has failed or is closed. Without the lock.
+    var hasFailed: Bool { failed.load(ordering: .sequentiallyConsistent) }
+    private let failed = Atomic<Bool>(false)
     @exclusivity(unchecked) private var faults = 0
     @exclusivity(unchecked) private var newestFault: StorageError?
 

@@ -33,7 +33,8 @@ import Synchronization
 
 /// A store's pages. Any thread may begin transactions; one writes at a time.
 package final class PageStore: @unchecked Sendable {
-    // Sendable: `side` is touched only by the holder of `turn`, everything else is constant or guards itself.
+    // Sendable: `side` is touched only by the holder of `turn`, but for what is atomic or guards itself in it;
+    // everything else is constant or guards itself.
 
     /// Called once for each node page before it is trusted: nil if its inside is right, else what is wrong.
     package typealias StructureCheck = @Sendable (Bytes, PageKind) -> String?

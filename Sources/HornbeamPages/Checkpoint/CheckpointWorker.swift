@@ -16,12 +16,12 @@ final class CheckpointWorker: @unchecked Sendable {
     private var store: PageStore?
     private var thread: pthread_t?
     private var isWanted = false
-    private var isBusy = false
+    private let busy = Atomic<Bool>(false)
     /// Whether the first commit begins the thread: a program that only reads needs none.
     private var isAllowed = false
     /// Set while nothing is to be done until a commit comes.
     private let isResting = Atomic<Bool>(true)
-    /// Set while nothing is to be done for a while, unless a commit leaves others behind.
+    /// Set besides if there is something to be done in a while, unless a commit comes that leaves something to be told.
     private let isIdling = Atomic<Bool>(false)
 
     /// From here on a commit begins the thread.
@@ -61,21 +61,24 @@ final class CheckpointWorker: @unchecked Sendable {
     /// Shown by the system's tools, such as `top`; at most 15 bytes.
     static var threadName: String { "hornbeam" }
 
-    /// Without a lock: whoever asks may have the pipeline's, which the thread takes with its own.
+    /// Without a lock, as `isReady`: whoever asks may have the pipeline's, which the thread takes with its own.
     var isRunning: Bool { running.load(ordering: .relaxed) }
+    /// Whether what a commit leaves to be told will be told in a moment: not while it waits for the writer's turn, or
+    /// for the medium.
+    var isReady: Bool { isRunning && !busy.load(ordering: .sequentiallyConsistent) }
     private let running = Atomic<Bool>(false)
 
-    /// Ends the thread and waits for it.
+    /// Ends the thread and waits for it. What it would have told is told: the store may live on without it.
     func stop() {
-        let thread = monitor.locked { () -> pthread_t? in
-            defer { self.thread = nil }
-            store = nil
+        let (thread, store) = monitor.locked { () -> (pthread_t?, PageStore?) in
+            defer { (self.thread, self.store) = (nil, nil) }
             running.store(false, ordering: .relaxed)
             isAllowed = false
             monitor.broadcast()
-            return self.thread
+            return (self.thread, self.store)
         }
         if let thread { pthread_join(thread, nil) }
+        store?.catchUp()
     }
 
     /// A checkpoint is due.
@@ -89,7 +92,7 @@ final class CheckpointWorker: @unchecked Sendable {
     /// A checkpoint seems to be due, but the one that is under way may be the one.
     func wakeUnlessBusy() {
         monitor.locked {
-            guard !isBusy else { return }
+            guard !busy.load(ordering: .relaxed) else { return }
             isWanted = true
             monitor.broadcast()
         }
@@ -97,13 +100,11 @@ final class CheckpointWorker: @unchecked Sendable {
 
     /// There was a commit: it will be checkpointed once nothing has happened for a while.
     func noteCommit(in store: PageStore) {
-        guard isResting.load(ordering: .relaxed) || isIdling.load(ordering: .relaxed) && store.isInArrears else {
-            return
-        }
+        guard isResting.load(ordering: .sequentiallyConsistent) else { return }
+        if isIdling.load(ordering: .sequentiallyConsistent), !store.isInArrears { return }
         monitor.locked {
             if isAllowed { start(for: store) }
             isResting.store(false, ordering: .relaxed)
-            isIdling.store(false, ordering: .relaxed)
             monitor.broadcast()
         }
     }
@@ -115,12 +116,15 @@ final class CheckpointWorker: @unchecked Sendable {
             let newest = store.pipeline.newestNumber
             let isStill = newest == seen
             seen = newest
-            if rested == .moment, isStill || store.isAwaited { store.catchUp() }
+            var hasToldAll = true
+            if rested == .moment, isStill || store.isAwaited { hasToldAll = store.catchUp() }
             if begin(isIdle: rested == .idleTime && isStill) {
+                // Nobody shall wait for this thread from here on: later commits tell what they leave themselves.
+                store.catchUp()
                 store.checkpointInBackground()
-                monitor.locked { isBusy = false }
+                busy.store(false, ordering: .sequentiallyConsistent)
             }
-            rested = rest(until: store, after: isStill ? rested : .woken)
+            rested = rest(until: store, afterFailure: !hasToldAll)
         }
     }
 
@@ -134,41 +138,39 @@ final class CheckpointWorker: @unchecked Sendable {
     }
 
     private static let momentMilliseconds = 10
+    /// Until what could not be written is tried again.
+    private static let failureMilliseconds = 1000
 
     private func begin(isIdle: Bool) -> Bool {
         monitor.locked {
             guard isWanted || isIdle else { return false }
             isWanted = false
-            isBusy = true
+            busy.store(true, ordering: .sequentiallyConsistent)
             return true
         }
     }
 
     /// Waits for the next occasion.
-    private func rest(until store: PageStore, after former: Rest) -> Rest {
+    private func rest(until store: PageStore, afterFailure: Bool) -> Rest {
         monitor.locked {
             guard self.store != nil, !isWanted else { return .woken }
             let idle = store.options.idleMilliseconds
             // Set first: a commit that comes after the looks will see it.
             isResting.store(true, ordering: .sequentiallyConsistent)
-            let time: (rest: Rest, milliseconds: Int)? =
-                // What couldn't be written in a moment can't be in the next one either.
-                if store.isInArrears, former != .moment {
-                    (.moment, Self.momentMilliseconds)
-                } else if idle > 0, store.needsCheckpoint {
-                    (.idleTime, idle)
-                } else {
-                    nil
-                }
-            guard let time else {
-                monitor.wait()
-                return .woken
+            isIdling.store(idle > 0 && store.needsCheckpoint, ordering: .sequentiallyConsistent)
+            defer {
+                isResting.store(false, ordering: .relaxed)
+                isIdling.store(false, ordering: .relaxed)
             }
-            isResting.store(false, ordering: .relaxed)
-            isIdling.store(time.rest == .idleTime, ordering: .sequentiallyConsistent)
-            defer { isIdling.store(false, ordering: .relaxed) }
-            // Woken before by a commit that came between the two looks, the time begins anew.
-            return monitor.wait(milliseconds: time.milliseconds) ? time.rest : .woken
+            if store.isInArrears {
+                isResting.store(false, ordering: .relaxed)
+                let time = afterFailure ? Self.failureMilliseconds : Self.momentMilliseconds
+                return monitor.wait(milliseconds: time) ? .moment : .woken
+            }
+            if isIdling.load(ordering: .relaxed) { return monitor.wait(milliseconds: idle) ? .idleTime : .woken }
+            // A commit that came between the looks may be the first to make a checkpoint necessary.
+            monitor.wait()
+            return .woken
         }
     }
 }

@@ -22,8 +22,8 @@
 //          no more
 //
 // Both are locks, whose calls the kernel has in one order: one of the two sees the other (Dekker's). A writer that
-// commits no more writes and tells after a moment of itself, on the thread that checkpoints; without that thread it
-// does so in the commit.
+// commits no more writes and tells after a moment of itself, on the thread that checkpoints; without that thread, or
+// while it is at a checkpoint, the commit does so.
 //
 // A writer that opens a file may find readers of the life before. What they see can lie anywhere in what its space map
 // calls free, for the former writer told states that no checkpoint had reached. So nothing that was free then is used
@@ -44,7 +44,7 @@ final class Announcer: @unchecked Sendable {
     var isAttended: Bool { attended.load(ordering: .relaxed) }
     private let attended = Atomic<Bool>(false)
     /// Whether there is a durable state that others don't know of.
-    var isInArrears: Bool { arrears.load(ordering: .relaxed) }
+    var isInArrears: Bool { arrears.load(ordering: .sequentiallyConsistent) }
     private let arrears = Atomic<Bool>(false)
 
     /// What others know.
@@ -58,6 +58,8 @@ final class Announcer: @unchecked Sendable {
         var former: [PublishedState] = []
         /// Nobody knows which of the told states others see: all are kept.
         var isUncertain = false
+        /// Whether others know that there may be an untold one.
+        var isArrearsLocked = false
         var hasBegun = false
     }
 
@@ -125,7 +127,7 @@ final class Announcer: @unchecked Sendable {
         known.newest.fileSectors = fileSectors
         known.newest.usedSectors = usedSectors
         repeatNewest(&known)
-        settleArrears(known)
+        settleArrears(&known)
     }
 
     /// Keeps a durable state that can't be told yet, of whose readers' count one is for this, and says so to whoever
@@ -139,14 +141,14 @@ final class Announcer: @unchecked Sendable {
             }
             known.untold?.readers.subtract(1, ordering: .releasing)
             known.untold = state
+            arrears.store(true, ordering: .sequentiallyConsistent)
             do throws(StorageError) {
-                if !isInArrears { try neighbours.beginArrears() }
-                arrears.store(true, ordering: .relaxed)
+                if !known.isArrearsLocked { try neighbours.beginArrears() }
+                known.isArrearsLocked = true
                 let isAttended = try neighbours.attendsAny()
                 attended.store(isAttended, ordering: .relaxed)
                 return !isAttended
             } catch {
-                arrears.store(true, ordering: .relaxed)
                 return false
             }
         }
@@ -167,10 +169,25 @@ final class Announcer: @unchecked Sendable {
     /// Whether somebody waits for `kept` to be told.
     func attendsAny() -> Bool { (try? neighbours.attendsAny()) ?? true }
 
-    private func settleArrears(_ known: Known) {
+    private func settleArrears(_ known: inout Known) {
         guard isInArrears, known.untold == nil, !known.isUncertain else { return }
-        arrears.store(false, ordering: .relaxed)
-        neighbours.endArrears()
+        arrears.store(false, ordering: .sequentiallyConsistent)
+        if known.isArrearsLocked { neighbours.endArrears() }
+        known.isArrearsLocked = false
+    }
+
+    /// Tells once more what others may not have heard. Whether they have now.
+    func repeatUncertain() -> Bool {
+        known.withLock { known in
+            repeatUncertain(&known)
+            return !known.isUncertain
+        }
+    }
+
+    private func repeatUncertain(_ known: inout Known) {
+        guard known.isUncertain else { return }
+        repeatNewest(&known)
+        settleArrears(&known)
     }
 
     /// Looks anew whether there are readers, if there were.
@@ -196,30 +213,25 @@ final class Announcer: @unchecked Sendable {
 
     /// Lets go of what no reader in another process has any more. In the writer's turn.
     func collect(_ side: WriterSide) {
-        known.withLock { known in
-            if known.isUncertain {
-                repeatNewest(&known)
-                settleArrears(known)
-            }
+        // Released without the lock: `UnwrittenPages` has one of its own, in which this one may be asked for.
+        let free = known.withLock { known -> Inheritance? in
+            repeatUncertain(&known)
             guard !known.isUncertain, !known.former.isEmpty || inheritance != nil,
                 let pins = try? neighbours.pins()
-            else { return }
+            else { return nil }
             known.former.removeAll { state in
                 if pins.contains(where: { $0.contains(state.transaction) }) { return false }
                 state.readers.subtract(1, ordering: .releasing)
                 return true
             }
-            disinherit(side, pins)
+            guard let inheritance, !pins.contains(where: { pin in inheritance.pins.contains { $0.overlaps(pin) } })
+            else { return nil }
+            self.inheritance = nil
+            return inheritance
         }
-    }
-
-    private func disinherit(_ side: WriterSide, _ pins: [Range<UInt64>]) {
-        guard let inheritance, !pins.contains(where: { pin in inheritance.pins.contains { $0.overlaps(pin) } }) else {
-            return
-        }
-        self.inheritance = nil
-        for run in inheritance.sectors { side.release(run) }
-        side.unpin(inheritance.checkpoint)
+        guard let free else { return }
+        for run in free.sectors { side.release(run) }
+        side.unpin(free.checkpoint)
     }
 
     /// How many of the state's readers are kept up here, for other processes.
@@ -243,19 +255,25 @@ extension PageStore {
             let (fileSectors, usedSectors) = told
             announcer.tell(state, fileSectors: fileSectors, usedSectors: usedSectors)
             announcer.renewAttendance()
-        } else if !announcer.keep(state) || !worker.isRunning {
+        } else if !announcer.keep(state) || !worker.isReady {
             catchUp()
         }
     }
 
     /// Writes what is in memory alone, and tells what couldn't be told before. Any thread. If it can't be written
     /// others see an older state a little longer, and who opens the file waits. Where commits go on meanwhile they
-    /// leave more to be told.
-    func catchUp() {
-        guard let announcer = side.announcer, let kept = announcer.kept else { return }
-        do throws(StorageError) { try writeUnwritten() } catch { return }
-        let (fileSectors, usedSectors) = told
-        announcer.tellKept(kept, fileSectors: fileSectors, usedSectors: usedSectors)
+    /// leave more to be told. False if something could be neither written nor told, or the store has failed, after
+    /// which nothing is written.
+    @discardableResult
+    func catchUp() -> Bool {
+        guard let announcer = side.announcer, announcer.isInArrears else { return true }
+        if pipeline.hasFailed { return false }
+        if let kept = announcer.kept {
+            do throws(StorageError) { try writeUnwritten() } catch { return false }
+            let (fileSectors, usedSectors) = told
+            announcer.tellKept(kept, fileSectors: fileSectors, usedSectors: usedSectors)
+        }
+        return announcer.repeatUncertain()
     }
 
     /// Whether there is something to be told, and somebody waits for it.

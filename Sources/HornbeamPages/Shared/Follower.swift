@@ -198,9 +198,13 @@ final class Follower: Sendable {
             case .opening, .inArrears:
                 file.locks.openGate()
                 guard waited < Claim.gateMilliseconds else {
-                    let what = if case .opening = found { "opening" } else { "to write its last commits to" }
+                    let time = "\(waited / 1000) s"
+                    if case .opening = found {
+                        throw .busy("another process has been opening \(file.path) for \(time): is it stopped?")
+                    }
                     throw .busy(
-                        "another process has been \(what) \(file.path) for \(waited / 1000) s: is it stopped?")
+                        "another process has kept commits of \(file.path) in its memory for \(time): is it stopped, "
+                            + "or has writing failed? They are readable once it has closed the file, or has ended")
                 }
                 Claim.pause(milliseconds: 1)
                 waited += 1

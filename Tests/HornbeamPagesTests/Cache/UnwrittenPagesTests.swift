@@ -154,7 +154,7 @@ struct UnwrittenPagesTests {
         #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))).prefix(2) == [1, 2])
     }
 
-    @Test("are written while a transaction is open, in whose way that isn't")
+    @Test("are written while a transaction is open")
     func writtenMeanwhile() throws {
         let (disk, store) = try store()
         for cell in 0..<6 { try Toy.commit(ToyChange(cell: cell, value: 3), to: store) }
