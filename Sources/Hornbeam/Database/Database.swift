@@ -393,7 +393,7 @@ public final class Database: Sendable {
         try live.queue.sync {
             for read in longReads.all where read.isObservers { read.expire() }
             do { try engine { () throws(StorageError) in try store.close() } } catch let error as HornbeamError {
-                // After any other the file is released all the same.
+                // After any other, but in a forked child, the file is released all the same.
                 if error.code != .busy { live.finishAll() }
                 throw error
             }

@@ -47,6 +47,37 @@ struct SpaceMapTests {
         #expect(long < short * 40, "\(short) behind 4 full extents, \(long) behind 8,000")
     }
 
+    /// `full` says of each extent whether it is in use.
+    private func worthwhileEnd(_ full: [(isFull: Bool, count: Int)]) -> Int? {
+        let extent = FileFormat.extentSectors
+        var space = SpaceMap(pageSize: 4096)
+        space.grow(to: UInt64(full.reduce(0) { $0 + $1.count }) * extent)
+        var next: UInt64 = 0
+        for (isFull, count) in full {
+            for number in next..<next + UInt64(count) where isFull {
+                space.take(SectorRun(start: number * extent, count: UInt32(extent)))
+            }
+            next += UInt64(count)
+        }
+        return space.worthwhileEnd.map { Int($0 / extent) }
+    }
+
+    @Test("says where the file could end if little moved: if that is worth it, and where there is room")
+    func endOfFile() {
+        #expect(worthwhileEnd([(true, 100)]) == nil)
+        // Twenty may move into 180, but the file can't end where it would leave no room for twice as much.
+        #expect(worthwhileEnd([(true, 100), (false, 180), (true, 20)]) == 140)
+        #expect(worthwhileEnd([(true, 100), (false, 39), (true, 20)]) == nil)
+        // At most 64 extents move.
+        #expect(worthwhileEnd([(true, 10), (false, 400), (true, 64)]) == 138)
+        #expect(worthwhileEnd([(true, 10), (false, 400), (true, 65)]) == nil)
+        // It is shorter by eight extents, and by a part in 128.
+        #expect(worthwhileEnd([(true, 20), (false, 9), (true, 1)]) == 22)
+        #expect(worthwhileEnd([(true, 20), (false, 8), (true, 1)]) == nil)
+        #expect(worthwhileEnd([(true, 2000), (false, 18), (true, 1)]) == 2002)
+        #expect(worthwhileEnd([(true, 2000), (false, 15), (true, 1)]) == nil)
+    }
+
     @Test("takes the lowest place below a compaction's limit, whatever was taken and freed", .seeded)
     func lowestPlace() {
         var random = SeededGenerator()
