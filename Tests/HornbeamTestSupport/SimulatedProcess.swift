@@ -17,7 +17,12 @@ package final class SimulatedProcess: SharedFile {
     private let disk: SimulatedDisk
     private let canWrite: Bool
     private let shared: Shared
-    private let isDead = Atomic<Bool>(false)
+    private let life = Life()
+
+    /// Whether a process is dead: then it takes no locks any more, whatever its code does.
+    fileprivate final class Life: Sendable {
+        let isOver = Atomic<Bool>(false)
+    }
 
     /// What all processes have in common.
     package final class Shared: Sendable {
@@ -49,9 +54,10 @@ package final class SimulatedProcess: SharedFile {
             set { hooks.withLock { $0.aroundPin = newValue } }
         }
 
-        fileprivate var lockCalls: LockCalls {
+        fileprivate func lockCalls(of life: Life) -> LockCalls {
             var calls = LockCalls.system
             calls.set = { [self] (descriptor, mode, start, count) in
+                if mode != .none, life.isOver.load(ordering: .relaxed) { return EBADF }
                 guard mode == .shared, start >= FileLocks.readers else {
                     return LockCalls.system.set(descriptor, mode, start, count)
                 }
@@ -69,7 +75,7 @@ package final class SimulatedProcess: SharedFile {
         self.shared = shared
         canWrite = !options.readOnly
         mapping = options.access == .mapped ? disk.mapping : nil
-        locks = try FileLocks(on: shared.descriptor, path: path, options: options, calls: shared.lockCalls)
+        locks = try FileLocks(on: shared.descriptor, path: path, options: options, calls: shared.lockCalls(of: life))
     }
 
     package func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile {
@@ -78,7 +84,7 @@ package final class SimulatedProcess: SharedFile {
 
     /// Ends the process. A call of its that is under way may still be seen by others.
     package func kill() {
-        isDead.store(true, ordering: .relaxed)
+        life.isOver.store(true, ordering: .relaxed)
         locks.releaseAll()
     }
 
@@ -95,8 +101,8 @@ package final class SimulatedProcess: SharedFile {
     /// A process that reads must not change the file; a dead one can't.
     private func begin(_ operation: String) throws(StorageError) {
         precondition(canWrite, "a reader changes the file")
-        if !isDead.load(ordering: .relaxed) { shared.beforeCall?() }
-        if isDead.load(ordering: .relaxed) { throw .io(operation: operation, path: path, errno: EIO) }
+        if !life.isOver.load(ordering: .relaxed) { shared.beforeCall?() }
+        if life.isOver.load(ordering: .relaxed) { throw .io(operation: operation, path: path, errno: EIO) }
     }
 
     package func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError) {
