@@ -31,7 +31,7 @@ for workload in $("$bench" list | sed -n '/^  [a-z]/s/ *\([^ ]*\).*/\1/p'); do
     *) grep -q "\"$workload\"" run.json || { echo "bench-smoke: no figure of $workload"; exit 1; } ;;
     esac
 done
-for workload in build-none size-positions any-1-rare any-5-common phrase-2 phrase-2-filter near-2 fuzzy-1 wildcard-1 speed-index memory-build insert-1 insert-plain insert-bare update-many after-many after-changes beside-search beside-write ndcg-10 map-stems; do
+for workload in build-none size-positions any-1-rare any-5-common phrase-2 phrase-2-filter near-2 fuzzy-1 wildcard-1 speed-index memory-build insert-1 insert-plain plain-bare insert-bare update-many after-many after-changes beside-search beside-write ndcg-10 map-stems; do
     grep -q "\"$workload\"" text.json || { echo "bench-smoke: no figure of $workload"; exit 1; }
 done
 grep -q 'phrase of 2 words' report.md

@@ -80,6 +80,8 @@ extension PageStore {
     /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
     func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
         guard file.isDurable else { return }
+        // It may leave something to be told as a commit does.
+        defer { worker.noteCommit(in: self) }
         if let base { try complete(base) }
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
     }

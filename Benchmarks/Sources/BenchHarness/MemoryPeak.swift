@@ -27,10 +27,13 @@ package final class MemoryPeak: @unchecked Sendable {
         }
     }
 
-    /// The most bytes since it was made. Once.
+    /// The most bytes since it was made. It looks no more.
     package func end() -> Int {
-        lock.withLock { isEnded = true }
-        ended.wait()
+        let wasEnded = lock.withLock { () -> Bool in
+            defer { isEnded = true }
+            return isEnded
+        }
+        if !wasEnded { ended.wait() }
         return lock.withLock { most }
     }
 }

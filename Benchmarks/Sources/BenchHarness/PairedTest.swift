@@ -20,6 +20,6 @@ package enum PairedTest {
             for difference in differences { sum += random.next() & 1 == 0 ? difference : -difference }
             if abs(sum) >= least { count += 1 }
         }
-        return Double(count) / Double(turns)
+        return Double(count + 1) / Double(turns + 1)
     }
 }

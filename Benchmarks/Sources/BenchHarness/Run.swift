@@ -60,12 +60,10 @@ package final class Run {
     }
 
     /// The same for operations one by one. If `bare` was asked for, each is followed by a durable write of 4 KiB to a
-    /// file of its own, whose times are told under that name: what the disk alone takes in the same moments. Before
-    /// it comes `other`, which is told under its own name unless it says that there is no such thing. The figures of
-    /// the part itself have neither.
+    /// file of its own, whose times are told under that name: what the disk alone takes in the same moments. The
+    /// figures of the part itself don't have these writes.
     package func changeBesideBare(
-        _ name: String, _ operations: Int, bare: String, other: (name: String, body: (Int) throws -> Bool),
-        _ body: (Int) throws -> Void
+        _ name: String, _ operations: Int, bare: String, _ body: (Int) throws -> Void
     ) throws {
         guard wants(bare) else {
             return try change(name, operations) { latencies in
@@ -74,21 +72,18 @@ package final class Run {
         }
         let path = folder + "/bare"
         let file = try BareFile(path: path)
-        var (ours, others, alone) = (Latencies(), Latencies(), Latencies())
-        var (isThere, bytes, calls) = (true, 0, 0)
+        var (ours, alone) = (Latencies(), Latencies())
+        let written = Machine.written
         for number in 0..<operations {
-            let before = Machine.written
             try ours.time { try body(number) }
-            let after = Machine.written
-            (bytes, calls) = (bytes + after.bytes - before.bytes, calls + after.calls - before.calls)
-            isThere = try others.timed { try other.body(number) }
             try alone.time { try file.writeThrough() }
         }
+        let after = Machine.written
         try FileManager.default.removeItem(atPath: path)
         var figure = figure(name, of: ours)
-        (figure.writtenBytes, figure.writeCalls) = (bytes, calls)
+        figure.writtenBytes = after.bytes - written.bytes - operations * BareFile.size
+        figure.writeCalls = after.calls - written.calls - operations
         if wants(name) { try tell(figure) }
-        if isThere { try tell(other.name, others) }
         try tell(bare, alone)
     }
 

@@ -112,19 +112,23 @@ final class CheckpointWorker: @unchecked Sendable {
     fileprivate func work() {
         var seen: UInt64 = 0
         var rested = Rest.woken
+        var failures = 0
         while let store = monitor.locked({ self.store }) {
+            let idle = store.options.idleMilliseconds
             let newest = store.pipeline.newestNumber
             let isStill = newest == seen
             seen = newest
-            var hasToldAll = true
-            if rested == .moment, isStill || store.isAwaited { hasToldAll = store.catchUp() }
-            if begin(isIdle: rested == .idleTime && isStill) {
+            if rested == .moment, isStill || store.isAwaited { failures = store.catchUp() ? 0 : failures + 1 }
+            if !isStill { failures = 0 }
+            // Tries take the place of the time without a commit.
+            let isIdle = rested == .idleTime || failures > 0 && failures * Self.failureMilliseconds >= idle
+            if begin(isIdle: isIdle && isStill && idle > 0) {
                 // Nobody shall wait for this thread from here on: later commits tell what they leave themselves.
                 store.catchUp()
                 store.checkpointInBackground()
                 busy.store(false, ordering: .sequentiallyConsistent)
             }
-            rested = rest(until: store, afterFailure: !hasToldAll)
+            rested = rest(until: store, afterFailure: failures > 0)
         }
     }
 
@@ -162,7 +166,8 @@ final class CheckpointWorker: @unchecked Sendable {
                 isResting.store(false, ordering: .relaxed)
                 isIdling.store(false, ordering: .relaxed)
             }
-            if store.isInArrears {
+            // What a store that has failed can't tell it never will.
+            if store.isInArrears, !store.pipeline.hasFailed {
                 isResting.store(false, ordering: .relaxed)
                 let time = afterFailure ? Self.failureMilliseconds : Self.momentMilliseconds
                 return monitor.wait(milliseconds: time) ? .moment : .woken

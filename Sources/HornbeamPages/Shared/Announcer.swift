@@ -127,6 +127,8 @@ final class Announcer: @unchecked Sendable {
         known.newest.fileSectors = fileSectors
         known.newest.usedSectors = usedSectors
         repeatNewest(&known)
+        // Without the lock, which can't be had either, who opens the file now doesn't wait.
+        if known.isUncertain { try? beginArrears(&known) }
         settleArrears(&known)
     }
 
@@ -141,10 +143,8 @@ final class Announcer: @unchecked Sendable {
             }
             known.untold?.readers.subtract(1, ordering: .releasing)
             known.untold = state
-            arrears.store(true, ordering: .sequentiallyConsistent)
             do throws(StorageError) {
-                if !known.isArrearsLocked { try neighbours.beginArrears() }
-                known.isArrearsLocked = true
+                try beginArrears(&known)
                 let isAttended = try neighbours.attendsAny()
                 attended.store(isAttended, ordering: .relaxed)
                 return !isAttended
@@ -168,6 +168,12 @@ final class Announcer: @unchecked Sendable {
 
     /// Whether somebody waits for `kept` to be told.
     func attendsAny() -> Bool { (try? neighbours.attendsAny()) ?? true }
+
+    private func beginArrears(_ known: inout Known) throws(StorageError) {
+        arrears.store(true, ordering: .sequentiallyConsistent)
+        if !known.isArrearsLocked { try neighbours.beginArrears() }
+        known.isArrearsLocked = true
+    }
 
     private func settleArrears(_ known: inout Known) {
         guard isInArrears, known.untold == nil, !known.isUncertain else { return }

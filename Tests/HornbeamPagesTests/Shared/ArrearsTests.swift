@@ -180,9 +180,11 @@ struct ArrearsTests {
     @Test("are told again if the medium refused that, without another commit")
     func refusedTelling() throws {
         let scene = try Scene()
-        for value: UInt64 in 1...5 { try scene.put(value) }
+        eventually("never told") { !scene.writer.isInArrears }
+        // Records are written through; who asks for the rest is refused.
         scene.disk.plan = SimulatedDisk.Plan(
             call: scene.disk.calls + 1, fault: .error(5), isLasting: true, operations: [.write])
+        for value: UInt64 in 1...5 { try scene.put(value) }
         usleep(50_000)
         #expect(scene.writer.isInArrears)
         scene.disk.plan = nil
@@ -190,6 +192,38 @@ struct ArrearsTests {
         #expect(try values(reader) == values(scene.writer))
         #expect(!scene.writer.isInArrears)
         try reader.close()
+        try scene.writer.close()
+    }
+
+    @Test("are told though the last of them changed nothing")
+    func emptyCommit() throws {
+        let scene = try Scene(idle: 0)
+        for value: UInt64 in 1...5 { try scene.put(value, .process) }
+        usleep(50_000)
+        try scene.writer.beginWrite().commit(redo: nil, durability: .full)
+        let start = Date()
+        let reader = try scene.reader()
+        #expect(-start.timeIntervalSinceNow < 5)
+        #expect(try values(reader).prefix(5) == [5, 1, 2, 3, 4])
+        try reader.close()
+        try scene.writer.close()
+    }
+
+    @Test("are owed to a reader as well whom they couldn't be told, and to whoever comes then")
+    func refusedToReader() throws {
+        let scene = try Scene()
+        let first = try scene.reader()
+        try scene.put(1)
+        scene.disk.plan = SimulatedDisk.Plan(
+            call: scene.disk.calls + 1, fault: .error(5), isLasting: true, operations: [.write])
+        // The page can't be written either: that fails the commit.
+        #expect(throws: StorageError.self) { try scene.put(2) }
+        scene.disk.plan = nil
+        try scene.put(3)
+        let second = try scene.reader()
+        #expect(try values(second) == values(scene.writer) && values(first) == values(scene.writer))
+        try first.close()
+        try second.close()
         try scene.writer.close()
     }
 

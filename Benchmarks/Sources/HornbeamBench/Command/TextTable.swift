@@ -80,8 +80,9 @@ enum TextTable {
             Row(workload: "texts-2-document", title: "memory after the searches", form: .memory),
             Row(workload: "prefix-behind", title: "prefix of 3 letters, behind two changes of a document"),
             Row(workload: "insert-1", title: "insert a document, durable"),
-            Row(workload: "insert-plain", title: "the same without an index, in turns with these"),
             Row(workload: "insert-bare", title: "a bare write of 4 KiB, durable, in turns with these"),
+            Row(workload: "insert-plain", title: "insert the same without an index, durable"),
+            Row(workload: "plain-bare", title: "a bare write again, in turns with these"),
             Row(workload: "update-1", title: "change a document, durable"),
             Row(workload: "delete-1", title: "delete a document, durable"),
             Row(workload: "update-many", title: "the same as a change, 10,000 of them"),
@@ -107,7 +108,9 @@ enum TextTable {
     static func scenario(of workload: String) -> String {
         func begins(_ heads: String...) -> Bool { heads.contains { workload.hasPrefix($0) } }
         if begins("build-", "size-", "speed-", "memory-") { return "text-build" }
-        if begins("prefix-behind", "insert-", "update-", "delete-", "after-", "beside-") { return "text-change" }
+        if begins("prefix-behind", "insert-", "plain-", "update-", "delete-", "after-", "beside-") {
+            return "text-change"
+        }
         if begins("weights-", "title-") { return "text-fields" }
         return judged.contains { $0.workload == workload } ? "text-judge" : "text-search"
     }
@@ -214,7 +217,8 @@ extension Report {
                             return row.told(value)
                         }
                         let chance = PairedTest.chance(own, others)
-                        return row.told(value) + String(format: " (p = %.2f)", chance)
+                        let told = chance < 0.01 ? "p < 0.01" : String(format: "p = %.2f", chance)
+                        return "\(row.told(value)) (\(told))"
                     })
         }
         return Table(rows: table)

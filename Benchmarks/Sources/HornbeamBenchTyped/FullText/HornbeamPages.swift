@@ -51,6 +51,7 @@ final class HornbeamPages: TextEngine {
     static let name = "hornbeam"
     static let hasCommonScores = true
     static let indexings: [TextIndexing] = [.none, .words, .positions]
+    static let hasPlainDocuments = true
 
     struct Query {
         /// As they were asked for.
@@ -144,11 +145,10 @@ final class HornbeamPages: TextEngine {
 
     func update(_ document: Int, _ text: String) throws { try insert(document, text) }
 
-    func insertPlain(_ document: Int, _ text: String) throws -> Bool {
+    func insertPlain(_ document: Int, _ text: String) throws {
         try database.write { context in
             try PlainPage(id: document, group: Corpus.group(of: document), text: text).save(to: &context)
         }
-        return true
     }
 
     func delete(_ document: Int) throws {

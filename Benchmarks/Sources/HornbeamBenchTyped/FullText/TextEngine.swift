@@ -29,6 +29,8 @@ protocol TextEngine: AnyObject, SendableMetatype {
     static var hasCommonScores: Bool { get }
     /// Which forms of index are built and measured.
     static var indexings: [TextIndexing] { get }
+    /// Whether it is asked for documents without an index, too.
+    static var hasPlainDocuments: Bool { get }
 
     /// Opens the store, or creates it.
     init(path: String, indexing: TextIndexing) throws
@@ -51,8 +53,8 @@ protocol TextEngine: AnyObject, SendableMetatype {
     func insert(_ document: Int, _ text: String) throws
     func update(_ document: Int, _ text: String) throws
     func delete(_ document: Int) throws
-    /// A document of a type without an index, beside the others. False where the engine isn't asked for that.
-    func insertPlain(_ document: Int, _ text: String) throws -> Bool
+    /// A document of a type without an index, beside the others.
+    func insertPlain(_ document: Int, _ text: String) throws
 
     /// Shows what others have committed meanwhile, where that takes a call.
     func refresh() throws
@@ -61,5 +63,6 @@ protocol TextEngine: AnyObject, SendableMetatype {
 
 extension TextEngine {
     func refresh() throws {}
-    func insertPlain(_ document: Int, _ text: String) throws -> Bool { false }
+    static var hasPlainDocuments: Bool { false }
+    func insertPlain(_ document: Int, _ text: String) throws {}
 }
