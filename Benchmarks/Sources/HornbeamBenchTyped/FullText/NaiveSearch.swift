@@ -84,13 +84,16 @@ struct NaiveSearch {
 
     private static func name(_ name: String, group: Int?) -> String { group.map { "\(name)\t\($0)" } ?? name }
 
+    /// No phrase has such a name.
+    private static func neighbours(_ words: [String]) -> String { words.joined(separator: " ~ ") }
+
     private mutating func countNeighbours(_ pairs: [[String]]) {
         let numbers = numbers(of: Set(pairs.flatMap(\.self)))
         let byText = Dictionary(uniqueKeysWithValues: numbers.map { ($1, $0) })
         var byWord: [UInt32: [(other: UInt32, name: String)]] = [:]
         for pair in Set(pairs) {
             guard let first = byText[pair[0]], let second = byText[pair[1]] else { continue }
-            byWord[first, default: []].append((second, pair.joined(separator: " ")))
+            byWord[first, default: []].append((second, Self.neighbours(pair)))
         }
         let distance = QuestionKind.nearDistance
         for document in 0..<stream.documents {
@@ -124,8 +127,9 @@ struct NaiveSearch {
             switch set.kind {
             case .phrase, .prefix, .near:
                 let question = set.questions[index]
-                let name = Self.name(question.words.joined(separator: " "), group: question.group)
-                set.questions[index].count = counts[name] ?? 0
+                let words = question.words
+                let name = set.kind == .near ? Self.neighbours(words) : words.joined(separator: " ")
+                set.questions[index].count = counts[Self.name(name, group: question.group)] ?? 0
             case .fuzzy, .wildcard: break
             case .any, .count, .texts: rank(&set.questions[index], least: 1)
             case .all: rank(&set.questions[index], least: set.questions[index].words.count)
