@@ -161,7 +161,8 @@ final class CheckpointWorker: @unchecked Sendable {
             let idle = store.options.idleMilliseconds
             // Set first: a commit that comes after the looks will see it.
             isResting.store(true, ordering: .sequentiallyConsistent)
-            isIdling.store(idle > 0 && store.needsCheckpoint, ordering: .sequentiallyConsistent)
+            let isDueSoon = idle > 0 && store.needsCheckpoint
+            isIdling.store(isDueSoon, ordering: .sequentiallyConsistent)
             defer {
                 isResting.store(false, ordering: .relaxed)
                 isIdling.store(false, ordering: .relaxed)
@@ -172,7 +173,7 @@ final class CheckpointWorker: @unchecked Sendable {
                 let time = afterFailure ? Self.failureMilliseconds : Self.momentMilliseconds
                 return monitor.wait(milliseconds: time) ? .moment : .woken
             }
-            if isIdling.load(ordering: .relaxed) { return monitor.wait(milliseconds: idle) ? .idleTime : .woken }
+            if isDueSoon { return monitor.wait(milliseconds: idle) ? .idleTime : .woken }
             // A commit that came between the looks may be the first to make a checkpoint necessary.
             monitor.wait()
             return .woken

@@ -136,8 +136,8 @@ final class Announcer: @unchecked Sendable {
     /// opens the file from here on. False if somebody has it open already, or may have: then it must be told now.
     func keep(_ state: PublishedState) -> Bool {
         known.withLock { known in
-            guard known.hasBegun, [known.told, known.untold].allSatisfy({ $0?.transaction ?? 0 < state.transaction })
-            else {
+            let newest = max(known.told?.transaction ?? 0, known.untold?.transaction ?? 0)
+            guard known.hasBegun, newest < state.transaction else {
                 state.readers.subtract(1, ordering: .releasing)
                 return true
             }
@@ -243,7 +243,7 @@ final class Announcer: @unchecked Sendable {
     /// How many of the state's readers are kept up here, for other processes.
     func holds(on state: PublishedState) -> Int {
         known.withLock { known in
-            [known.told, known.untold].count { $0 === state } + known.former.count { $0 === state }
+            (known.told === state ? 1 : 0) + (known.untold === state ? 1 : 0) + known.former.count { $0 === state }
         }
     }
 }
