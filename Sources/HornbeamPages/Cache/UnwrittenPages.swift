@@ -23,7 +23,7 @@ import Synchronization
 /// A table of sets with eight places each; a set's numbers are one cache line.
 final class UnwrittenPages: @unchecked Sendable {
     // Sendable: `numbers` is atomic, a page's address is constant while its number is there, numbers come and go and
-    // `leaving` changes under `monitor`, and the rest is guarded by the writer's turn.
+    // `leaving` and `fileOrder` change under `monitor`, and the rest is guarded by the writer's turn.
     private let monitor = Monitor()
     let pageSize: Int
     /// By place; 0: free.
@@ -39,6 +39,8 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Buffers of it from here on were never used.
     @exclusivity(unchecked) private var fresh = 0
     @exclusivity(unchecked) private var leaving: [(page: UnsafeMutableRawPointer, until: UInt64)] = []
+    /// What is being written. Kept for its memory: at times each commit writes what it left.
+    @exclusivity(unchecked) private var fileOrder: [UInt64] = []
     /// Pages that are kept. Any thread may ask.
     var count: Int { keptCount.load(ordering: .relaxed) }
     private let keptCount = Atomic<Int>(0)
@@ -178,17 +180,22 @@ final class UnwrittenPages: @unchecked Sendable {
         newest: () -> UInt64, _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
     ) throws(StorageError) {
         try monitor.locked { () throws(StorageError) in
-            let kept = (0..<capacity).map { numbers[$0].load(ordering: .relaxed) }.filter { $0 != 0 }.sorted()
-            var written: [UnsafeMutableRawPointer] = []
+            fileOrder.removeAll(keepingCapacity: true)
+            for place in 0..<capacity {
+                let number = numbers[place].load(ordering: .relaxed)
+                if number != 0 { fileOrder.append(number) }
+            }
+            fileOrder.sort()
+            let first = leaving.count
             defer {
                 // Asked when nobody finds them here any more.
-                let until = written.isEmpty ? 0 : newest()
-                leaving += written.map { ($0, until) }
+                let until = leaving.count > first ? newest() : 0
+                for place in first..<leaving.count { leaving[place].until = until }
             }
-            for number in kept {
+            for number in fileOrder {
                 guard let page = find(number) else { continue }
                 try write(number, UnsafeMutableRawBufferPointer(start: page, count: pageSize))
-                if take(number) != nil { written.append(page) }
+                if take(number) != nil { leaving.append((page, .max)) }
             }
             firstState.store(.max, ordering: .releasing)
         }

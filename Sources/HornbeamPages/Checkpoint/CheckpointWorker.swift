@@ -113,12 +113,16 @@ final class CheckpointWorker: @unchecked Sendable {
         var seen: UInt64 = 0
         var rested = Rest.woken
         var failures = 0
+        var stillMoments = 0
         while let store = monitor.locked({ self.store }) {
             let idle = store.options.idleMilliseconds
             let newest = store.pipeline.newestNumber
             let isStill = newest == seen
             seen = newest
-            if rested == .moment, isStill || store.isAwaited { failures = store.catchUp() ? 0 : failures + 1 }
+            stillMoments = isStill && rested == .moment ? stillMoments + 1 : 0
+            if rested == .moment, stillMoments >= Self.momentsOfRest || store.isAwaited {
+                failures = store.catchUp() ? 0 : failures + 1
+            }
             if !isStill { failures = 0 }
             // Tries take the place of the time without a commit.
             let isIdle = rested == .idleTime || failures > 0 && failures * Self.failureMilliseconds >= idle
@@ -135,13 +139,16 @@ final class CheckpointWorker: @unchecked Sendable {
     private enum Rest {
         /// By a commit or another occasion.
         case woken
-        /// So long that others need not wait any more for what they can't read yet.
+        /// So long that others need not wait any more for what they can't read yet: it is looked whether somebody does.
         case moment
         /// The time without a commit after which a checkpoint is due.
         case idleTime
     }
 
     private static let momentMilliseconds = 10
+    /// After so many without a commit what others can't read yet is written though nobody waits. More than the sync of
+    /// a slow medium takes: a program that commits again and again shall not pay for it.
+    private static let momentsOfRest = 10
     /// Until what could not be written is tried again.
     private static let failureMilliseconds = 1000
 

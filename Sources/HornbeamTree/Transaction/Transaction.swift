@@ -321,7 +321,9 @@ package final class Transaction {
         trees.forEach { (tree) in
             if tree.pointee.place >= 0, tree.pointee.isChanged { changed.append(tree) }
         }
-        return changed.sorted { $0.pointee.name.lexicographicallyPrecedes($1.pointee.name) }
+        // In place: each commit comes here, mostly with one.
+        changed.sort { $0.pointee.name.lexicographicallyPrecedes($1.pointee.name) }
+        return changed
     }
 
     /// Computes what changes have left stale, in all trees.
