@@ -4,29 +4,9 @@
 // what all of them contribute at most is too little (block-max, as in Ding, Suel, “Faster top-k document retrieval
 // using block-max indexes”, 2011). What a match scores is estimated in single precision, four matches at a time; only
 // those that may be among the best are summed exactly, and of phrases only their positions are read: the estimate takes
-// it that the rarest word of a phrase always stands in it.
+// it that the rarest word of a phrase always stands in it, and each place of words near each other with some of them.
 
 import HornbeamPages
-
-/// What scores in a conjunction, in the order of the query: a term, or several next to each other.
-struct ConjunctionPart {
-    /// The logarithm of how rare it is.
-    var weight: Double
-    /// The terms by their places among the sources; more than one is a phrase.
-    var slots: [Int]
-    /// How many positions may be between the words of a phrase in all.
-    var slop = 0
-}
-
-/// The same without references. `start..<end` are places among all slots.
-private struct FlatPart {
-    var weight: Double
-    var slop: Int
-    var start: Int
-    var end: Int
-
-    var isPhrase: Bool { end &- start > 1 }
-}
 
 /// One evaluation.
 final class Conjunction {
@@ -37,10 +17,10 @@ final class Conjunction {
     /// The rarest first.
     private let sources: UnsafeMutableBufferPointer<LentSource>
     private let parts: UnsafeMutableBufferPointer<FlatPart>
-    /// The terms of the parts by their places among the sources, and the places of each part's slots, the rarest first.
+    /// The terms of the parts by their places among the sources.
     private let slots: UnsafeMutablePointer<Int>
-    private let readingOrder: UnsafeMutablePointer<Int>
-    private let hasPhrases: Bool
+    /// Nil if no part is of several terms: then it doesn't matter where they stand.
+    private let termPlaces: TermPlaces?
     /// No others match; all may if nil.
     private let allowed: DocumentSet?
     /// Those of the leading source's documents that are allowed, and their places; room for `capacity`.
@@ -68,10 +48,6 @@ final class Conjunction {
     private let boundedLasts: UnsafeMutablePointer<UInt64>
     /// How often each part stands in the document at hand.
     private let frequencies: UnsafeMutablePointer<UInt32>
-    /// Positions of each source, and the document that they were read of.
-    private let lists: [PositionList]
-    private let listDocuments: UnsafeMutablePointer<UInt64>
-    private let starts = PositionList()
 
     /// What rounding can do to a sum is far less than this part of it.
     private static let slack = 1e-9
@@ -94,25 +70,22 @@ final class Conjunction {
         let slotCount = parts.reduce(0) { $0 + $1.slots.count }
         let flat = UnsafeMutableBufferPointer<FlatPart>.allocate(capacity: parts.count)
         let slots = UnsafeMutablePointer<Int>.allocate(capacity: slotCount)
-        let readingOrder = UnsafeMutablePointer<Int>.allocate(capacity: slotCount)
-        var (next, hasPhrases) = (0, false)
+        var next = 0
         for (place, part) in parts.enumerated() {
             let ranked = part.slots.map { ranks[$0] }
-            let rarestFirst = ranked.indices.sorted { (ranked[$0], $0) < (ranked[$1], $1) }
             flat.initializeElement(
                 at: place,
-                to: FlatPart(weight: part.weight, slop: part.slop, start: next, end: next + ranked.count))
+                to: FlatPart(weight: part.weight, order: part.order, start: next, end: next + ranked.count))
             (slots + next).initialize(from: ranked, count: ranked.count)
-            (readingOrder + next).initialize(from: rarestFirst, count: ranked.count)
             next += ranked.count
-            if ranked.count > 1 { hasPhrases = true }
         }
         let size = sources.count
-        (owner, self.parts, self.slots, self.readingOrder) = (sorted, flat, slots, readingOrder)
+        (owner, self.parts, self.slots) = (sorted, flat, slots)
         self.sources = .allocate(capacity: size)
         _ = self.sources.initialize(from: sorted.map { LentSource($0) })
-        self.hasPhrases = hasPhrases
-        lists = hasPhrases ? sorted.map { _ in PositionList() } : []
+        termPlaces =
+            flat.allSatisfy(\.isTerm)
+            ? nil : TermPlaces(view, self.sources, flat, slots: .init(start: slots, count: slotCount))
         blockFrequencies = .allocate(capacity: size)
         for place in 0..<size { (blockFrequencies + place).initialize(to: sorted[place].frequencies) }
         tables = .allocate(capacity: size)
@@ -123,11 +96,9 @@ final class Conjunction {
         listBounds = .allocate(capacity: size)
         blockBounds = .allocate(capacity: size)
         boundedLasts = .allocate(capacity: size)
-        listDocuments = .allocate(capacity: size)
         frequencies = .allocate(capacity: parts.count)
         frequencies.initialize(repeating: 0, count: parts.count)
         boundedLasts.initialize(repeating: .max, count: size)
-        listDocuments.initialize(repeating: .max, count: size)
         blockBounds.initialize(repeating: 0, count: size)
         for place in 0..<size {
             var best = 0.0
@@ -139,7 +110,6 @@ final class Conjunction {
     deinit {
         parts.deallocate()
         slots.deallocate()
-        readingOrder.deallocate()
         blockFrequencies.deallocate()
         for place in sources.indices { tables[place]?.end() }
         tables.deallocate()
@@ -148,7 +118,6 @@ final class Conjunction {
         listBounds.deallocate()
         blockBounds.deallocate()
         boundedLasts.deallocate()
-        listDocuments.deallocate()
         frequencies.deallocate()
     }
 
@@ -158,7 +127,7 @@ final class Conjunction {
     func forEach(_ body: (UInt32) throws(StorageError) -> Void) throws(StorageError) {
         while try nextBatch(-.infinity) {
             for match in 0..<count {
-                if hasPhrases, try !standTogether(match) { continue }
+                if let termPlaces, try !standTogether(match, termPlaces) { continue }
                 try body(docnos[match])
             }
         }
@@ -172,7 +141,7 @@ final class Conjunction {
             try estimate()
             var least = Self.least(need)
             for match in 0..<count where estimates[match] >= least {
-                if hasPhrases, try !standTogether(match) { continue }
+                if let termPlaces, try !standTogether(match, termPlaces) { continue }
                 let score = try score(match)
                 guard score >= need, best.mayAdmit(score, laterRow: rowsAscend) else { continue }
                 let hit = TextHit(docno: try view.row(of: docnos[match]), score: score)
@@ -191,7 +160,7 @@ final class Conjunction {
         var score = 0.0
         for place in 0..<parts.count {
             let part = parts[place]
-            let frequency = Double(part.isPhrase ? frequencies[place] : held(slots[part.start], match))
+            let frequency = Double(part.isTerm ? held(slots[part.start], match) : frequencies[place])
             score += part.weight * frequency / (frequency + added)
         }
         return score
@@ -268,12 +237,23 @@ extension Conjunction {
         let (counts, count) = (self.counts, self.count)
         var (held, places) = held(by: slots[part.start])
         for match in 0..<count { counts[match] = Float(Int32(truncatingIfNeeded: held[Int(places[match])])) }
+        switch part.order {
+        case .phrase(slop: 0):
+            for place in part.start &+ 1..<part.end {
+                (held, places) = self.held(by: slots[place])
+                for match in 0..<count {
+                    counts[match] = min(counts[match], Float(Int32(truncatingIfNeeded: held[Int(places[match])])))
+                }
+            }
         // With others between them, one place of a word may serve several of the first.
-        guard part.slop == 0 else { return }
-        for place in part.start &+ 1..<part.end {
-            (held, places) = self.held(by: slots[place])
-            for match in 0..<count {
-                counts[match] = min(counts[match], Float(Int32(truncatingIfNeeded: held[Int(places[match])])))
+        case .phrase: return
+        case .near:
+            // Each time one place at least is passed, and one of each other word's is left.
+            for place in part.start &+ 1..<part.end {
+                (held, places) = self.held(by: slots[place])
+                for match in 0..<count {
+                    counts[match] += Float(Int32(truncatingIfNeeded: held[Int(places[match])])) - 1
+                }
             }
         }
     }
@@ -309,15 +289,31 @@ extension Conjunction {
     private func bound(byBlocks: Bool) -> Double {
         var sum = 0.0
         for part in parts {
-            var least = Double.infinity
-            // Of a phrase each word is a bound; with others between, only the first.
-            for place in part.start..<(part.slop > 0 ? part.start &+ 1 : part.end) {
-                let source = slots[place]
-                least = min(least, byBlocks || source == 0 ? blockBounds[source] : listBounds[source])
+            let first = slots[part.start]
+            var most = bound(of: first, byBlocks)
+            switch part.order {
+            // Of a phrase each word is a bound.
+            case .phrase(slop: 0):
+                for place in part.start &+ 1..<part.end { most = min(most, bound(of: slots[place], byBlocks)) }
+            // With others between, only the first.
+            case .phrase: break
+            case .near:
+                // f / (f + k), of which f / k adds up: k is the document's.
+                var ratio = 0.0
+                for place in part.start..<part.end {
+                    let bound = bound(of: slots[place], byBlocks)
+                    ratio += bound / (1 - bound)
+                }
+                most = ratio < .infinity ? ratio / (1 + ratio) : 1
             }
-            sum += part.weight * least
+            sum += part.weight * most
         }
         return sum * (1 + Self.slack)
+    }
+
+    @inline(__always)
+    private func bound(of source: Int, _ byBlocks: Bool) -> Double {
+        byBlocks || source == 0 ? blockBounds[source] : listBounds[source]
     }
 
     /// Moves on to documents that hold all terms: some of those where all lists stay within a block. False at the end.
@@ -483,90 +479,16 @@ extension Conjunction {
     }
 }
 
-// Phrases.
+// Parts of several terms.
 extension Conjunction {
-    /// Whether all phrases stand in the document of a match; sets how often.
-    private func standTogether(_ match: Int) throws(StorageError) -> Bool {
-        for place in 0..<parts.count where parts[place].isPhrase {
-            let part = parts[place]
-            let found = part.slop == 0 ? try adjacent(part, match) : try near(part, match)
+    /// Whether the terms of all parts stand in the document of a match as they must; sets how often.
+    private func standTogether(_ match: Int, _ termPlaces: TermPlaces) throws(StorageError) -> Bool {
+        let document = TermPlaces.Document(docno: docnos[match], places: places + match, stride: capacity)
+        for place in 0..<parts.count where !parts[place].isTerm {
+            let found = try termPlaces.frequency(of: parts[place], in: document)
             if found == 0 { return false }
             frequencies[place] = found
         }
         return true
-    }
-
-    /// The positions of a source's term in the document of a match.
-    @inline(__always)
-    private func positions(_ source: Int, _ match: Int) throws(StorageError) -> PositionList {
-        let list = lists[source]
-        let docno = UInt64(docnos[match])
-        if listDocuments[source] != docno {
-            listDocuments[source] = .max
-            try sources[source].readPositions(Int(places[source &* capacity &+ match]), into: list)
-            listDocuments[source] = docno
-        }
-        return list
-    }
-
-    /// How often the words stand next to each other: beginnings by the rarest word are kept as far as the others agree.
-    private func adjacent(_ part: FlatPart, _ match: Int) throws(StorageError) -> UInt32 {
-        let starts = self.starts
-        for step in part.start..<part.end {
-            let slot = readingOrder[step]
-            let list = try positions(slots[part.start &+ slot], match)
-            let (values, size) = (list.values, list.count)
-            let shift = UInt32(truncatingIfNeeded: slot)
-            guard step > part.start else {
-                starts.removeAll(reserving: size)
-                for place in 0..<size where values[place] >= shift {
-                    starts.values[starts.count] = values[place] &- shift
-                    starts.count &+= 1
-                }
-                continue
-            }
-            let (begun, count) = (starts.values, starts.count)
-            var (place, other, kept) = (0, 0, 0)
-            while place < count, other < size {
-                let (wanted, found) = (UInt64(begun[place]) &+ UInt64(shift), UInt64(values[other]))
-                begun[kept] = begun[place]
-                kept &+= wanted == found ? 1 : 0
-                place &+= wanted <= found ? 1 : 0
-                other &+= found <= wanted ? 1 : 0
-            }
-            starts.count = kept
-            if kept == 0 { return 0 }
-        }
-        let span = UInt32(truncatingIfNeeded: part.end &- part.start &- 1)
-        var found: UInt32 = 0
-        for place in 0..<starts.count {
-            let start = starts.values[place]
-            if try view.isOneSection(docnos[match], start, start &+ span) { found &+= 1 }
-        }
-        return found
-    }
-
-    /// How often the words stand in their order with few others between: from each place of the first the next one of
-    /// the second, and so on.
-    private func near(_ part: FlatPart, _ match: Int) throws(StorageError) -> UInt32 {
-        var followers: [(list: PositionList, place: Int)] = []
-        for place in part.start..<part.end { followers.append((try positions(slots[place], match), 0)) }
-        let first = followers[0].list
-        var found: UInt32 = 0
-        for place in 0..<first.count {
-            let start = first.values[place]
-            var position = start
-            for slot in 1..<followers.count {
-                let list = followers[slot].list
-                var next = followers[slot].place
-                while next < list.count, list.values[next] <= position { next &+= 1 }
-                followers[slot].place = next
-                guard next < list.count else { return found }
-                position = list.values[next]
-            }
-            let between = Int(position - start) - (followers.count - 1)
-            if between <= part.slop, try view.isOneSection(docnos[match], start, position) { found &+= 1 }
-        }
-        return found
     }
 }

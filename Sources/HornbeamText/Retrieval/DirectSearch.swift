@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The searches that need no windows: documents that hold several terms or a phrase, and the terms of a prefix or a
-// pattern, summed. They give what `Retrieval` gives, to the last bit.
+// The searches that need no windows: documents that hold several terms, a phrase, or words near each other, and the
+// terms of a prefix or a pattern, summed. They give what `Retrieval` gives, to the last bit.
 
 import HornbeamPages
 
@@ -18,8 +18,8 @@ struct DirectSearch {
     /// one of those that are answered here.
     func rank(_ query: TextQuery, _ best: inout TopK, _ filter: TextFilter) throws(StorageError) -> Bool {
         switch query {
-        case .all, .phrase:
-            let compiled = try conjunction(query, filter)
+        case .all, .phrase, .near:
+            let compiled = try conjunction(query, filter, limit: best.limit)
             guard compiled.isDirect else { return false }
             try compiled.conjunction?.rank(&best) { (row) throws(StorageError) in try compiled.rest.accepts(row) }
         case .prefix(let text):
@@ -55,7 +55,7 @@ struct DirectSearch {
         _ query: TextQuery, _ filter: TextFilter, _ body: (UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {
         guard query.isConjunctive else { return false }
-        let compiled = try conjunction(query, filter)
+        let compiled = try conjunction(query, filter, limit: .max)
         guard compiled.isDirect else { return false }
         try compiled.conjunction?.forEach { (docno) throws(StorageError) in
             let row = try view.row(of: docno)
@@ -67,7 +67,7 @@ struct DirectSearch {
     /// How many documents match; nil if the query isn't answered here.
     func count(_ query: TextQuery, _ filter: TextFilter) throws(StorageError) -> UInt64? {
         guard query.isConjunctive else { return nil }
-        let compiled = try conjunction(query, filter)
+        let compiled = try conjunction(query, filter, limit: .max)
         guard compiled.isDirect, case .all = compiled.rest else { return nil }
         var count: UInt64 = 0
         try compiled.conjunction?.forEach { (_) throws(StorageError) in count += 1 }
@@ -77,7 +77,7 @@ struct DirectSearch {
     /// - Returns: whether the query is answered here; nothing matches without a conjunction. What the filter says
     ///   beyond the conjunction is the rest.
     private func conjunction(
-        _ query: TextQuery, _ filter: TextFilter
+        _ query: TextQuery, _ filter: TextFilter, limit: Int
     ) throws(StorageError) -> (isDirect: Bool, conjunction: Conjunction?, rest: TextFilter) {
         var compiler = ConjunctionCompiler(view, analyzer)
         switch try compiler.add(query) {
@@ -88,11 +88,11 @@ struct DirectSearch {
         }
         let least = compiler.sources.reduce(UInt32.max) { min($0, $1.documentFrequency) }
         // Of one term alone the best are found without looking at all of its postings.
-        guard compiler.sources.count > 1 || compiler.hasPhrases || least <= Self.fewPostings else {
+        guard compiler.sources.count > 1 || compiler.hasPlaces || least <= Self.fewPostings else {
             return (false, nil, filter)
         }
         guard case .selection(let selection, let test) = filter,
-            selection.rows.count <= Int(least) || selection.isWorthwhile(Int(least), view)
+            selection.rows.count <= Int(least) || selection.isWorthwhile(Int(least), limit: limit, view)
         else { return (true, Conjunction(view, compiler.sources, compiler.parts), filter) }
         let rest = test.map { TextFilter.matching($0) } ?? .all
         if let set = try selection.set(view) {
@@ -109,13 +109,13 @@ struct DirectSearch {
 extension TextQuery {
     fileprivate var isConjunctive: Bool {
         switch self {
-        case .all, .phrase: true
+        case .all, .phrase, .near: true
         default: false
         }
     }
 }
 
-/// Finds the terms of a query that consists of words and phrases that must all be there.
+/// Finds the terms of a query that consists of words, phrases and words near each other that must all be there.
 private struct ConjunctionCompiler {
     enum Outcome {
         case parts
@@ -128,7 +128,8 @@ private struct ConjunctionCompiler {
     private let analyzer: Analyzer
     private(set) var sources: [PostingSource] = []
     private(set) var parts: [ConjunctionPart] = []
-    private(set) var hasPhrases = false
+    /// Whether it matters where terms stand.
+    private(set) var hasPlaces = false
     private var terms: [[UInt8]] = []
     private static let depthLimit = 8
 
@@ -148,6 +149,7 @@ private struct ConjunctionCompiler {
             let tokens = analyzer.phraseParts(of: text)
             guard slop >= 0, tokens.last.map({ !$0.isOpen }) ?? true else { return .otherForms }
             return try addPhrase(tokens.map(\.term), slop)
+        case .near(let parts, let distance): return try addNear(parts, within: distance)
         default: return .otherForms
         }
     }
@@ -170,8 +172,29 @@ private struct ConjunctionCompiler {
             if !slots.contains(source) { weight += self.weight(source) }
             slots.append(source)
         }
-        if slots.count > 1 { hasPhrases = true }
-        parts.append(ConjunctionPart(weight: weight, slots: slots, slop: slop))
+        if slots.count > 1 { hasPlaces = true }
+        parts.append(ConjunctionPart(weight: weight, slots: slots, order: .phrase(slop: slop)))
+        return .parts
+    }
+
+    /// Different words, each once.
+    private mutating func addNear(_ queries: [TextQuery], within distance: Int) throws(StorageError) -> Outcome {
+        var words: [[UInt8]] = []
+        for query in queries {
+            guard case .words(let text) = query else { return .otherForms }
+            let tokens = analyzer.queryTokens(of: text)
+            guard tokens.count == 1, !tokens[0].isOpen, !words.contains(tokens[0].term) else { return .otherForms }
+            words.append(tokens[0].term)
+        }
+        guard words.count > 1 else { return .otherForms }
+        var part = ConjunctionPart(weight: 0, slots: [], order: .near(within: distance))
+        for word in words {
+            guard let source = try source(word) else { return .nothing }
+            part.weight += weight(source)
+            part.slots.append(source)
+        }
+        hasPlaces = true
+        parts.append(part)
         return .parts
     }
 

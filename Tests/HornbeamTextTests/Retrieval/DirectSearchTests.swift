@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches that need no windows give what the model and the windows give, to the last bit: conjunctions, phrases, few
-// postings, prefixes and patterns, in plain arrays, stored and pending, under filters and on later pages.
+// Searches that need no windows give what the model and the windows give, to the last bit: conjunctions, phrases, words
+// near each other, few postings, prefixes and patterns, in plain arrays, stored and pending, under filters and on later
+// pages.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -29,12 +30,17 @@ struct DirectSearchTests {
         func phrase() -> TextQuery {
             .phrase(generator.text(1...4), slop: [0, 0, 0, 1, 3][generator.random.below(5)])
         }
-        switch generator.random.below(6) {
+        func near() -> TextQuery {
+            .near((0..<[2, 2, 3][generator.random.below(3)]).map { _ in one() }, within: generator.random.below(8))
+        }
+        switch generator.random.below(8) {
         case 0: return .all((0..<Int.random(in: 1...4, using: &generator.random)).map { _ in one() })
         case 1: return phrase()
         case 2: return .all([one(), phrase(), .all([one(), phrase()])])
         case 3: return .prefix(String(generator.word().prefix(2)))
         case 4: return .wildcard(generator.pattern())
+        case 5: return near()
+        case 6: return .all([one(), near(), phrase()])
         default: return .all([phrase(), .words("wort wort")])
         }
     }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// How often several terms stand together in a document: next to each other, in their order, or near each other.
+
+import HornbeamPages
+
+/// What scores in a conjunction, in the order of the query: a term, or several next to each other.
+struct ConjunctionPart {
+    /// The logarithm of how rare it is.
+    var weight: Double
+    /// The terms by their places among the sources; more than one is a phrase, or words near each other.
+    var slots: [Int]
+    var order = Order.phrase(slop: 0)
+
+    /// How several terms must stand.
+    enum Order {
+        /// In this order, with so many other positions between them in all.
+        case phrase(slop: Int)
+        /// In any order, the last at most so many positions behind the first. Each term is there once.
+        case near(within: Int)
+    }
+}
+
+/// The same without references. `start..<end` are places among the slots of all parts.
+struct FlatPart {
+    var weight: Double
+    var order: ConjunctionPart.Order
+    var start: Int
+    var end: Int
+
+    var isTerm: Bool { end &- start == 1 }
+}
+
+/// Where the terms of a conjunction stand in the document that is looked at. Positions are read when they are asked
+/// for, once a document.
+final class TermPlaces {
+    /// A document that holds all terms: in the current block of source n its posting is at `places[n * stride]`.
+    struct Document {
+        let docno: UInt32
+        let places: UnsafePointer<Int32>
+        let stride: Int
+    }
+
+    private let view: IndexView
+    /// The conjunction's, as `slots`, which has a source's place for each slot of the parts.
+    private let sources: UnsafeMutableBufferPointer<LentSource>
+    private let slots: UnsafeMutableBufferPointer<Int>
+    /// The places of each part's slots, the rarest first.
+    private let readingOrder: UnsafeMutablePointer<Int>
+    /// Positions of each source, and the document that they were read of.
+    private let lists: [PositionList]
+    private let listDocuments: UnsafeMutablePointer<UInt64>
+    private let starts = PositionList()
+    /// By slot: how many of its positions are done with.
+    private let passed: UnsafeMutablePointer<Int>
+
+    /// - Parameters: what stays where it is as long as this is in use.
+    init(
+        _ view: IndexView, _ sources: UnsafeMutableBufferPointer<LentSource>,
+        _ parts: UnsafeMutableBufferPointer<FlatPart>, slots: UnsafeMutableBufferPointer<Int>
+    ) {
+        (self.view, self.sources, self.slots) = (view, sources, slots)
+        lists = sources.map { _ in PositionList() }
+        listDocuments = .allocate(capacity: sources.count)
+        listDocuments.initialize(repeating: .max, count: sources.count)
+        readingOrder = .allocate(capacity: slots.count)
+        for part in parts {
+            // Sources are sorted, the rarest first.
+            let rarestFirst = (0..<part.end - part.start).sorted {
+                (slots[part.start + $0], $0) < (slots[part.start + $1], $1)
+            }
+            (readingOrder + part.start).initialize(from: rarestFirst, count: rarestFirst.count)
+        }
+        passed = .allocate(capacity: slots.count)
+        passed.initialize(repeating: 0, count: slots.count)
+    }
+
+    deinit {
+        readingOrder.deallocate()
+        listDocuments.deallocate()
+        passed.deallocate()
+    }
+
+    /// How often the terms of a part, which are several, stand in the document as they must.
+    func frequency(of part: FlatPart, in document: Document) throws(StorageError) -> UInt32 {
+        switch part.order {
+        case .phrase(slop: 0): try adjacent(part, document)
+        case .phrase(let slop): try inOrder(part, slop, document)
+        case .near(let distance): try near(part, distance, document)
+        }
+    }
+
+    /// The positions of a source's term in a document.
+    @inline(__always)
+    private func positions(_ source: Int, _ document: Document) throws(StorageError) -> PositionList {
+        let list = lists[source]
+        let docno = UInt64(document.docno)
+        if listDocuments[source] != docno {
+            listDocuments[source] = .max
+            try sources[source].readPositions(Int(document.places[source &* document.stride]), into: list)
+            listDocuments[source] = docno
+        }
+        return list
+    }
+
+    /// How often the words stand next to each other: beginnings by the rarest word are kept as far as the others agree.
+    private func adjacent(_ part: FlatPart, _ document: Document) throws(StorageError) -> UInt32 {
+        let starts = self.starts
+        for step in part.start..<part.end {
+            let slot = readingOrder[step]
+            let list = try positions(slots[part.start &+ slot], document)
+            let (values, size) = (list.values, list.count)
+            let shift = UInt32(truncatingIfNeeded: slot)
+            guard step > part.start else {
+                starts.removeAll(reserving: size)
+                for place in 0..<size where values[place] >= shift {
+                    starts.values[starts.count] = values[place] &- shift
+                    starts.count &+= 1
+                }
+                continue
+            }
+            let (begun, count) = (starts.values, starts.count)
+            var (place, other, kept) = (0, 0, 0)
+            while place < count, other < size {
+                let (wanted, found) = (UInt64(begun[place]) &+ UInt64(shift), UInt64(values[other]))
+                begun[kept] = begun[place]
+                kept &+= wanted == found ? 1 : 0
+                place &+= wanted <= found ? 1 : 0
+                other &+= found <= wanted ? 1 : 0
+            }
+            starts.count = kept
+            if kept == 0 { return 0 }
+        }
+        let span = UInt32(truncatingIfNeeded: part.end &- part.start &- 1)
+        var found: UInt32 = 0
+        for place in 0..<starts.count {
+            let start = starts.values[place]
+            if try view.isOneSection(document.docno, start, start &+ span) { found &+= 1 }
+        }
+        return found
+    }
+
+    /// How often the words stand in their order with few others between: from each place of the first the next one of
+    /// the second, and so on.
+    private func inOrder(_ part: FlatPart, _ slop: Int, _ document: Document) throws(StorageError) -> UInt32 {
+        try begin(part, document)
+        let (first, others) = (lists[slots[part.start]], part.start &+ 1..<part.end)
+        var found: UInt32 = 0
+        for place in 0..<first.count {
+            let start = first.values[place]
+            var position = start
+            for slot in others {
+                let list = lists[slots[slot]]
+                while passed[slot] < list.count, list.values[passed[slot]] <= position { passed[slot] &+= 1 }
+                guard passed[slot] < list.count else { return found }
+                position = list.values[passed[slot]]
+            }
+            let between = Int(position - start) - others.count
+            if between <= slop, try view.isOneSection(document.docno, start, position) { found &+= 1 }
+        }
+        return found
+    }
+
+    /// How often the words stand near each other: from each place of any the next one of all others.
+    private func near(_ part: FlatPart, _ distance: Int, _ document: Document) throws(StorageError) -> UInt32 {
+        try begin(part, document)
+        var found: UInt32 = 0
+        while true {
+            var (first, last) = (UInt32.max, UInt32(0))
+            for slot in part.start..<part.end {
+                let list = lists[slots[slot]]
+                guard passed[slot] < list.count else { return found }
+                let position = list.values[passed[slot]]
+                (first, last) = (min(first, position), max(last, position))
+            }
+            if Int(last) - Int(first) <= distance, try view.isOneSection(document.docno, first, last) { found &+= 1 }
+            for slot in part.start..<part.end where lists[slots[slot]].values[passed[slot]] == first {
+                // Several may stand at one place.
+                passed[slot] &+= 1
+            }
+        }
+    }
+
+    /// Reads the positions of all terms of a part, of which none is passed yet.
+    private func begin(_ part: FlatPart, _ document: Document) throws(StorageError) {
+        for slot in part.start..<part.end {
+            _ = try positions(slots[slot], document)
+            passed[slot] = 0
+        }
+    }
+}
