@@ -303,7 +303,15 @@ final class Session {
     }
 
     func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
-        guard let value = try store(Entity.self).id(of: row) else { return nil }
+        try id(of: row, in: try store(Entity.self), Entity.self)
+    }
+
+    /// The same of a type's store. In line: who asks for many ids asks for the layout of theirs once.
+    @inline(__always)
+    func id<Entity: EntityModelProtocol>(
+        of row: RowID, in store: EntityStore, _: Entity.Type
+    ) throws -> Entity.ID? {
+        guard let value = try store.id(of: row) else { return nil }
         guard let id = Entity.ID(columnValue: value) else {
             throw HornbeamError(
                 .undecodable,

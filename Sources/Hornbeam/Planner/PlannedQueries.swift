@@ -34,6 +34,7 @@ extension EntitySession {
     /// Row ids and scores of a ranked search, best first.
     package func ranked(_ query: EntityQuery) throws -> [(rowID: RowID, score: Double)] {
         var found: [(rowID: RowID, score: Double)] = []
+        found.reserveCapacity(min(query.limit ?? 0, 64))
         try executor(query).run(needsRows: false) { rowID, _, score in
             found.append((rowID, score ?? 0))
             return true

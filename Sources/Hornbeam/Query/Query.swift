@@ -122,12 +122,28 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     let row: RowID
     /// The row as it was, where something else than the score decides between equal ones.
     let values: [UInt8]?
-    let context: Context
+    private let search: RankedSearch
+
+    // In line: what is generic asks for the type's layout once a list, not once a hit.
+    @inline(__always)
+    init(id: Entity.ID, score: Double, row: RowID, values: [UInt8]?, of search: RankedSearch) {
+        (self.id, self.score, self.row, self.values, self.search) = (id, score, row, values, search)
+    }
+
+    var context: Context { search.context }
     /// What was searched for.
-    let match: TextMatch
+    var match: TextMatch { search.match }
 
     /// The entity, read now. Works as long as the transaction of the search.
     public var entity: Entity? {
         get throws { try context.session.run { try $0.entity(at: row, Entity.self) } }
     }
+}
+
+/// What the hits of a search have in common.
+final class RankedSearch: Sendable {
+    let context: Context
+    let match: TextMatch
+
+    init(_ match: TextMatch, in context: Context) { (self.match, self.context) = (match, context) }
 }

@@ -404,11 +404,13 @@ extension QueryList {
             hits.reserveCapacity(found.count)
             // What decides between equal scores, `after` has to know.
             let hasTies = order.count > 1
+            let search = RankedSearch(match, in: context)
+            let store = try session.store(Entity.self)
             // A loop: what maps in generic code goes through tables of functions.
             for (row, score) in found {
-                guard let id = try session.id(of: row, Entity.self) else { continue }
+                guard let id = try session.id(of: row, in: store, Entity.self) else { continue }
                 let values = hasTies ? try session.rowBytes(row, Entity.self) : nil
-                hits.append(Ranked(id: id, score: score, row: row, values: values, context: context, match: match))
+                hits.append(Ranked(id: id, score: score, row: row, values: values, of: search))
             }
             return hits
         }

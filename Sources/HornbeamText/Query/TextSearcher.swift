@@ -83,14 +83,14 @@ package final class TextSearcher {
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         if weights == nil {
             if let words = TermQuery(query, index.analyzer),
-                let ranking = try TermRanking(words, view, filter: filter)
+                let ranking = try TermRanking(words, view, filter: filter, limit: limit)
             {
                 try ranking.rank(&best)
                 return try best.sorted()
             }
             if try DirectSearch(view, index.analyzer).rank(query, &best, filter) { return try best.sorted() }
         }
-        try retrieval(query, filter, weights, scores: true, view).rank(&best)
+        try retrieval(query, filter, view, weights: weights, limit: limit).rank(&best)
         return try best.sorted()
     }
 
@@ -105,7 +105,7 @@ package final class TextSearcher {
         }
         let isDone = try direct(view).forEach(query, filter) { (row) throws(StorageError) in add(row) }
         if !isDone {
-            try retrieval(query, filter, nil, scores: false, view).forEach { (row) throws(StorageError) in add(row) }
+            try retrieval(query, filter, view).forEach { (row) throws(StorageError) in add(row) }
         }
         return ascends ? rows : rows.sorted()
     }
@@ -123,7 +123,7 @@ package final class TextSearcher {
             return try TermUnion(words, view).count
         }
         if let count = try direct(view).count(query, filter) { return count }
-        return try retrieval(query, filter, nil, scores: false, view).count()
+        return try retrieval(query, filter, view).count()
     }
 
     /// How the score of a row's document comes about; nil if it doesn't match.
@@ -132,7 +132,7 @@ package final class TextSearcher {
     ) throws(StorageError) -> TextScoreExplanation? {
         let weights = try Self.checked(weights)
         guard let view = try view() else { return nil }
-        return try retrieval(resolved(query), .documents([row]), weights, scores: true, view).explain(row)
+        return try retrieval(resolved(query), .documents([row]), view, weights: weights, limit: 1).explain(row)
     }
 
     /// The best `limit` documents that hold any token of `text`.
@@ -161,12 +161,13 @@ package final class TextSearcher {
         return weights.allSatisfy { $0 == 1 } ? nil : weights
     }
 
+    /// - Parameter limit: how many documents are to be ranked; nil if none, but all found.
     private func retrieval(
-        _ query: TextQuery, _ filter: TextFilter, _ weights: [Double]?, scores: Bool, _ view: StoredView
+        _ query: TextQuery, _ filter: TextFilter, _ view: StoredView, weights: [Double]? = nil, limit: Int? = nil
     ) throws(StorageError) -> Retrieval {
-        let context = try ScoreContext(view, weights: weights, scores: scores)
+        let context = try ScoreContext(view, weights: weights, scores: limit != nil)
         var compiler = QueryCompiler(index.analyzer, context)
-        return try Retrieval(compiler.compile(query), context, filter: filter)
+        return try Retrieval(compiler.compile(query), context, filter: filter, limit: limit ?? .max)
     }
 
     private func resolved(_ query: TextQuery) -> TextQuery {

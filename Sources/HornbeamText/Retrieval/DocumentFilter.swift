@@ -18,17 +18,18 @@ struct DocumentFilter {
     /// To ask about a document takes as long as going through so many postings.
     private static let askingCost = 16
 
-    /// - Parameter cost: about how many postings are gone through if the documents are not known.
-    init(_ filter: TextFilter, _ view: IndexView, cost: Int) throws(StorageError) {
+    /// - Parameters:
+    ///   - cost: about how many postings are gone through if the documents are not known.
+    ///   - limit: how many documents are wanted.
+    init(_ filter: TextFilter, _ view: IndexView, cost: Int, limit: Int) throws(StorageError) {
         self.filter = filter
-        let selection = filter.selection
-        let rows = selection?.rows
-        isFew = rows.map { $0.count <= max(cost / Self.askingCost, 1) } ?? false
-        if let selection, selection.isWorthwhile(cost, view) {
-            allowed = DocumentList(try selection.documents(view))
+        if let selection = filter.selection, selection.isWorthwhile(cost, limit: limit, view) {
+            let documents = DocumentList(try selection.documents(view))
+            allowed = documents
             set = try selection.set(view)
+            isFew = documents.count <= max(cost / Self.askingCost, 1)
         } else {
-            (allowed, set) = (nil, nil)
+            (allowed, set, isFew) = (nil, nil, false)
         }
     }
 

@@ -31,10 +31,13 @@ final class Retrieval {
     /// So many clauses are sorted by moving each to its place.
     private static let fewClauses = 32
 
-    init(_ query: CompiledQuery, _ context: ScoreContext, filter: TextFilter) throws(StorageError) {
+    /// - Parameter limit: how many documents are wanted.
+    init(
+        _ query: CompiledQuery, _ context: ScoreContext, filter: TextFilter, limit: Int
+    ) throws(StorageError) {
         self.context = context
         let cost = query.clauses.reduce(0) { $0.addingReportingOverflow($1.cost).partialValue }
-        self.filter = try DocumentFilter(filter, context.view, cost: cost)
+        self.filter = try DocumentFilter(filter, context.view, cost: cost, limit: limit)
         view = context.view
         clauses = query.clauses
         order = query.order

@@ -2,6 +2,7 @@
 // Rows that a search is restricted to. To find the documents that have them takes longer than most searches, so whoever
 // asks about the same rows again keeps them: they know their documents.
 
+import Glibc
 import HornbeamPages
 
 /// Rows, ascending strictly. One thread at a time, as the searchers that it is used with.
@@ -11,20 +12,34 @@ package final class RowSelection {
     private var known: (view: IndexView, documents: PostingArrays)?
     /// The known documents as a set, once one was asked for.
     private var knownSet: DocumentSet?
-    /// What searches would have gone through that were not worth finding the documents.
-    private var doneWithout = 0
+    /// About how many single documents searches asked about that were not worth finding the documents.
+    private var questions = 0.0
+
+    /// The documents of so many rows are found in the time that asking about a single one takes: its row is looked up,
+    /// and looked for among these.
+    private static let rowsOfQuestion = 48.0
 
     package init(_ rows: [UInt64]) { self.rows = rows }
 
     /// Lets go of the view that was asked last, and of what it said.
     package func forgetDocuments() { (known, knownSet) = (nil, nil) }
 
-    /// Whether a search should go by the documents: they are known, or it and those before it go through more postings
-    /// than there are rows.
-    func isWorthwhile(_ cost: Int, _ view: IndexView) -> Bool {
+    /// Whether a search should go by the documents: they are known, or finding them takes less than it and those before
+    /// it would ask without.
+    /// - Parameters:
+    ///   - cost: about how many documents it goes through.
+    ///   - limit: how many it is to find.
+    func isWorthwhile(_ cost: Int, limit: Int, _ view: IndexView) -> Bool {
         if let known, known.view === view { return true }
-        doneWithout = doneWithout > .max - max(cost, 1) ? .max : doneWithout + max(cost, 1)
-        return rows.count <= doneWithout
+        questions += questions(cost, limit: limit, view)
+        return Double(rows.count) <= questions * Self.rowsOfQuestion
+    }
+
+    /// A ranked search asks about what is among the best so far of what passed: first about all, then ever less often.
+    private func questions(_ cost: Int, limit: Int, _ view: IndexView) -> Double {
+        let (cost, limit) = (Double(max(cost, 1)), Double(max(limit, 1)))
+        let share = min(Double(max(rows.count, 1)) / Double(max(view.documentCount, 1)), 1)
+        return min(cost, limit / share * (1 + log(max(1, cost * share / limit))))
     }
 
     /// The documents of these rows as postings that don't score.

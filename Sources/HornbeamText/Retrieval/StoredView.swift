@@ -13,8 +13,9 @@ final class StoredView: IndexView {
     private let transaction: Transaction
     private let map: DocumentMap
     private let documentLengths: DocumentLengths
-    /// The rows that were last asked for.
+    /// The rows that were last asked for, and those that follow each other.
     private var chunk: (number: UInt32, rows: RowChunk)?
+    private var rowTable: RowTable
     /// Whether any document has sections; nil if nobody looked.
     private var hasSections: Bool?
     /// The sections that were last asked for.
@@ -30,6 +31,7 @@ final class StoredView: IndexView {
         map = DocumentMap(index, trees, statistics, in: transaction)
         documentLengths = DocumentLengths(transaction: transaction, tree: trees.documents, index: index)
         sectionTable = SectionTable(transaction: transaction, tree: trees.documents, index: index)
+        rowTable = RowTable(docnoLimit: snapshot.storedDocnoLimit)
         super.init(
             documentCount: statistics.documentCount, totalLength: statistics.totalLength,
             docnoLimit: statistics.nextDocno)
@@ -156,12 +158,14 @@ final class StoredView: IndexView {
 
     override func row(of docno: UInt32) throws(StorageError) -> UInt64 {
         if docno >= snapshot.storedDocnoLimit { return try snapshot.row(of: docno) }
+        if let row = rowTable[docno] { return row }
         let number = docno >> DocumentMap.chunkShift
         if let chunk, chunk.number == number, let row = chunk.rows.row(Int(docno) % DocumentMap.chunkCapacity) {
             return row
         }
         if let rows = try map.chunk(number) {
             chunk = (number, rows)
+            rowTable.note(rows, number: number)
             if let row = rows.row(Int(docno) % DocumentMap.chunkCapacity) { return row }
         }
         return try map.row(of: docno)

@@ -52,7 +52,7 @@ final class TermRanking {
     private static let sparseLimit = 24
 
     /// Nil if it takes more: contributions that single precision doesn't tell from nothing, beside those of others.
-    init?(_ query: TermQuery, _ view: IndexView, filter: TextFilter) throws(StorageError) {
+    init?(_ query: TermQuery, _ view: IndexView, filter: TextFilter, limit: Int) throws(StorageError) {
         var sources: [PostingSource] = []
         var weights: [Double] = []
         var places: [Int?] = []
@@ -70,7 +70,7 @@ final class TermRanking {
         // What can fail comes before what has to be given back: the memory below.
         var cost = 0
         for source in sources { cost += Int(source.documentFrequency) }
-        self.filter = try DocumentFilter(filter, view, cost: cost)
+        self.filter = try DocumentFilter(filter, view, cost: cost, limit: limit)
         scratch = RankingScratch.take()
         let order = query.order.compactMap { places[$0] }
         let average = Double(view.totalLength) / Double(view.documentCount)

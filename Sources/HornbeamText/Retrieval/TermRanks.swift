@@ -11,15 +11,17 @@ struct TermRanks {
 
     init(_ count: Int) {
         self.count = count
-        places = .allocate(capacity: count + 1)
-        rests = .allocate(capacity: count + 1)
+        // One piece of memory for both: to ask for it takes longer than to sort a few terms.
+        let size = (count + 1) * MemoryLayout<Double>.stride
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: 2 * size, alignment: MemoryLayout<Double>.alignment)
+        rests = memory.bindMemory(to: Double.self, capacity: count + 1)
+        places = (memory + size).bindMemory(to: Int.self, capacity: count + 1)
         for place in 0...count { places[place] = place }
         rests.initialize(repeating: 0, count: count + 1)
     }
 
     func end() {
-        places.deallocate()
-        rests.deallocate()
+        UnsafeMutableRawPointer(rests).deallocate()
     }
 
     @inline(__always)

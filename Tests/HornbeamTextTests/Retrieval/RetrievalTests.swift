@@ -104,13 +104,13 @@ struct RetrievalTests {
         let context = try ScoreContext(view, weights: weights, scores: true)
         var compiler = QueryCompiler(.words, context)
         let query = query.resolved(.words)
-        let retrieval = try Retrieval(compiler.compile(query), context, filter: filter)
+        let retrieval = try Retrieval(compiler.compile(query), context, filter: filter, limit: limit)
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         try retrieval.rank(&best)
         let found = try best.sorted()
         // A query of words has an evaluation of its own.
         if weights == nil, let words = TermQuery(query, .words),
-            let ranking = try TermRanking(words, view, filter: filter)
+            let ranking = try TermRanking(words, view, filter: filter, limit: limit)
         {
             var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
             try ranking.rank(&best)
@@ -123,7 +123,7 @@ struct RetrievalTests {
         func retrieval() throws -> Retrieval {
             let context = try ScoreContext(view, weights: nil, scores: false)
             var compiler = QueryCompiler(.words, context)
-            return try Retrieval(compiler.compile(query.resolved(.words)), context, filter: filter)
+            return try Retrieval(compiler.compile(query.resolved(.words)), context, filter: filter, limit: .max)
         }
         var rows: [UInt64] = []
         try retrieval().forEach { (row) throws(StorageError) in rows.append(row) }

@@ -59,6 +59,12 @@ struct RowDocumentsTests {
                 }
             }
             #expect(try view.documents(of: []) == [])
+            // Each document's row, in any order; and again, when chunks are known.
+            let pairs = try known.map { (row: $0, docno: try #require(try view.docno(of: $0))) }
+            for _ in 0..<2 {
+                let wrong = try pairs.shuffled(using: &random).filter { try view.row(of: $0.docno) != $0.row }
+                #expect(wrong.isEmpty, "round \(round), HORNBEAM_SEED=\(seed)")
+            }
         }
     }
 }

@@ -60,7 +60,7 @@ struct TermRankingTests {
         let context = try ScoreContext(view, weights: nil, scores: true)
         var compiler = QueryCompiler(.words, context)
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
-        try Retrieval(compiler.compile(query), context, filter: filter).rank(&best)
+        try Retrieval(compiler.compile(query), context, filter: filter, limit: best.limit).rank(&best)
         return try best.sorted()
     }
 
@@ -69,7 +69,7 @@ struct TermRankingTests {
         tieBreak: TextTieBreak? = nil
     ) throws -> [TextHit] {
         let words = try #require(TermQuery(query, .words))
-        let ranking = try #require(try TermRanking(words, view, filter: filter))
+        let ranking = try #require(try TermRanking(words, view, filter: filter, limit: limit))
         var best = TopK(limit: limit, tieBreak: tieBreak, after: after)
         try ranking.rank(&best)
         return try best.sorted()
@@ -192,6 +192,6 @@ struct TermRankingTests {
         ]
         for query in queries { #expect(TermQuery(query, .words) == nil, "\(query)") }
         let far = try #require(TermQuery(.any([.words("a"), .boost(1e-11, .words("b"))]), .words))
-        #expect(try TermRanking(far, view, filter: .all) == nil)
+        #expect(try TermRanking(far, view, filter: .all, limit: 10) == nil)
     }
 }
