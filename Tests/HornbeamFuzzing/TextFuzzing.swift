@@ -142,6 +142,7 @@ private func use(
             .without(.everything, .fuzzy("comon", distance: 1, prefixLength: 1)),
             .field([0], .words("common other")), .field([1, 2], .all([.words("common"), .words("word3")])),
             .words("common"), .any([.field([2], .words("common")), .words("word3")]),
+            .all([.near([.words("common"), .words("word3")], within: 4), .phrase("common word3", slop: 0)]),
         ]
         for query in queries {
             // What one of them finds damaged another may not need.

@@ -3,6 +3,7 @@
 
 import Glibc
 import HornbeamText
+import HornbeamTree
 
 extension Planner {
     /// A search and a range whose row ids are intersected before a row is read.
@@ -85,7 +86,14 @@ extension Planner {
         if kinds.contains(.or) { for union in try unions() { consider(union) } }
         guard let best, Double(fewest) * Self.gatherCost < Self.testCost * Double(rows) else { return nil }
         let found = Double(min(rows, try IndexSearch(index, match, store).estimate()))
-        return Double(fewest) * Self.gatherCost < Self.testCost * tests(of: found, fewest) ? best : nil
+        var tests = tests(of: found, fewest)
+        // What is gathered is kept, and so counts for the searches that were content to test.
+        if case .index(let match, _) = best.path, match.isCounted, Selections.keeps(fewest),
+            let entries = try store.transaction.identity(of: match.index.tree)
+        {
+            tests = store.selections.tests(match, of: entries, more: tests)
+        }
+        return Double(fewest) * Self.gatherCost < Self.testCost * tests ? best : nil
     }
 
     /// How many hits of a ranked search are about to be tested, one of `found` after the other, where so many of all

@@ -13,7 +13,12 @@ struct Selections {
         /// Of the index when they were read.
         let entries: TreeIdentity
         let ranges: [KeyRange]
-        let selection: RowSelection
+        /// Nil as long as searches rather test the rows of their hits.
+        var selection: RowSelection?
+        /// About how many rows they have tested so far.
+        var tests = 0.0
+
+        var rowCount: Int { selection?.rows.count ?? 0 }
     }
 
     /// Those asked for last at the end.
@@ -24,6 +29,9 @@ struct Selections {
     private static let rowLimit = 1 << 18
     private static let countLimit = 64
 
+    /// Whether so many rows would be kept.
+    static func keeps(_ rows: Int) -> Bool { rows <= rowLimit / 2 }
+
     /// The rows of an index's ranges, ascending.
     /// - Parameters:
     ///   - entries: what the index holds now; what is read is not kept if that is nil.
@@ -32,27 +40,46 @@ struct Selections {
         _ match: IndexMatch, of entries: TreeIdentity?, _ read: () throws -> [UInt64]
     ) rethrows -> RowSelection {
         guard let entries else { return RowSelection(try read()) }
+        var found = take(match, of: entries)
+        if let selection = found.selection {
+            add(found)
+            return selection
+        }
+        let selection = RowSelection(try read())
+        guard Self.keeps(selection.rows.count) else { return selection }
+        found.selection = selection
+        add(found)
+        return selection
+    }
+
+    /// About how many rows searches among these ranges have tested, `more` of them now; infinite if the rows are known,
+    /// which takes no test.
+    mutating func tests(_ match: IndexMatch, of entries: TreeIdentity, more: Double) -> Double {
+        var found = take(match, of: entries)
+        found.tests += more
+        add(found)
+        return found.selection == nil ? found.tests : .infinity
+    }
+
+    /// What is known of the ranges, which is known no more.
+    private mutating func take(_ match: IndexMatch, of entries: TreeIdentity) -> Known {
         let ranges = match.ranges
         if let place = known.lastIndex(where: { $0.index === match.index && $0.ranges == ranges }) {
             let found = known.remove(at: place)
-            if found.entries == entries {
-                known.append(found)
-                return found.selection
-            }
-            rowCount -= found.selection.rows.count
+            rowCount -= found.rowCount
+            if found.entries == entries { return found }
         }
-        let selection = RowSelection(try read())
-        guard selection.rows.count <= Self.rowLimit / 2 else { return selection }
-        known.append(Known(index: match.index, entries: entries, ranges: ranges, selection: selection))
-        rowCount += selection.rows.count
-        while rowCount > Self.rowLimit || known.count > Self.countLimit {
-            rowCount -= known.removeFirst().selection.rows.count
-        }
-        return selection
+        return Known(index: match.index, entries: entries, ranges: ranges)
+    }
+
+    private mutating func add(_ one: Known) {
+        known.append(one)
+        rowCount += one.rowCount
+        while rowCount > Self.rowLimit || known.count > Self.countLimit { rowCount -= known.removeFirst().rowCount }
     }
 
     /// The state is another one, in which the rows may have other documents.
     func forgetDocuments() {
-        for one in known { one.selection.forgetDocuments() }
+        for one in known { one.selection?.forgetDocuments() }
     }
 }

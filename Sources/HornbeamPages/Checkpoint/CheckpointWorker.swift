@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were
 // written, or when nothing has been committed for a while. A store without it checkpoints in the commits themselves.
-// After a moment without a commit it also writes for other processes what they couldn't read yet.
+// Once commits rest it also writes for other processes what they couldn't read yet, and before if one of them waits.
 
 import CHornbeamShims
 import Glibc
@@ -120,7 +120,8 @@ final class CheckpointWorker: @unchecked Sendable {
             let isStill = newest == seen
             seen = newest
             stillMoments = isStill && rested == .moment ? stillMoments + 1 : 0
-            if rested == .moment, stillMoments >= Self.momentsOfRest || store.isAwaited {
+            let isTimely = stillMoments >= Self.momentsOfRest || isStill && failures > 0 || store.isAwaited
+            if rested == .moment, isTimely {
                 failures = store.catchUp() ? 0 : failures + 1
             }
             if !isStill { failures = 0 }
@@ -139,7 +140,7 @@ final class CheckpointWorker: @unchecked Sendable {
     private enum Rest {
         /// By a commit or another occasion.
         case woken
-        /// So long that others need not wait any more for what they can't read yet: it is looked whether somebody does.
+        /// After which it is looked whether somebody waits for what others can't read yet.
         case moment
         /// The time without a commit after which a checkpoint is due.
         case idleTime

@@ -58,8 +58,8 @@ struct RowChunk {
 
     var hasExceptions: Bool { !exceptions.isEmpty }
 
-    /// Where each row is one more than the one before: what the row at a place is more than that.
-    var shift: UInt64? { isPredicted && width == 0 && !hasExceptions ? base : nil }
+    /// The row at place 0, or what it would be, if each row is one more than the one before.
+    var firstRow: UInt64? { isPredicted && width == 0 && !hasExceptions ? base : nil }
 
     /// Whether the row at a place, which must be one of `places`, is an exception.
     @inline(__always)

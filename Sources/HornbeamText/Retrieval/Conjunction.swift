@@ -153,7 +153,7 @@ final class Conjunction {
         }
     }
 
-    /// Exactly what a match scores, whose phrases are counted.
+    /// Exactly what a match scores, once it is known how often the terms of its parts stand together.
     private func score(_ match: Int) throws(StorageError) -> Double {
         // What BM25 adds to a frequency.
         let added = BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docnos[match])) / averageLength)

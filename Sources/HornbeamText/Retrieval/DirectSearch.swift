@@ -11,6 +11,8 @@ struct DirectSearch {
 
     /// So few postings are sooner gone through than skipped.
     private static let fewPostings = 256
+    /// One of so many documents of the rarest term holds the others where they must be.
+    private static let matchingShare = 8
 
     init(_ view: IndexView, _ analyzer: Analyzer) { (self.view, self.analyzer) = (view, analyzer) }
 
@@ -92,7 +94,8 @@ struct DirectSearch {
             return (false, nil, filter)
         }
         guard case .selection(let selection, let test) = filter,
-            selection.rows.count <= Int(least) || selection.isWorthwhile(Int(least), limit: limit, view)
+            selection.rows.count <= Int(least)
+                || selection.isWorthwhile(Int(least) / Self.matchingShare, limit: limit, view)
         else { return (true, Conjunction(view, compiler.sources, compiler.parts), filter) }
         let rest = test.map { TextFilter.matching($0) } ?? .all
         if let set = try selection.set(view) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search's filter as its evaluation uses it: of documents that are named, only these are looked at, one by one where
-// they are few; where they are more than what is looked through, and of those that are not named, each document that
-// would be among the results is asked about.
+// A search's filter as its evaluation uses it: of rows that are named, only their documents are looked at, one by one
+// where they are few; where finding these takes longer, and of rows that are not named, each document that would be
+// among the results is asked about.
 
 import HornbeamPages
 
@@ -74,7 +74,7 @@ extension TextFilter {
         case .all: return true
         case .matching(let test): return try test(row)
         case .selection(let selection, let test):
-            guard selection.rows.holds(row) else { return false }
+            guard selection.has(row) else { return false }
             return try test?(row) ?? true
         }
     }

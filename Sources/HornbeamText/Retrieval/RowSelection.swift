@@ -12,8 +12,9 @@ package final class RowSelection {
     private var known: (view: IndexView, documents: PostingArrays)?
     /// The known documents as a set, once one was asked for.
     private var knownSet: DocumentSet?
-    /// About how many single documents searches asked about that were not worth finding the documents.
-    private var questions = 0.0
+    /// How many single rows were asked about in the view that was searched last, without its documents.
+    private var questions = 0
+    private var questioned: ObjectIdentifier?
 
     /// The documents of so many rows are found in the time that asking about a single one takes: its row is looked up,
     /// and looked for among these.
@@ -24,19 +25,29 @@ package final class RowSelection {
     /// Lets go of the view that was asked last, and of what it said.
     package func forgetDocuments() { (known, knownSet) = (nil, nil) }
 
+    /// Whether it has a row.
+    func has(_ row: UInt64) -> Bool {
+        questions &+= 1
+        return rows.holds(row)
+    }
+
     /// Whether a search should go by the documents: they are known, or finding them takes less than it and those before
-    /// it would ask without.
+    /// it ask without.
     /// - Parameters:
     ///   - cost: about how many documents it goes through.
     ///   - limit: how many it is to find.
     func isWorthwhile(_ cost: Int, limit: Int, _ view: IndexView) -> Bool {
         if let known, known.view === view { return true }
-        questions += questions(cost, limit: limit, view)
-        return Double(rows.count) <= questions * Self.rowsOfQuestion
+        if questioned != ObjectIdentifier(view) { (questioned, questions) = (ObjectIdentifier(view), 0) }
+        // Where documents that match seldom have these rows, nearly all that match are asked about.
+        if rows.count <= cost { return true }
+        let expected = expectedQuestions(cost, limit: limit, view)
+        return Double(rows.count) <= (Double(questions) + expected) * Self.rowsOfQuestion
     }
 
     /// A ranked search asks about what is among the best so far of what passed: first about all, then ever less often.
-    private func questions(_ cost: Int, limit: Int, _ view: IndexView) -> Double {
+    /// This takes it that rows and matches have nothing to do with each other.
+    private func expectedQuestions(_ cost: Int, limit: Int, _ view: IndexView) -> Double {
         let (cost, limit) = (Double(max(cost, 1)), Double(max(limit, 1)))
         let share = min(Double(max(rows.count, 1)) / Double(max(view.documentCount, 1)), 1)
         return min(cost, limit / share * (1 + log(max(1, cost * share / limit))))

@@ -15,7 +15,7 @@ final class StoredView: IndexView {
     private let documentLengths: DocumentLengths
     /// The rows that were last asked for, and those that follow each other.
     private var chunk: (number: UInt32, rows: RowChunk)?
-    private var rowTable: RowTable
+    private let rowTable: RowTable
     /// Whether any document has sections; nil if nobody looked.
     private var hasSections: Bool?
     /// The sections that were last asked for.

@@ -53,7 +53,7 @@ final class TermPlaces {
     /// By slot: how many of its positions are done with.
     private let passed: UnsafeMutablePointer<Int>
 
-    /// - Parameters: what stays where it is as long as this is in use.
+    /// What it is given stays where it is as long as this is in use. Slots are those of the parts, and lead to sources.
     init(
         _ view: IndexView, _ sources: UnsafeMutableBufferPointer<LentSource>,
         _ parts: UnsafeMutableBufferPointer<FlatPart>, slots: UnsafeMutableBufferPointer<Int>

@@ -118,6 +118,28 @@ struct KeptSearchersTests {
         #expect(try (0..<64).map { try reads($0, &selections) }.reduce(0, +) == 0)
     }
 
+    @Test("Rows of a range are read once searches among them have tested as many rows as that takes, and only then")
+    func testedRows() throws {
+        let database = try Database.inMemory(models: Note.self)
+        try database.write { context in
+            for id in 0..<2_000 { try Note(id: id, text: "r\(id % 400)", room: id % 4).save(to: &context) }
+        }
+        /// Of a search for one of five notes, among 500.
+        func plan(_ room: Int) throws -> String {
+            try database.read { context in
+                let list = Note.filter(.string(\.text, matches: "r\(room)")).filter(\.room == room).limit(10)
+                #expect(try list.resolve(in: context).map(\.id) == (0..<5).map { room + 400 * $0 })
+                return "\(try list.explain(in: context))"
+            }
+        }
+        var plans = 0
+        while try !plan(1).contains("intersection of (ranked search"), plans < 50 { plans += 1 }
+        #expect((1...10).contains(plans))
+        #expect(try !plan(2).contains("intersection"), "another room")
+        try database.write { try Note(id: 3, text: "r3", room: 0).save(to: &$0) }
+        #expect(try !plan(1).contains("intersection"), "another state of the index")
+    }
+
     @Test("Are let go of by a read that is taken up again in another state, also if it searches nothing")
     func letGo() throws {
         let database = try Database.inMemory(models: Note.self)

@@ -31,7 +31,9 @@ struct DirectSearchTests {
             .phrase(generator.text(1...4), slop: [0, 0, 0, 1, 3][generator.random.below(5)])
         }
         func near() -> TextQuery {
-            .near((0..<[2, 2, 3][generator.random.below(3)]).map { _ in one() }, within: generator.random.below(8))
+            let count = [2, 2, 2, 3, 5][generator.random.below(5)]
+            let distance = [generator.random.below(8), 40, .max][[0, 0, 0, 1, 2][generator.random.below(5)]]
+            return .near((0..<count).map { _ in one() }, within: distance)
         }
         switch generator.random.below(8) {
         case 0: return .all((0..<Int.random(in: 1...4, using: &generator.random)).map { _ in one() })

@@ -22,18 +22,31 @@ struct RowSelectionTests {
         #expect(!RowSelection((0..<1_000).map { 10 * $0 }).isWorthwhile(5, limit: 10, view), "which asks about five")
     }
 
-    @Test("Those of many rows once so many searches asked about single ones", arguments: [1, 10, 100])
-    func many(limit: Int) throws {
+    @Test("Those of many rows once searches have asked about so many single ones")
+    func many() throws {
         let view = Self.view()
         let rows = (0..<Self.count).filter { $0 % 100 > 0 }
         let selection = RowSelection(rows)
-        var searches = 0
-        while !selection.isWorthwhile(2_000, limit: limit, view) { searches += 1 }
-        #expect(searches > 0 || limit == 100)
-        #expect(searches < 100)
+        #expect(!selection.isWorthwhile(2_000, limit: 10, view), "which asks about some fifty")
+        for row in 0..<UInt64(100) { #expect(selection.has(row) == (row > 0)) }
+        #expect(!selection.isWorthwhile(2_000, limit: 10, view))
+        for row in 0..<UInt64(100) { _ = selection.has(row) }
+        #expect(!RowSelection(rows).isWorthwhile(2_000, limit: 10, view), "others have not")
+        #expect(!selection.isWorthwhile(2_000, limit: 10, Self.view()), "nor has it in another state")
+        #expect(!selection.isWorthwhile(2_000, limit: 10, view), "where it began anew")
+        for row in 0..<UInt64(200) { _ = selection.has(row) }
+        #expect(selection.isWorthwhile(2_000, limit: 10, view))
         let documents = try selection.documents(view)
         #expect(Array(UnsafeBufferPointer(start: documents.docnos, count: documents.count)) == rows.map { UInt32($0) })
         #expect(selection.isWorthwhile(1, limit: 1, view), "they are known now")
+    }
+
+    @Test("No more rows than a search goes through are always worth it: those that match may be none of them")
+    func fewerThanCost() {
+        let view = Self.view()
+        let rows = (0..<Self.count).filter { $0 % 100 > 0 }
+        #expect(RowSelection(rows).isWorthwhile(rows.count, limit: 1, view))
+        #expect(!RowSelection(rows).isWorthwhile(rows.count - 1, limit: 1, view))
     }
 
     @Test("A search that wants all asks about all that it goes through")
