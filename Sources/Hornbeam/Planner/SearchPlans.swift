@@ -49,9 +49,13 @@ extension Planner {
             let search = AccessPath.text(index, match, ranked: isBest)
             var choice = Candidate(
                 path: search, answered: ConjunctSet(place), isOrdered: isBest, cost: 0, isBehind: position != nil)
-            if let others = try others(beside: place, index, match) {
-                choice.path = .intersection([search, others.path])
-                choice.answered = others.answered.inserting(place)
+            if let others = try others(beside: place) {
+                if try isWorthwhile(others, beside: IndexSearch(index, match, store)) {
+                    choice.path = .intersection([search, others.path])
+                    choice.answered = others.answered.inserting(place)
+                } else {
+                    choice.untaken = Self.keptRanges(others)
+                }
             }
             return choice
         }
@@ -66,8 +70,9 @@ extension Planner {
     private static let testCost = 4.5
     private static let gatherCost = 0.15
 
-    /// The path to the rows that a search may find, if there is one that takes less than to test the rows of hits.
-    private func others(beside place: Int, _ index: EntityTextIndex, _ match: TextMatch) throws -> Candidate? {
+    /// The path to the rows that a search may find, of several that to the fewest; nil if there is none that may take
+    /// less than to test the rows of hits.
+    private func others(beside place: Int) throws -> Candidate? {
         guard conjuncts.count > 1, rows > 0 else { return nil }
         var best: Candidate?
         var fewest = Int.max
@@ -84,16 +89,25 @@ extension Planner {
         consider(try list())
         if kinds.contains(.within) { consider(try idList(below: .infinity)) }
         if kinds.contains(.or) { for union in try unions() { consider(union) } }
-        guard let best, Double(fewest) * Self.gatherCost < Self.testCost * Double(rows) else { return nil }
-        let found = Double(min(rows, try IndexSearch(index, match, store).estimate()))
-        var tests = tests(of: found, fewest)
-        // What is gathered is kept, and so counts for the searches that were content to test.
-        if case .index(let match, _) = best.path, match.isCounted, Selections.keeps(fewest),
-            let entries = try store.transaction.identity(of: match.index.tree)
-        {
-            tests = store.selections.tests(match, of: entries, more: tests)
+        return Double(fewest) * Self.gatherCost < Self.testCost * Double(rows) ? best : nil
+    }
+
+    /// Whether to gather such a path's rows takes less than to test the rows of a search's hits. What is gathered is
+    /// kept, so the rows that searches among the same have tested count too.
+    private func isWorthwhile(_ others: Candidate, beside search: IndexSearch) throws -> Bool {
+        let count = others.path.candidates(rows: rows)
+        let found = Double(min(rows, try search.estimate()))
+        var tests = tests(of: found, count)
+        if let match = Self.keptRanges(others), let entries = try store.transaction.identity(of: match.index.tree) {
+            tests += Double(store.selections.tests(match, of: entries))
         }
-        return Double(fewest) * Self.gatherCost < Self.testCost * tests ? best : nil
+        return Double(count) * Self.gatherCost < Self.testCost * tests
+    }
+
+    /// The path, if its rows are kept from one search to the next.
+    private static func keptRanges(_ others: Candidate) -> IndexMatch? {
+        guard case .index(let match, _) = others.path, match.isCounted else { return nil }
+        return Selections.keeps(match.count) ? match : nil
     }
 
     /// How many hits of a ranked search are about to be tested, one of `found` after the other, where so many of all

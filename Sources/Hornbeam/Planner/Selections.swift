@@ -15,8 +15,8 @@ struct Selections {
         let ranges: [KeyRange]
         /// Nil as long as searches rather test the rows of their hits.
         var selection: RowSelection?
-        /// About how many rows they have tested so far.
-        var tests = 0.0
+        /// How many rows they have tested so far.
+        var tests = 0
 
         var rowCount: Int { selection?.rows.count ?? 0 }
     }
@@ -52,30 +52,48 @@ struct Selections {
         return selection
     }
 
-    /// About how many rows searches among these ranges have tested, `more` of them now; infinite if the rows are known,
-    /// which takes no test.
-    mutating func tests(_ match: IndexMatch, of entries: TreeIdentity, more: Double) -> Double {
+    /// How many rows searches among these ranges have tested; `.max` if the rows are known, which takes no test.
+    func tests(_ match: IndexMatch, of entries: TreeIdentity) -> Int {
+        guard let place = place(of: match), known[place].entries == entries else { return 0 }
+        return known[place].selection == nil ? known[place].tests : .max
+    }
+
+    /// Searches among these ranges have tested so many rows more.
+    mutating func note(tests: Int, _ match: IndexMatch, of entries: TreeIdentity) {
         var found = take(match, of: entries)
-        found.tests += more
+        found.tests &+= tests
         add(found)
-        return found.selection == nil ? found.tests : .infinity
+    }
+
+    private func place(of match: IndexMatch) -> Int? {
+        let ranges = match.ranges
+        return known.lastIndex { $0.index === match.index && $0.ranges == ranges }
     }
 
     /// What is known of the ranges, which is known no more.
     private mutating func take(_ match: IndexMatch, of entries: TreeIdentity) -> Known {
-        let ranges = match.ranges
-        if let place = known.lastIndex(where: { $0.index === match.index && $0.ranges == ranges }) {
-            let found = known.remove(at: place)
-            rowCount -= found.rowCount
-            if found.entries == entries { return found }
+        // What was read of the index before it changed is good for nothing any more, whichever ranges it is of.
+        while let place = known.firstIndex(where: { $0.index === match.index && $0.entries != entries }) {
+            remove(place)
         }
-        return Known(index: match.index, entries: entries, ranges: ranges)
+        guard let place = place(of: match) else {
+            return Known(index: match.index, entries: entries, ranges: match.ranges)
+        }
+        return remove(place)
+    }
+
+    @discardableResult
+    private mutating func remove(_ place: Int) -> Known {
+        rowCount -= known[place].rowCount
+        return known.remove(at: place)
     }
 
     private mutating func add(_ one: Known) {
         known.append(one)
         rowCount += one.rowCount
-        while rowCount > Self.rowLimit || known.count > Self.countLimit { rowCount -= known.removeFirst().rowCount }
+        while rowCount > Self.rowLimit { remove(known.firstIndex { $0.selection != nil } ?? 0) }
+        // Of what has cost something so many are kept, whatever else was asked.
+        while known.count > Self.countLimit { remove(known.dropLast().firstIndex { $0.selection == nil } ?? 0) }
     }
 
     /// The state is another one, in which the rows may have other documents.

@@ -120,8 +120,9 @@ final class CheckpointWorker: @unchecked Sendable {
             let isStill = newest == seen
             seen = newest
             stillMoments = isStill && rested == .moment ? stillMoments + 1 : 0
-            let isTimely = stillMoments >= Self.momentsOfRest || isStill && failures > 0 || store.isAwaited
-            if rested == .moment, isTimely {
+            if rested == .moment,
+                stillMoments >= Self.momentsOfRest || isStill && failures > 0 || store.isAwaited
+            {
                 failures = store.catchUp() ? 0 : failures + 1
             }
             if !isStill { failures = 0 }

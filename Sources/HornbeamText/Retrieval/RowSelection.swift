@@ -23,7 +23,7 @@ package final class RowSelection {
     package init(_ rows: [UInt64]) { self.rows = rows }
 
     /// Lets go of the view that was asked last, and of what it said.
-    package func forgetDocuments() { (known, knownSet) = (nil, nil) }
+    package func forgetDocuments() { (known, knownSet, questioned, questions) = (nil, nil, nil, 0) }
 
     /// Whether it has a row.
     func has(_ row: UInt64) -> Bool {

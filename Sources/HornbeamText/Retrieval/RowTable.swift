@@ -14,7 +14,7 @@ final class RowTable {
         var end: UInt16
     }
 
-    /// Nil until there is something to keep. Zeroes that nobody has looked at take no memory.
+    /// Nil until there is something to keep. In a large table zeroes that nobody has looked at take no memory.
     private var chunks: UnsafeMutablePointer<Chunk>?
     private let count: Int
 

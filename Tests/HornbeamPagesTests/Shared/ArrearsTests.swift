@@ -177,17 +177,19 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told again if the medium refused that, without another commit")
-    func refusedTelling() throws {
+    @Test("are told again if the medium refused that, without another commit", arguments: [true, false])
+    func refusedTelling(isAwaited: Bool) throws {
         let scene = try Scene()
         eventually("never told") { !scene.writer.isInArrears }
         // Records are written through; who asks for the rest is refused.
         scene.disk.plan = SimulatedDisk.Plan(
             call: scene.disk.calls + 1, fault: .error(5), isLasting: true, operations: [.write])
         for value: UInt64 in 1...5 { try scene.put(value) }
-        usleep(50_000)
+        let calls = scene.disk.calls
+        eventually("nobody tried to tell") { scene.disk.calls > calls }
         #expect(scene.writer.isInArrears)
         scene.disk.plan = nil
+        if !isAwaited { eventually("nobody tried again") { !scene.writer.isInArrears } }
         let reader = try scene.reader()
         #expect(try values(reader) == values(scene.writer))
         #expect(!scene.writer.isInArrears)
