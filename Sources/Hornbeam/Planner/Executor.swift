@@ -32,6 +32,7 @@ final class Executor {
     /// Takes the planner, not its plan, which would be copied.
     init(_ planner: consuming Planner, _ store: EntityStore, tally: PlanTally? = nil) throws {
         plan = try planner.plan()
+        try planner.texts?.noteTests(in: store)
         self.store = store
         self.tally = tally
         if plan.covering != .no, case .index(let match, _) = plan.path {
@@ -463,10 +464,8 @@ final class Executor {
     ) throws {
         // The search knows errors of storage only; others are kept and thrown after it.
         var failure: (any Error)?
-        var tests = 0
         func accepts(_ docno: UInt64) -> Bool {
             guard failure == nil else { return false }
-            tests += 1
             do {
                 let rowID = RowID(rawValue: docno)
                 let row = try hitRow(rowID)
@@ -486,9 +485,6 @@ final class Executor {
             filter: rows.map { .selection($0, passing: test) } ?? test.map { .matching($0) } ?? .all,
             tieBreak: try tieBreak { failure = $0 })
         if let failure { throw failure }
-        if let match = plan.untaken, let entries = try store.transaction.identity(of: match.index.tree) {
-            store.selections.note(tests: tests, match, of: entries)
-        }
         for hit in hits.dropFirst(plan.offset) {
             let rowID = RowID(rawValue: hit.docno)
             let row = needsRows ? try store.row(rowID) : nil

@@ -30,9 +30,6 @@ struct QueryPlan {
     let scores: (index: EntityTextIndex, match: TextMatch)?
     /// When to leave the path for a scan.
     let patience: Patience?
-    /// Ranges that a search could be restricted to, where to test the rows of its hits seems to take less: these are
-    /// counted.
-    let untaken: IndexMatch?
 
     /// How many results there are: exact, if it is known without reading.
     var knownCount: Int? {
@@ -57,7 +54,6 @@ struct Planner: ~Copyable {
         /// Whether the path begins exactly behind the position, if there is one.
         var isBehind = false
         var covering = Covering.no
-        var untaken: IndexMatch?
     }
 
     /// Kinds of conjuncts that something else than an index range may answer: what isn't there is not looked for.
@@ -254,8 +250,7 @@ struct Planner: ~Copyable {
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : sort, covering: choice.covering,
             ties: choice.isOrdered && hasBestFirst ? Array(sort.dropFirst()) : [],
-            scores: choice.isOrdered ? nil : searched, patience: rest.isEmpty ? nil : patience(choice),
-            untaken: choice.untaken)
+            scores: choice.isOrdered ? nil : searched, patience: rest.isEmpty ? nil : patience(choice))
     }
 
     /// The search that a sort by score goes by.

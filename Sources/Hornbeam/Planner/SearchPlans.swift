@@ -50,11 +50,10 @@ extension Planner {
             var choice = Candidate(
                 path: search, answered: ConjunctSet(place), isOrdered: isBest, cost: 0, isBehind: position != nil)
             if let others = try others(beside: place) {
-                if try isWorthwhile(others, beside: IndexSearch(index, match, store)) {
+                let found = Double(min(rows, try IndexSearch(index, match, store).estimate()))
+                if try isWorthwhile(others, beside: found) {
                     choice.path = .intersection([search, others.path])
                     choice.answered = others.answered.inserting(place)
-                } else {
-                    choice.untaken = Self.keptRanges(others)
                 }
             }
             return choice
@@ -94,20 +93,17 @@ extension Planner {
 
     /// Whether to gather such a path's rows takes less than to test the rows of a search's hits. What is gathered is
     /// kept, so the rows that searches among the same have tested count too.
-    private func isWorthwhile(_ others: Candidate, beside search: IndexSearch) throws -> Bool {
+    private func isWorthwhile(_ others: Candidate, beside found: Double) throws -> Bool {
         let count = others.path.candidates(rows: rows)
-        let found = Double(min(rows, try search.estimate()))
-        var tests = tests(of: found, count)
-        if let match = Self.keptRanges(others), let entries = try store.transaction.identity(of: match.index.tree) {
-            tests += Double(store.selections.tests(match, of: entries))
-        }
-        return Double(count) * Self.gatherCost < Self.testCost * tests
-    }
-
-    /// The path, if its rows are kept from one search to the next.
-    private static func keptRanges(_ others: Candidate) -> IndexMatch? {
-        guard case .index(let match, _) = others.path, match.isCounted else { return nil }
-        return Selections.keeps(match.count) ? match : nil
+        let gathering = Double(count) * Self.gatherCost
+        let tests = tests(of: found, count)
+        guard case .index(let ranges, _) = others.path, ranges.isCounted, Selections.keeps(ranges.count),
+            let entries = try store.transaction.identity(of: ranges.index.tree)
+        else { return gathering < Self.testCost * tests }
+        let earlier = Double(store.selections.tests(ranges, of: entries))
+        if gathering < Self.testCost * (tests + earlier) { return true }
+        texts?.untaken = (ranges, tests)
+        return false
     }
 
     /// How many hits of a ranked search are about to be tested, one of `found` after the other, where so many of all

@@ -15,7 +15,7 @@ struct Selections {
         let ranges: [KeyRange]
         /// Nil as long as searches rather test the rows of their hits.
         var selection: RowSelection?
-        /// How many rows they have tested so far.
+        /// About how many rows they have tested so far.
         var tests = 0
 
         var rowCount: Int { selection?.rows.count ?? 0 }
@@ -52,7 +52,7 @@ struct Selections {
         return selection
     }
 
-    /// How many rows searches among these ranges have tested; `.max` if the rows are known, which takes no test.
+    /// About how many rows searches among these ranges have tested; `.max` if the rows are known, which takes no test.
     func tests(_ match: IndexMatch, of entries: TreeIdentity) -> Int {
         guard let place = place(of: match), known[place].entries == entries else { return 0 }
         return known[place].selection == nil ? known[place].tests : .max

@@ -5,6 +5,7 @@
 
 import HornbeamPages
 import HornbeamText
+import HornbeamTree
 
 /// The paths by full-text indexes, each with about how much it finds. A class, so that a planner can look when it has
 /// to and remember what it saw.
@@ -19,6 +20,9 @@ final class TextPaths {
     }
 
     @exclusivity(unchecked) private(set) var found: [Path] = []
+    /// Ranges that a ranked search could be restricted to, and about how many rows of its hits it tests instead, because
+    /// that takes less.
+    @exclusivity(unchecked) var untaken: (ranges: IndexMatch, tests: Double)?
 
     /// Rows below which a scan takes less than the look at an index.
     private static let fewRows = 64
@@ -28,6 +32,14 @@ final class TextPaths {
         found = try conjuncts.indices.compactMap {
             try Self.path($0, conjuncts[$0], store, rows: rows, wantsIndex: wantsIndex)
         }
+    }
+
+    /// The plan will be run: the tests count for the next search that could be restricted to the same ranges.
+    func noteTests(in store: EntityStore) throws {
+        guard let (ranges, tests) = untaken, let entries = try store.transaction.identity(of: ranges.index.tree) else {
+            return
+        }
+        store.selections.note(tests: Int(tests.rounded(.up)), ranges, of: entries)
     }
 
     /// About how many rows pass a conjunct; nil if no index tells.
