@@ -20,8 +20,8 @@ final class TextPaths {
     }
 
     @exclusivity(unchecked) private(set) var found: [Path] = []
-    /// Ranges that a ranked search could be restricted to, and about how many rows of its hits it tests instead, because
-    /// that takes less.
+    /// Ranges that a ranked search could be restricted to, and about how many rows of its hits it tests instead: that
+    /// takes less.
     @exclusivity(unchecked) var untaken: (ranges: IndexMatch, tests: Double)?
 
     /// Rows below which a scan takes less than the look at an index.
