@@ -148,8 +148,8 @@ final class CheckpointWorker: @unchecked Sendable {
     }
 
     private static let momentMilliseconds = 10
-    /// After so many without a commit what others can't read yet is written though nobody waits. More than the sync of
-    /// a slow medium takes: a program that commits again and again shall not pay for it.
+    /// After so many without a commit what others can't read yet is written though nobody waits. More than one: a sync
+    /// may take longer than that, and a program that commits again and again shall not pay for it.
     private static let momentsOfRest = 10
     /// Until what could not be written is tried again.
     private static let failureMilliseconds = 1000
