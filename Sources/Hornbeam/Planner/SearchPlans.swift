@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans with a full-text search: one among other paths to rows, or the one that gives the order of scores.
 
-import Glibc
 import HornbeamText
 import HornbeamTree
 
@@ -106,11 +105,10 @@ extension Planner {
         return false
     }
 
-    /// How many hits of a ranked search are about to be tested, one of `found` after the other, where so many of all
-    /// rows pass: those that are among the best so far of those that passed.
+    /// How many hits of a ranked search are about to be tested, of `found`, where so many of all rows pass.
     private func tests(of found: Double, _ passing: Int) -> Double {
-        let share = Double(max(passing, 1)) / Double(rows)
         guard let budget else { return found }
-        return min(found, budget / share * (1 + log(max(1, found * share / max(budget, 1)))))
+        let share = min(Double(max(passing, 1)) / Double(rows), 1)
+        return RowSelection.expectedQuestions(found, share: share, limit: budget)
     }
 }

@@ -45,12 +45,18 @@ package final class RowSelection {
         return Double(rows.count) <= (Double(questions) + expected) * Self.rowsOfQuestion
     }
 
-    /// A ranked search asks about what is among the best so far of what passed: first about all, then ever less often.
-    /// This takes it that rows and matches have nothing to do with each other.
     private func expectedQuestions(_ cost: Int, limit: Int, _ view: IndexView) -> Double {
-        let (cost, limit) = (Double(max(cost, 1)), Double(max(limit, 1)))
         let share = min(Double(max(rows.count, 1)) / Double(max(view.documentCount, 1)), 1)
-        return min(cost, limit / share * (1 + log(max(1, cost * share / limit))))
+        return Self.expectedQuestions(Double(max(cost, 1)), share: share, limit: Double(limit))
+    }
+
+    /// About how many of `matches` a ranked search asks about, one after the other, where such a share of all rows
+    /// passes: what is among the best so far of what passed, first all, then ever less often. This takes it that rows
+    /// and matches have nothing to do with each other.
+    /// - Parameter share: above 0, at most 1.
+    package static func expectedQuestions(_ matches: Double, share: Double, limit: Double) -> Double {
+        let limit = max(limit, 1)
+        return min(matches, limit / share * (1 + log(max(1, matches * share / limit))))
     }
 
     /// The documents of these rows as postings that don't score.
