@@ -134,8 +134,8 @@ struct QueryParser {
         var sign = Sign.none
         if takeKeyword("NOT") {
             sign = .excluded
-        } else if let character = peek, character == "+" || character == "-", !isSpace(at + 1), !isAtEnd(at + 1) {
-            sign = character == "+" ? .required : .excluded
+        } else if let demand = demand {
+            sign = demand
             at += 1
         }
         let signed = at
@@ -296,6 +296,7 @@ struct QueryParser {
         // Where the signs of a pattern are in it.
         var stars: [Int] = []
         var marks = 0
+        var escapedSign: Int?
         var count = 0
         while let character = peek, !isSpace(at), !["(", ")", "\"", ":", "^", "~"].contains(sign(at)) {
             if sign(at) == "\\" {
@@ -303,6 +304,7 @@ struct QueryParser {
                     throw failure("nothing is behind the backslash", "write \\\\ for the character", at)
                 }
                 at += 1
+                if ["*", "?"].contains(characters[at]) { escapedSign = at }
                 text.unicodeScalars.append(characters[at])
             } else {
                 if sign(at) == "*" { stars.append(count) }
@@ -324,7 +326,15 @@ struct QueryParser {
             text.unicodeScalars.removeLast()
             return Clause(query: .prefix(text))
         }
-        if isPattern { return Clause(query: .wildcard(Self.collapsed(text))) }
+        if isPattern {
+            guard let escapedSign else { return Clause(query: .wildcard(Self.collapsed(text))) }
+            guard isLenient else {
+                throw failure(
+                    "a pattern can't ask for the characters * and ? themselves",
+                    "write ? for it, which stands for any character", escapedSign)
+            }
+            return Clause(query: .words(text), word: text)
+        }
         if syntax.isTyping, at == characters.count { return Clause(query: .prefix(text)) }
         return Clause(query: .words(text), word: text)
     }
@@ -374,16 +384,21 @@ struct QueryParser {
     /// A sign belongs before the name; whoever writes it behind the colon doesn't mean a word that begins with it.
     private mutating func signBehindField(_ names: ArraySlice<Unicode.Scalar>) throws(QuerySyntaxError) -> Sign {
         skipSpace()
-        guard let character = peek, character == "+" || character == "-", !isSpace(at + 1), !isAtEnd(at + 1) else {
-            return .none
-        }
+        guard let demand else { return .none }
         guard isLenient else {
+            let character = characters[at]
             throw failure(
                 "\(character) is behind the name of a field",
                 "write it before the name, \(character)\(Self.string(names)):, or \\\(character) for the character", at)
         }
         at += 1
-        return character == "+" ? .required : .excluded
+        return demand
+    }
+
+    /// What a + or a − here says of what is right behind it.
+    private var demand: Sign? {
+        guard ["+", "-"].contains(sign(at)), !isSpace(at + 1), !isAtEnd(at + 1) else { return nil }
+        return sign(at) == "+" ? .required : .excluded
     }
 
     private static func string(_ scalars: ArraySlice<Unicode.Scalar>) -> String {

@@ -37,8 +37,9 @@ extension TextQuery {
                 text, distance: distance.map { min(max(0, $0), Self.maximumDistance) }, prefixLength: max(0, letters))
         case .any(let parts): return Self.joined(parts, TextQuery.any)
         case .all(let parts):
-            if parts.count == 1, case let part = parts[0].normalized, part.dependsOnDemand { return .all([part]) }
-            return Self.joined(parts, TextQuery.all)
+            guard parts.count == 1 else { return Self.joined(parts, TextQuery.all) }
+            let part = parts[0].normalized
+            return part.dependsOnDemand ? .all([part]) : part
         case .near(let parts, let distance): return Self.joined(parts) { .near($0, within: max(0, distance)) }
         case .without(let wanted, let unwanted): return .without(wanted.normalized, unwanted.normalized)
         case .field([], _): return .words("")

@@ -41,17 +41,15 @@ enum QueryRemainder {
     static func all(
         _ parts: [TextQuery], asks: (TextQuery) -> Bool, _ remainder: (TextQuery) -> Self
     ) -> Self {
-        var found: [Self] = []
-        var (isAsked, isGone) = (false, false)
-        for part in parts {
-            found.append(remainder(part))
-            guard part.alternatives == nil else { continue }
-            if let query = found[found.count - 1].query { isAsked = isAsked || asks(query) } else { isGone = true }
-        }
-        if isGone, !isAsked {
-            let others = parts.compactMap(\.alternatives).joined()
-            found = zip(parts, found).filter { $0.0.alternatives == nil }.map(\.1)
+        // Each part is looked into once, in whatever form: they may be nested in each other.
+        let alternatives = parts.map(\.alternatives)
+        let demanded = zip(parts, alternatives).map { $1 == nil ? remainder($0) : nil }
+        var found = demanded.compactMap(\.self)
+        if found.contains(where: { $0.query == nil }), !found.contains(where: { $0.query.map(asks) == true }) {
+            let others = alternatives.compactMap(\.self).joined()
             if let first = others.first { found.append(remainder(others.count > 1 ? .any(Array(others)) : first)) }
+        } else {
+            found = zip(parts, demanded).map { $1 ?? remainder($0) }
         }
         guard found.isAnswer(asks) else { return .gone(unless: either(found.compactMap(\.excluded))) }
         return .kept(.all(found.compactMap { $0.query ?? $0.excluded.map { .without(.everything, $0) } }))

@@ -68,6 +68,7 @@ struct QueryParserTests {
             ("\"a b\"~", 5, "needs a number"), ("w~1/", 3, "/ needs a number"), ("ab^1e308", 2, "more than 1e9"),
             ("((ab)^1e5)^1e5", 0, "multiply to more than 1e9"), ("names:a", 0, "no field “names”"),
             ("title:-foo", 6, "- is behind the name of a field"), ("b title,content: +foo", 17, "+ is behind the name"),
+            (#"a \*b?"#, 3, "can't ask for the characters"),
             ("title:", 0, "nothing is behind the field"), (":a", 0, ": needs the name"), ("a\\", 1, "backslash"),
             (String(repeating: "(", count: 99), 50, "more than 50 levels"),
             (String(repeating: "title:", count: 99), 300, "more than 50 levels"),
@@ -106,7 +107,10 @@ struct QueryParserTests {
             ("+title:-(a b)", .without(.everything, .field([0], .words("a b")))),
             ("title:- a", .any([.field([0], .words("-")), .words("a")])),
             ("content:title:-a", .without(.everything, .field([1], .field([0], .words("a"))))),
-            ("^ ~ : a^", .words("a")), ("swift (5.9) OR", .any([.words("swift"), .words("5.9"), .words("OR")])),
+            ("\"new york\" :-)", .any([.phrase("new york", slop: 0), .words("-")])),
+            ("\"my report\" (+) x^2", .any([.phrase("my report", slop: 0), .words("+"), .boost(2, .words("x"))])),
+            (#"a \*b?c"#, .words("a *b?c")), ("^ ~ : a^", .words("a")),
+            ("swift (5.9) OR", .any([.words("swift"), .words("5.9"), .words("OR")])),
             (String(repeating: "x ^ ", count: 40), .words(Array(repeating: "x", count: 40).joined(separator: " "))),
         ] as [(String, TextQuery)])
     func lenient(_ text: String, _ tree: TextQuery) {
@@ -188,6 +192,22 @@ struct QueryParserTests {
                 #expect(TextQuery.field([0], tree).isWithin(50) || join(tree).writtenOut(fields: []) == nil)
             }
         }
+    }
+
+    @Test("Queries in queries are resolved and written out once each, however deep", .timeLimit(.minutes(1)))
+    func nested() throws {
+        func nested(_ head: String, _ levels: Int) throws -> TextQuery {
+            try syntax.parse(String(repeating: head, count: levels) + "x" + String(repeating: ")", count: levels))
+        }
+        for levels in [2, 24] {
+            let resolved = try nested("+& (", levels).resolved(.words)
+            #expect(resolved.normalized == .words("x"), "\(resolved)")
+            let left = try nested("+the +(", levels).leavingOut(StopWordList(["the"]))
+            #expect(left.normalized == .all([.words("x")]), "\(left)")
+        }
+        var deep = TextQuery.words("x")
+        for _ in 0..<150 { deep = .all([deep]) }
+        #expect(deep.writtenOut(fields: []) == "+x")
     }
 
     @Test("Names of fields may have any characters")
