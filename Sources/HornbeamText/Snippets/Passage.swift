@@ -34,7 +34,7 @@ extension QueryMatcher {
         let marks = marks(found)
         var weights: [Double] = []
         for word in found.words { weights.append(try weight(word)) }
-        let marked = Set(marks.joined()).sorted()
+        let marked = Self.union(marks)
         let size = max(1, size)
         guard let best = Self.window(marked, found, size, weights) else {
             guard let section = found.tokens.firstIndex(where: { !$0.isEmpty }) else { return nil }
@@ -89,6 +89,16 @@ extension QueryMatcher {
             if counts[start.word] == 0 { score -= weights[start.word] }
         }
         return best?.range
+    }
+
+    /// The occurrences that are in any of the marks, ascending.
+    private static func union(_ marks: [ClosedRange<Int>]) -> [Int] {
+        var occurrences: [Int] = []
+        for mark in marks.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            let next = max(mark.lowerBound, (occurrences.last ?? -1) + 1)
+            if next <= mark.upperBound { occurrences += next...mark.upperBound }
+        }
+        return occurrences
     }
 
     /// The bytes of the marks in one section, ascending, apart from each other.

@@ -109,7 +109,8 @@ package final class QueryMatcher {
     /// - Parameter fields: those that count; nil is all.
     private func holds(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> Bool {
         switch node {
-        case .terms, .phrase, .near: !places(node, fields, found).isEmpty
+        case .terms(let tests): tests.contains { found.byTest[$0].contains { isIn(fields, $0, found) } }
+        case .phrase, .near: !places(node, fields, found, most: 1).isEmpty
         case .any(let parts): parts.contains { holds($0, fields, found) }
         case .all(let parts): !parts.isEmpty && parts.allSatisfy { holds($0, fields, found) }
         case .without(let wanted, let unwanted): holds(wanted, fields, found) && !holds(unwanted, fields, found)
@@ -118,24 +119,38 @@ package final class QueryMatcher {
         }
     }
 
-    /// A match of a part: where it begins, and its occurrences.
+    /// A match of a part: its first and its last occurrence.
     struct Place {
         var first: Int
-        /// Empty if the first is all.
-        var others: [Int] = []
-        var last: Int { others.last ?? first }
+        var last: Int
+        /// Those between that belong to it, if not all do.
+        var inner: [Int]?
     }
 
-    /// The matches of what is found at places, in the order of their beginnings, one for each.
-    private func places(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
+    /// The matches of what is found at places, in the order of their beginnings, one for each; so many at most.
+    private func places(
+        _ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences, most: Int = .max
+    ) -> [Place] {
         switch node {
         case .terms(let tests):
             let all = tests.count == 1 ? found.byTest[tests[0]] : Set(tests.flatMap { found.byTest[$0] }).sorted()
-            return all.filter { isIn(fields, $0, found) }.map { Place(first: $0) }
-        case .phrase(let tests, let slop): return phrases(tests, slop, fields, found)
+            return all.filter { isIn(fields, $0, found) }.map { Place(first: $0, last: $0) }
+        case .phrase(let tests, let slop):
+            var places: [Place] = []
+            forEachPhrase(tests, slop, fields, found) {
+                places.append($0)
+                return places.count < most
+            }
+            return places
         case .near(let parts, let distance):
-            return neighbours(
-                parts.map { places($0.node, fields, found) }, counts: parts.map(\.count), distance, found)
+            var places: [Place] = []
+            forEachNeighbours(
+                parts.map { self.places($0.node, fields, found) }, counts: parts.map(\.count), distance, found
+            ) { place, _ in
+                places.append(place)
+                return places.count < most
+            }
+            return places
         case .any(let parts):
             return Self.merged(parts.map { places($0, fields, found) })
         case .all, .without, .field, .everything: return []
@@ -146,56 +161,56 @@ package final class QueryMatcher {
         fields?.contains(found.fields[found.items[occurrence].section]) ?? true
     }
 
-    /// From each place of the first token the next place of the second, the next of the third after that, and so on.
-    private func phrases(_ tests: [Int], _ slop: Int, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
-        var places: [Place] = []
+    /// From each place of the first token the next place of the second, the next of the third after that, and so on;
+    /// until `body` returns false.
+    private func forEachPhrase(
+        _ tests: [Int], _ slop: Int, _ fields: Set<Int>?, _ found: Occurrences, _ body: (Place) -> Bool
+    ) {
         // As the first goes forward, so do the next ones.
         var cursors = Array(repeating: 0, count: tests.count)
         for first in found.byTest[tests[0]] where isIn(fields, first, found) {
-            var others: [Int] = []
             var last = first
             for part in 1..<tests.count {
                 let list = found.byTest[tests[part]]
                 while cursors[part] < list.count, list[cursors[part]] <= last { cursors[part] += 1 }
-                guard cursors[part] < list.count else { return places }
+                guard cursors[part] < list.count else { return }
                 last = list[cursors[part]]
-                others.append(last)
             }
             let (start, end) = (found.items[first], found.items[last])
-            guard start.section == end.section, end.position - start.position - (tests.count - 1) <= slop else {
-                continue
-            }
-            places.append(Place(first: first, others: others))
+            let between = end.position - start.position - (tests.count - 1)
+            guard start.section == end.section, between <= slop else { continue }
+            var place = Place(first: first, last: last)
+            if between > 0 { place.inner = (1..<tests.count - 1).map { found.byTest[tests[$0]][cursors[$0]] } }
+            guard body(place) else { return }
         }
-        return places
     }
 
     /// From each place of any part the first of each other one, if the last of them begins near enough to the end of
-    /// the first, or of the longest that begins there.
-    private func neighbours(
-        _ parts: [[Place]], counts: [Int], _ distance: Int, _ found: Occurrences
-    ) -> [Place] {
-        guard !parts.isEmpty else { return [] }
-        var places: [Place] = []
+    /// the first, or of the longest that begins there. Calls `body` with where all of them lie, and with the places of
+    /// each part that do, until it returns false.
+    private func forEachNeighbours(
+        _ parts: [[Place]], counts: [Int], _ distance: Int, _ found: Occurrences,
+        _ body: (Place, [ArraySlice<Place>]) -> Bool
+    ) {
+        guard !parts.isEmpty else { return }
         var cursors = Array(repeating: 0, count: parts.count)
         for start in Set(parts.joined().map(\.first)).sorted() {
-            var members: [Int] = []
-            var (firstEnd, lastStart) = (start, start)
+            var members: [ArraySlice<Place>] = []
+            var (firstEnd, lastStart, end) = (start, start, start)
             for (number, part) in parts.enumerated() {
                 while cursors[number] < part.count, part[cursors[number]].first < start { cursors[number] += 1 }
-                guard part.count - cursors[number] >= counts[number] else { return places }
+                guard part.count - cursors[number] >= counts[number] else { return }
                 let chosen = part[cursors[number]..<cursors[number] + counts[number]]
-                for place in chosen { members += [place.first] + place.others }
+                members.append(chosen)
                 if let first = chosen.first, first.first == start { firstEnd = max(firstEnd, first.last) }
                 lastStart = max(lastStart, chosen.last?.first ?? start)
+                for place in chosen { end = max(end, place.last) }
             }
             // Occurrences ascend in the document.
-            let ends = (found.items[firstEnd], found.items[lastStart], found.items[members.max() ?? start])
-            if found.items[start].section == ends.2.section, ends.1.position - ends.0.position <= distance {
-                places.append(Place(first: start, others: members))
-            }
+            let isNear = found.items[lastStart].position - found.items[firstEnd].position <= distance
+            guard isNear, found.items[start].section == found.items[end].section else { continue }
+            guard body(Place(first: start, last: end), members) else { return }
         }
-        return places
     }
 
     /// Of those that begin together the shortest.
@@ -210,28 +225,50 @@ package final class QueryMatcher {
     /// What a reader would want to see marked: all that the query's parts find, but for what must not be there. Runs
     /// of occurrences, from the first to the last; overlapping ones too.
     func marks(_ found: Occurrences) -> [ClosedRange<Int>] {
-        var marks: [ClosedRange<Int>] = []
+        var marks = Marks(count: found.items.count)
         mark(terms.root, nil, found, &marks)
-        return marks
+        return marks.ranges
     }
 
-    private func mark(
-        _ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences, _ marks: inout [ClosedRange<Int>]
-    ) {
-        switch node {
-        case .terms, .near:
-            for place in places(node, fields, found) {
-                marks.append(place.first...place.first)
-                for other in place.others { marks.append(other...other) }
+    /// Runs of occurrences, each once: many matches may share theirs.
+    private struct Marks {
+        private var known: Set<ClosedRange<Int>> = []
+        private var isMarked: [Bool]
+        private(set) var ranges: [ClosedRange<Int>] = []
+
+        init(count: Int) { isMarked = Array(repeating: false, count: count) }
+
+        mutating func add(_ place: Place) {
+            guard let inner = place.inner else { return add(place.first...place.last) }
+            add(place.first...place.first)
+            for one in inner { add(one...one) }
+            add(place.last...place.last)
+        }
+
+        private mutating func add(_ range: ClosedRange<Int>) {
+            if range.count > 1 {
+                if known.insert(range).inserted { ranges.append(range) }
+            } else if !isMarked[range.lowerBound] {
+                isMarked[range.lowerBound] = true
+                ranges.append(range)
             }
+        }
+    }
+
+    private func mark(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences, _ marks: inout Marks) {
+        switch node {
+        case .terms: for place in places(node, fields, found) { marks.add(place) }
         case .phrase(let tests, let slop):
-            for place in phrases(tests, slop, fields, found) {
-                let last = place.others.last ?? place.first
-                if found.items[last].position - found.items[place.first].position == tests.count - 1 {
-                    marks.append(place.first...last)
-                } else {
-                    for one in [place.first] + place.others { marks.append(one...one) }
-                }
+            forEachPhrase(tests, slop, fields, found) {
+                marks.add($0)
+                return true
+            }
+        case .near(let parts, let distance):
+            forEachNeighbours(
+                parts.map { places($0.node, fields, found) }, counts: parts.map(\.count), distance, found
+            ) { _, members in
+                for place in members.joined() { marks.add(place) }
+                return true
             }
         case .any(let parts), .all(let parts):
             for part in parts { mark(part, fields, found, &marks) }
