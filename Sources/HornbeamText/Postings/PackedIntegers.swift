@@ -56,7 +56,8 @@ extension PackedIntegers {
             var exceptions = 0
             for bits in stride(from: widest - 1, through: 0, by: -1) {
                 exceptions += Int(widths[bits + 1])
-                guard exceptions * 2 < 16 * (widest - bits) else { break }
+                // An exception takes two bytes or more, a bit of all a full group 16.
+                guard exceptions * 2 < 16 * (widest - bits) else { continue }
                 var size = 2 + payloadSize(count: count, bits: bits)
                 for width in bits + 1...widest { size += Int(widths[width]) * (1 + (width - bits + 6) / 7) }
                 if size < best.size { best = Plan(bits: bits, exceptions: exceptions, size: size) }
