@@ -235,12 +235,7 @@ extension EntityTextIndex {
 }
 
 extension RowReader {
-    /// String columns (or arrays of strings) joined by line feeds.
-    func joinedText(_ columns: [Int]) throws(HornbeamError) -> String {
-        try texts(columns).joined
-    }
-
-    /// The same, not joined.
+    /// The texts of string columns, or arrays of strings.
     func texts(_ columns: [Int]) throws(HornbeamError) -> DocumentText {
         if isText(columns) { return DocumentText(try string(columns[0]) ?? "") }
         var fields: [[String]] = []

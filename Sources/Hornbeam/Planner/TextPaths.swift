@@ -54,7 +54,7 @@ final class TextPaths {
         switch condition {
         case .matches(let match):
             try match.requireSense(store.type)
-            guard let index = store.type.wording(of: match.columns), let match = match.over(index) else { return nil }
+            guard let index = store.type.wording(of: match), let match = match.over(index) else { return nil }
             guard let search = index.answers(match) ? match : match.withoutPositions(index) else { return nil }
             let count = min(rows, try IndexSearch(index, search, store).estimate())
             return Path(
@@ -104,21 +104,18 @@ extension TextMatch {
     /// The same as a question to an index over these columns and maybe others; nil if that would find something else.
     fileprivate func over(_ index: EntityTextIndex) -> TextMatch? {
         if columns == index.columns { return self }
-        // Three letters, or what a tokenizer of one's own takes for a word, may reach over the end of a property.
-        switch index.index.analyzer.rules {
-        case .words, .unicode: break
-        case .trigrams, .custom, .unknown: return nil
-        }
         let places = columns.compactMap { index.columns.firstIndex(of: $0) }
         guard places.count == columns.count, query.isWithin(TextQuery.maximumDepth - 1) else { return nil }
         let asked = query.mapFields { (field) throws(Never) in places[field] }
         let isAll = Set(places).count == index.columns.count
-        return TextMatch(columns: index.columns, query: isAll ? asked : .field(places, asked))
+        return TextMatch(
+            columns: index.columns, query: isAll ? asked : .field(places, asked), using: self.index)
     }
 
     /// What finds all that this one finds in an index without positions, for the rows to be looked at; nil if nothing
     /// does.
     fileprivate func withoutPositions(_ index: EntityTextIndex) -> TextMatch? {
-        query.withoutPositions(index.index.analyzer).map { TextMatch(columns: columns, query: $0) }
+        query.withoutPositions(index.index.analyzer)
+            .map { TextMatch(columns: columns, query: $0, using: self.index) }
     }
 }

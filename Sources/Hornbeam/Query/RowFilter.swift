@@ -154,10 +154,11 @@ struct RowFilter {
 
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
         try match.requireSense(type)
-        let analyzer = type.analyzer(of: match.columns)
+        let index = type.wording(of: match)?.index
+        let analyzer = index?.analyzer ?? .words
         if let words = match.words, let test = TokenTest(words, analyzer) { return .matches(match.columns, test) }
-        let hasPositions = type.wording(of: match.columns)?.index.storesPositions ?? true
-        return .search(match.columns, QueryMatcher(match.query, analyzer, hasPositions: hasPositions))
+        return .search(
+            match.columns, QueryMatcher(match.query, analyzer, hasPositions: index?.storesPositions ?? true))
     }
 
     private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {
@@ -261,7 +262,7 @@ struct RowFilter {
     private static func matches(
         _ row: RowReader, _ columns: [Int], _ test: TokenTest
     ) throws(HornbeamError) -> Bool {
-        test.isEmpty ? false : test.accepts(try row.joinedText(columns))
+        test.isEmpty ? false : try row.texts(columns).fields.joined().contains { test.accepts($0) }
     }
 }
 

@@ -6,6 +6,8 @@ package import HornbeamText
 /// A full-text query over columns. A class, so that a filter stays small.
 package final class TextMatch: Sendable {
     package let columns: [Int]
+    /// The full-text index whose words are meant, by its name; nil leaves that to the columns.
+    package let index: String?
     /// Its fields are places in `columns`.
     package let query: TextQuery
     /// Of the columns, in their order; empty if all count alike.
@@ -13,8 +15,9 @@ package final class TextMatch: Sendable {
     /// Why nothing can be searched so, told by whoever runs it.
     let problem: HornbeamError?
 
-    package init(columns: [Int], query: TextQuery, weights: [Double] = []) {
+    package init(columns: [Int], query: TextQuery, weights: [Double] = [], using index: String? = nil) {
         self.columns = columns
+        self.index = index
         self.query = query
         self.weights = weights
         problem = nil
@@ -23,6 +26,7 @@ package final class TextMatch: Sendable {
     /// What can't be searched. It is a condition all the same, so that it has its place in a query.
     init(columns: [Int], problem: HornbeamError) {
         self.columns = columns
+        index = nil
         query = .everything
         weights = []
         self.problem = problem
@@ -47,11 +51,17 @@ package final class TextMatch: Sendable {
         if problem != nil { return "(what can't be searched)" }
         let names = columns.map { type.columns.indices.contains($0) ? type.columns[$0].label : "#\($0)" }
         let weighted = weights.isEmpty ? "" : " weighted \(weights)"
-        return Value.string(query.text(fields: names)).text + weighted
+        let named = index.map { " using \($0)" } ?? ""
+        return Value.string(query.text(fields: names)).text + weighted + named
     }
 
     /// `.invalid` if it can't be asked.
     func requireSense(_ type: EntityType) throws(HornbeamError) {
+        if let index, type.wording(of: self) == nil {
+            throw HornbeamError(
+                .invalid,
+                "\(type.name) has no full-text index “\(index)” over all that is searched: open it with the model")
+        }
         if words != nil { return }
         if let problem { throw problem }
         if let problem = query.problem(fieldCount: columns.count) {

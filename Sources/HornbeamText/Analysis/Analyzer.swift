@@ -37,12 +37,14 @@ package struct Analyzer: Sendable {
             (specification, version) = ("unicode" + (keepsAccents ? "+accents" : "") + stemming, 2)
             if let language { stems = ", stems \(String(language.fingerprint, radix: 16))" }
         case .trigrams(let keepsAccents):
-            (specification, version) = ("trigrams" + (keepsAccents ? "+accents" : ""), 2)
+            (specification, version) = ("trigrams" + (keepsAccents ? "+accents" : ""), 3)
         case .custom(let tokenizer): (specification, version) = ("custom:\(tokenizer.name)", tokenizer.version)
         case .unknown(let name): (specification, version) = (name, 0)
         }
-        var unicode = ""
+        let unicode: String
         if case .custom = rules {
+            // Once a tokenizer was given all texts of a document joined.
+            unicode = ", text by text"
         } else {
             unicode = ", Unicode \(UnicodeTables.version.major).\(UnicodeTables.version.minor)"
         }

@@ -35,7 +35,7 @@ struct TextComparison: ~Copyable {
         guard note(docno) else { return problems.add("document \(row) was given twice to the check") }
         documentCount += 1
         let place = buffer.addDocument(row, docno)
-        let made = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
+        let made = text.add(to: &buffer, at: place, &tokenizer)
         try problems.collect { () throws(StorageError) in
             let found = try snapshot.row(of: docno)
             guard found == row else { throw corrupt("document \(row) is taken for document \(found)") }

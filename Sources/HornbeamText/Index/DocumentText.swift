@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is indexed of a document: the texts of its fields. Its tokens are those of all of them joined by line feeds, so
-// scores don't depend on how a text is divided; where the pieces begin is kept beside them.
+// What is indexed of a document: the texts of its fields. Its tokens are those of each, one text behind the other, so
+// scores don't depend on how words are divided; where the pieces begin is kept beside them. Words and Unicode's are
+// those of all texts joined by line feeds, too: no token reaches over one.
 
 import HornbeamPages
 
@@ -16,16 +17,10 @@ package struct DocumentText: Equatable, Sendable {
     /// Whether it is one text.
     package var isPlain: Bool { fields.count == 1 && fields[0].count == 1 }
 
-    /// Its bytes in UTF-8, joined.
+    /// Its bytes in UTF-8, and one for each boundary of texts.
     package var size: Int {
         if isPlain { return fields[0][0].utf8.count }
         return fields.reduce(0) { sum, field in field.reduce(sum + 1) { $0 + $1.utf8.count + 1 } }
-    }
-
-    /// All texts in order, joined by line feeds: also those of a field without any, as an empty one.
-    package var joined: String {
-        if isPlain { return fields[0][0] }
-        return fields.map { $0.joined(separator: "\n") }.joined(separator: "\n")
     }
 
     /// Byte by byte: texts that are canonically equivalent have different tokens.
@@ -36,23 +31,19 @@ package struct DocumentText: Equatable, Sendable {
             }
     }
 
-    /// Calls `body` with texts that have, one behind the other, the tokens of the document.
-    func forEachPiece(of analyzer: Analyzer, _ body: (Bytes) -> Void) {
-        if !isPlain, !analyzer.separatesAtLineFeeds {
-            var text = joined
-            return text.withUTF8 { body(Bytes($0)) }
-        }
+    /// Calls `body` with each text: one behind the other they have the tokens of the document.
+    func forEachText(_ body: (Bytes) -> Void) {
         for var text in fields.joined() { text.withUTF8 { body(Bytes($0)) } }
     }
 
-    /// Calls `body` with texts that have, one behind the other, the tokens of the document, and with the position of
-    /// each one's first token; it gives how many tokens the text has. How they are divided.
-    func divide(of analyzer: Analyzer, _ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
-        var length: UInt32 = 0
-        if isPlain || !analyzer.separatesAtLineFeeds {
-            forEachPiece(of: analyzer) { length += body($0, length) }
-            return isPlain ? DocumentSections(length: length) : sections(of: analyzer, length: length)
+    /// Calls `body` with each text and the position of its first token; it gives how many tokens the text has. How they
+    /// are divided.
+    func divide(_ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
+        if isPlain {
+            var text = fields[0][0]
+            return DocumentSections(length: text.withUTF8 { body(Bytes($0), 0) })
         }
+        var length: UInt32 = 0
         var fields: [[UInt32]] = []
         for field in self.fields {
             var sections: [UInt32] = []
@@ -68,50 +59,12 @@ package struct DocumentText: Equatable, Sendable {
 
     /// Puts all tokens into `buffer` as those of the document at `place`; how they are divided.
     func add(
-        to buffer: inout ChangeBuffer, at place: UInt32, _ analyzer: Analyzer, _ tokenizer: inout Tokenizer
+        to buffer: inout ChangeBuffer, at place: UInt32, _ tokenizer: inout Tokenizer
     ) -> DocumentSections {
-        let made = divide(of: analyzer) { buffer.add($0, document: place, from: $1, &tokenizer) }
+        let made = divide { buffer.add($0, document: place, from: $1, &tokenizer) }
         buffer.setSections(made, at: place)
         buffer.setNewLength(Int64(made.length), at: place)
         buffer.setFingerprint(fingerprint, at: place)
         return made
-    }
-
-    /// How the `length` tokens of the joined texts are divided, for an analyzer that may take tokens from across a line
-    /// feed: a token is in the section up to whose end the texts before and in it have that many.
-    func sections(of analyzer: Analyzer, length: UInt32) -> DocumentSections {
-        var tokenizer = Tokenizer(analyzer)
-        var (text, before): (String, UInt32) = ("", 0)
-        var result: [[UInt32]] = []
-        let last = fields.lastIndex { !$0.isEmpty }
-        for (place, field) in fields.enumerated() {
-            if place > 0 { text += "\n" }
-            var sections: [UInt32] = []
-            for (number, piece) in field.enumerated() {
-                if number > 0 { text += "\n" }
-                text += piece
-                let isLast = place == last && number == field.count - 1
-                let tokens =
-                    isLast ? length : UInt32(truncatingIfNeeded: text.withUTF8 { tokenizer.tokenCount(of: Bytes($0)) })
-                let end = min(max(tokens, before), length)
-                sections.append(end - before)
-                before = end
-            }
-            result.append(sections)
-        }
-        // Tokens of the line feeds alone belong to no text: the first field has them.
-        if before < length, !result.isEmpty { result[0] = (result[0].isEmpty ? [0] : result[0]) }
-        if before < length, !result.isEmpty { result[0][0] += length - before }
-        return DocumentSections(fields: result)
-    }
-}
-
-extension Analyzer {
-    /// Whether texts joined by line feeds have the tokens of each of them and no others.
-    var separatesAtLineFeeds: Bool {
-        switch rules {
-        case .words, .unicode: true
-        case .trigrams, .custom, .unknown: false
-        }
     }
 }

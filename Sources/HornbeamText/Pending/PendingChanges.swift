@@ -25,19 +25,19 @@ enum GatheredText {
     }
 
     /// Calls `body` with texts that have, one behind the other, the document's tokens.
-    func forEachPiece(of analyzer: Analyzer, _ body: (Bytes) -> Void) {
+    func forEachText(_ body: (Bytes) -> Void) {
         switch self {
         case .plain(let bytes): bytes.withBytes(body)
-        case .texts(let text): text.forEachPiece(of: analyzer, body)
+        case .texts(let text): text.forEachText(body)
         }
     }
 
     /// Calls `body` with the same and the position of each one's first token, which gives how many tokens it has. How
     /// they are divided.
-    func divide(of analyzer: Analyzer, _ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
+    func divide(_ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
         switch self {
         case .plain(let bytes): DocumentSections(length: bytes.withBytes { body($0, 0) })
-        case .texts(let text): text.divide(of: analyzer, body)
+        case .texts(let text): text.divide(body)
         }
     }
 }

@@ -41,7 +41,7 @@ struct PendingRecordMaker: ~Copyable {
         header.hasPositions = index.storesPositions
         if let old = document.old {
             var length: Int64 = 0
-            old.forEachPiece(of: index.analyzer) { text in
+            old.forEachText { text in
                 tokenizer.forEachToken(in: text) { token in
                     let number = number(of: token)
                     counts.start[number].old &+= 1
@@ -51,7 +51,7 @@ struct PendingRecordMaker: ~Copyable {
             header.oldLength = length
         }
         if let new = document.new {
-            let sections = new.divide(of: index.analyzer) { text, _ in
+            let sections = new.divide { text, _ in
                 let before = tokens.count
                 tokenizer.forEachToken(in: text) { token in
                     let number = number(of: token)

@@ -143,7 +143,7 @@ struct DocumentSectionsTests {
         #expect(try problems() == [])
         for (row, text) in texts {
             // The tokens are those of the joined text.
-            for token in analyzer.tokens(of: text.joined) {
+            for token in analyzer.tokens(of: text.fields.joined().joined(separator: "\n")) {
                 let found = try TextSearcher(index, in: transaction).matches(String(decoding: token, as: UTF8.self))
                 #expect(found.contains(row))
             }
@@ -159,12 +159,17 @@ struct DocumentSectionsTests {
         transaction.abort()
     }
 
-    @Test("Tokens from across a line feed belong to the later text")
-    func trigrams() {
-        let analyzer = Analyzer(.trigrams(keepsAccents: false))
-        let text = DocumentText(fields: [["abcd"], ["efg"]])
-        let count = analyzer.tokens(of: text.joined).count
-        #expect(count == 6)
-        #expect(text.sections(of: analyzer, length: UInt32(count)).fieldLengths == [2, 4])
+    @Test("Each text has tokens of its own, whatever the analyzer", arguments: ["trigrams", "words", "unicode"])
+    func apart(specification: String) throws {
+        let analyzer = try #require(Analyzer(specification: specification))
+        var tokens: [String] = []
+        let sections = DocumentText(fields: [["abcd"], ["efg", "hi"]]).divide { text, position in
+            #expect(position == UInt32(tokens.count))
+            let found = analyzer.tokens(of: String(decoding: text, as: UTF8.self))
+            tokens += found.map { String(decoding: $0, as: UTF8.self) }
+            return UInt32(found.count)
+        }
+        #expect(tokens == (specification == "trigrams" ? ["abc", "bcd", "efg"] : ["abcd", "efg", "hi"]))
+        #expect(sections.fieldLengths == (specification == "trigrams" ? [2, 1] : [1, 2]))
     }
 }

@@ -177,7 +177,7 @@ struct PostingSpillsTests {
                 var buffer = ChangeBuffer()
                 for docno in part {
                     let place = buffer.addDocument(UInt64(docno), UInt32(docno))
-                    _ = documents[docno].add(to: &buffer, at: place, .words, &tokenizer)
+                    _ = documents[docno].add(to: &buffer, at: place, &tokenizer)
                 }
                 for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
                     _ = buffer.collect(term, to: &changes)
@@ -225,7 +225,7 @@ struct PostingSpillsTests {
             var buffer = ChangeBuffer()
             var tokenizer = Tokenizer(.words)
             let place = buffer.addDocument(0, 0)
-            _ = DocumentText("b a b c a b").add(to: &buffer, at: place, .words, &tokenizer)
+            _ = DocumentText("b a b c a b").add(to: &buffer, at: place, &tokenizer)
             let isAdded = try spills.add(buffer, &changes)
             #expect(isAdded)
             let tree = try #require(try transaction.tree("spill:" + testIndex.prefix))

@@ -35,7 +35,7 @@ struct MatcherAgreementTests {
         }
     }
 
-    private static func agree(_ analyzer: Analyzer, isPlain: Bool, seed: UInt64) throws {
+    private static func agree(_ analyzer: Analyzer, seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let index = TextIndex(prefix: "t:", analyzer: analyzer)
         var found = 0
@@ -45,9 +45,7 @@ struct MatcherAgreementTests {
             let writer = try TextIndexWriter(index, in: transaction)
             var texts: [UInt64: [[String]]] = [:]
             for row in 0..<UInt64(40) {
-                let fields = (0..<(isPlain ? 1 : 2)).map { _ in
-                    (0..<(isPlain ? 1 : generator.random.below(3))).map { _ in text(&generator) }
-                }
+                let fields = (0..<2).map { _ in (0..<generator.random.below(3)).map { _ in text(&generator) } }
                 texts[row] = fields
                 try writer.insert(row, DocumentText(fields: fields))
             }
@@ -71,17 +69,39 @@ struct MatcherAgreementTests {
     }
 
     @Test("Words", arguments: SeededGenerator.seeds(2))
-    func words(seed: UInt64) throws { try Self.agree(.words, isPlain: false, seed: seed) }
+    func words(seed: UInt64) throws { try Self.agree(.words, seed: seed) }
 
     @Test("Words by Unicode's rules, with stems", arguments: SeededGenerator.seeds(2))
     func unicode(seed: UInt64) throws {
-        try Self.agree(Analyzer(.unicode(keepsAccents: false, stemming: .english)), isPlain: false, seed: seed)
-        try Self.agree(Analyzer(.unicode(keepsAccents: true, stemming: nil)), isPlain: false, seed: seed)
+        try Self.agree(Analyzer(.unicode(keepsAccents: false, stemming: .english)), seed: seed)
+        try Self.agree(Analyzer(.unicode(keepsAccents: true, stemming: nil)), seed: seed)
     }
 
-    // Of several texts an index of trigrams has tokens from across their boundaries, which the texts themselves don't.
-    @Test("Trigrams of one text", arguments: SeededGenerator.seeds(2))
+    @Test("Trigrams, none of which is of two texts", arguments: SeededGenerator.seeds(2))
     func trigrams(seed: UInt64) throws {
-        try Self.agree(Analyzer(.trigrams(keepsAccents: false)), isPlain: true, seed: seed)
+        let trigrams = Analyzer(.trigrams(keepsAccents: false))
+        try Self.agree(trigrams, seed: seed)
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        defer { transaction.abort() }
+        let index = TextIndex(prefix: "t:", analyzer: trigrams)
+        let writer = try TextIndexWriter(index, in: transaction)
+        try writer.insert(1, DocumentText(fields: [["xab"], ["def", "gh"]]))
+        try writer.flush()
+        var terms: [String] = []
+        try TextSearcher(index, in: transaction).forEachTerm { (term, _, _) throws(StorageError) in
+            terms.append(term)
+            return true
+        }
+        #expect(terms == ["def", "xab"])
+    }
+
+    @Test("Tokens of one's own, whose tokenizer doesn't know where a text ends", arguments: SeededGenerator.seeds(2))
+    func custom(seed: UInt64) throws {
+        // Between spaces, whatever else it is: also line feeds.
+        let pieces = CustomTokenizer(name: "agreement.pieces", version: 1) { text, emit in
+            for piece in text.split(separator: " ") { emit(String(piece)) }
+        }
+        try Self.agree(Analyzer(.custom(pieces)), seed: seed)
     }
 }
