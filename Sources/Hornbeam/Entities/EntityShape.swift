@@ -119,6 +119,15 @@ struct ColumnPlace {
     let descending: Bool
 }
 
+/// A declared full-text index and its columns. A class, because each search looks at them, and a description is much to
+/// copy.
+final class SearchedColumns: Sendable {
+    let index: IndexDescription
+    let columns: [Int]
+
+    init(_ index: IndexDescription, _ columns: [Int]) { (self.index, self.columns) = (index, columns) }
+}
+
 /// A relation's number of entities as a key path names it.
 struct LinkCountPlace {
     let relation: String
@@ -149,7 +158,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]
     /// The full-text indexes with their columns, as they are declared.
-    let searched: [(index: IndexDescription, columns: [Int])]
+    let searched: [SearchedColumns]
 
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
@@ -192,15 +201,42 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         linkIds = ids
         let description = description
         searched = description.indexes.filter { $0.kind == .text }
-            .map { ($0, $0.components.compactMap { description.column($0.column) }) }
+            .map { SearchedColumns($0, $0.components.compactMap { description.column($0.column) }) }
     }
 
-    /// Whether there is a full-text index over exactly these columns, in this order.
-    func isSearched(_ columns: [Int]) -> Bool { searched.contains { $0.columns == columns } }
+    /// Whether there is a full-text index over exactly these columns, in this order, and of this name.
+    func isSearched(_ columns: [Int], using name: String?) -> Bool {
+        searched.contains { $0.columns == columns && (name == nil || $0.index.name == name) }
+    }
 
     /// Whether one of these answers a `matches` condition.
-    func isSearched(by match: TextMatch) -> Bool {
-        searched.contains { $0.columns == match.columns && $0.index.answers(match) }
+    func isSearched(by match: TextMatch) -> Bool { searchedColumns(by: match) != nil }
+
+    /// The one that does. As `EntityType.textIndex(for:)`.
+    private func searchedColumns(by match: TextMatch) -> SearchedColumns? {
+        var first: SearchedColumns?
+        for one in searched where one.columns == match.columns {
+            if let name = match.index, one.index.name != name { continue }
+            let isAlike = first.map { one.index.analyzer == $0.index.analyzer } ?? true
+            if isAlike, one.index.answers(match) { return one }
+            first = first ?? one
+        }
+        return nil
+    }
+
+    /// The one that says what words are to a `matches` condition. As `EntityType.wording(of:)`.
+    func wording(of match: TextMatch) throws(HornbeamError) -> IndexDescription? {
+        if let one = searchedColumns(by: match) { return one.index }
+        guard let name = match.index else {
+            return TextWording.place(of: match.columns, in: searched.map(\.columns)).map { searched[$0].index }
+        }
+        let named = searched.first { $0.index.name == name && match.columns.allSatisfy($0.columns.contains) }
+        if let named { return named.index }
+        let names = searched.map(\.index.name).joined(separator: ", ")
+        throw HornbeamError(
+            .invalid,
+            "\(Entity.entityName) has no full-text index “\(name)” over all that is searched; "
+                + (names.isEmpty ? "it has none" : "those it has are \(names)"))
     }
 
     /// The hidden column of the time of the last save: the first one behind the declared ones.

@@ -111,21 +111,38 @@ package final class EntityType: Sendable {
         return String(name.dropFirst("Deleted<".count).dropLast())
     }
 
-    /// The full-text index over exactly these columns, in this order.
-    func textIndex(over columns: [Int]) -> EntityTextIndex? { textIndexes.first { $0.columns == columns } }
+    /// The full-text index over exactly these columns, in this order: the one of this name, or the first.
+    func textIndex(over columns: [Int], named name: String? = nil) -> EntityTextIndex? {
+        for index in textIndexes where index.columns == columns {
+            guard let name else { return index }
+            if index.description.name == name { return index }
+        }
+        return nil
+    }
 
-    /// The full-text index that answers a `matches` condition.
+    /// The full-text index that answers a `matches` condition: of those over exactly its columns the one that is named,
+    /// or the first whose words are those of the condition.
     func textIndex(for match: TextMatch) -> EntityTextIndex? {
-        textIndexes.first { $0.columns == match.columns && $0.answers(match) }
+        guard let first = textIndex(over: match.columns, named: match.index) else { return nil }
+        if first.answers(match) { return first }
+        guard match.index == nil else { return nil }
+        return textIndexes.first {
+            $0.columns == match.columns && $0.answers(match) && $0.index.analyzer == first.index.analyzer
+        }
     }
 
-    /// What words are to a `matches` condition over these columns: as an index says, with or without its help.
-    func analyzer(of columns: [Int]) -> Analyzer {
-        wording(of: columns)?.index.analyzer ?? .words
+    /// The full-text index that says what words are to a `matches` condition, with or without its help; nil stands for
+    /// `.words`.
+    func wording(of match: TextMatch) -> EntityTextIndex? {
+        if let index = textIndex(for: match) { return index }
+        guard let name = match.index else { return wording(of: match.columns) }
+        return textIndexes.first { index in
+            index.description.name == name && match.columns.allSatisfy(index.columns.contains)
+        }
     }
 
-    /// The full-text index that says what words are in these columns.
-    func wording(of columns: [Int]) -> EntityTextIndex? {
+    /// The full-text index that says what words are in these columns, if a condition names none.
+    private func wording(of columns: [Int]) -> EntityTextIndex? {
         // Mostly one over just these.
         if let exact = textIndex(over: columns) { return exact }
         guard !textIndexes.isEmpty else { return nil }

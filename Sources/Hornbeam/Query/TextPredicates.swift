@@ -86,22 +86,31 @@ extension Predicate {
     /// What a word is, the analyzer says of the index over exactly these properties, in whatever order; else of the
     /// first declared that has all of them among its own; else of the first that has one of them; without
     /// any it is `.words`.
+    ///
+    /// - Parameter index: the full-text index that is meant, by the name of the property which declares it, where
+    ///   several are over these properties: one by stems and one by whole words, say. The search is its words then, and
+    ///   the scores are its own. `.invalid` when it runs if there is none of this name over all these properties.
     public static func string<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String, using index: String? = nil
     ) -> Self {
-        searching(repeat each keyPaths) { Self(.matches(columns: $0, text: text)) }
+        searching(repeat each keyPaths) {
+            guard index != nil else { return Self(.matches(columns: $0, text: text)) }
+            return search($0, SearchQuery.words(text), [], index)
+        }
     }
 
     /// What `query` finds in these properties, which it may name: by the same index, with words by the same analyzer
     /// and in the same order as above. `.invalid` when it runs if it names others.
-    /// - Parameter weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty
-    ///   is 1 for all.
+    /// - Parameters:
+    ///   - weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty is 1 for
+    ///     all.
+    ///   - index: as above.
     @_disfavoredOverload
     public static func string<each Text: SearchableText>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches query: SearchQuery<Entity>,
-        weights: [Double] = []
+        weights: [Double] = [], using index: String? = nil
     ) -> Self {
-        searching(repeat each keyPaths) { search($0, query, weights) }
+        searching(repeat each keyPaths) { search($0, query, weights, index) }
     }
 
     private static func searching<each Text: SearchableText>(
@@ -119,10 +128,14 @@ extension Predicate {
         return others.isEmpty ? search(columns) : unsearchable(others)
     }
 
-    private static func search(_ columns: [Int], _ query: SearchQuery<Entity>, _ weights: [Double]) -> Self {
+    private static func search(
+        _ columns: [Int], _ query: SearchQuery<Entity>, _ weights: [Double], _ index: String?
+    ) -> Self {
         do {
             let found = try query.query(over: columns)
-            return Self(.matches(TextMatch(columns: columns, query: found, weights: weights)))
+            let match = TextMatch(columns: columns, query: found, weights: weights, using: index)
+            if index != nil { _ = try Entity.entityShape.wording(of: match) }
+            return Self(.matches(match))
         } catch {
             return Self(.matches(TextMatch(columns: columns, problem: error)))
         }

@@ -6,7 +6,7 @@ import HornbeamText
 extension Binder {
     /// The slot that tells whether a row is found.
     mutating func bind(_ matching: TextMatching) throws -> BoundExpression {
-        let (source, columns) = try targets(matching)
+        let (source, columns, index) = try targets(matching)
         guard let type = source.type else { throw failure("MATCH is for entities", at: matching.place) }
         guard case .constant(let item) = try bind(matching.query) else {
             throw failure("what MATCH looks for is the same for all rows: a text or a parameter", at: matching.place)
@@ -22,13 +22,13 @@ extension Binder {
         } catch {
             throw failure("in what MATCH looks for: \(error.message)", at: matching.place)
         }
-        let match = TextMatch(columns: columns, query: query)
+        let match = TextMatch(columns: columns, query: query, using: index)
         matches.append(BoundMatch(source: source.number, match: match))
         return slot(.match(matches.count - 1), of: source)
     }
 
-    /// The columns of an index that is named, or those that are.
-    private mutating func targets(_ matching: TextMatching) throws -> (BoundSource, [Int]) {
+    /// The columns of an index that is named, and its name; or the columns that are.
+    private mutating func targets(_ matching: TextMatching) throws -> (BoundSource, [Int], index: String?) {
         var found: (source: BoundSource, columns: [Int])?
         for path in matching.targets {
             var names: [String] = []
@@ -41,7 +41,7 @@ extension Binder {
             let indexes = owners.compactMap { source in
                 source.type?.textIndexes.first { $0.description.name == name }.map { (source, $0.columns) }
             }
-            if matching.targets.count == 1, indexes.count == 1 { return indexes[0] }
+            if matching.targets.count == 1, indexes.count == 1 { return (indexes[0].0, indexes[0].1, index: name) }
             guard let source = try named ?? owner(of: name, at: path.place), let type = source.type,
                 let column = type.description.column(name)
             else {
@@ -55,7 +55,7 @@ extension Binder {
             found = (source, (found?.columns ?? []) + [column])
         }
         guard let found else { throw failure("MATCH takes a full-text index or columns", at: matching.place) }
-        return found
+        return (found.source, found.columns, index: nil)
     }
 
     mutating func bindRank(at place: TextPlace) throws -> BoundExpression {

@@ -53,9 +53,10 @@ struct RowSnippets {
 
     init(_ match: TextMatch, _ store: EntityStore) throws {
         columns = match.columns
-        let hasPositions = store.type.wording(of: columns)?.index.storesPositions ?? true
-        matcher = QueryMatcher(match.query, store.type.analyzer(of: columns), hasPositions: hasPositions)
-        searcher = try store.type.textIndex(over: columns).map { try IndexSearch($0, match, store).searcher }
+        let index = store.type.wording(of: match)?.index
+        matcher = QueryMatcher(match.query, index?.analyzer ?? .words, hasPositions: index?.storesPositions ?? true)
+        searcher = try store.type.textIndex(over: columns, named: match.index)
+            .map { try IndexSearch($0, match, store).searcher }
     }
 
     /// Nil if the row has no word.

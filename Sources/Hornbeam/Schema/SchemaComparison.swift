@@ -141,9 +141,11 @@ enum SchemaComparison {
         return declared
     }
 
-    /// Whether nothing has to be written: the order of indexes and relations doesn't count.
+    /// Whether nothing has to be written: the order of indexes and relations doesn't count, but for full-text indexes:
+    /// of several over the same properties the first says what words are.
     private static func isSame(_ new: EntityDescription, _ old: EntityDescription) -> Bool {
         new.columns == old.columns && Set(new.indexes) == Set(old.indexes) && Set(new.relations) == Set(old.relations)
+            && new.indexes.filter { $0.kind == .text } == old.indexes.filter { $0.kind == .text }
     }
 
     /// Deleted entities have the id of their type, which is the one that was declared.

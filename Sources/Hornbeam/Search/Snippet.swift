@@ -67,45 +67,51 @@ public struct ElementHighlight: Sendable, Hashable {
 
 extension SearchQuery {
     /// Where an entity's text has what the query looks for: whole characters, ascending, apart from each other. Words
-    /// are what the full-text index over the property says, as in a search over it. Reads the text once.
+    /// are what the full-text index over the property says, or the one that is named, as in a search over it. Reads the
+    /// text once. `.invalid` if there is no index of that name over it, and for a query that can't be asked.
     public func highlights<Text: TextValue>(
-        _ keyPath: any KeyPath<Entity, Text> & Sendable, of entity: Entity
+        _ keyPath: any KeyPath<Entity, Text> & Sendable, of entity: Entity, using index: String? = nil
     ) throws -> [Range<String.Index>] {
-        try highlights(SearchedProperty(keyPath), entity).map(\.range)
+        try highlights(SearchedProperty(keyPath), entity, index).map(\.range)
     }
 
     /// The same in the elements of an array, one after the other.
     public func highlights(
-        _ keyPath: any KeyPath<Entity, [String]> & Sendable, of entity: Entity
+        _ keyPath: any KeyPath<Entity, [String]> & Sendable, of entity: Entity, using index: String? = nil
     ) throws -> [ElementHighlight] {
-        try highlights(SearchedProperty(keyPath), entity)
+        try highlights(SearchedProperty(keyPath), entity, index)
     }
 
     public func highlights(
-        _ keyPath: any KeyPath<Entity, [String]?> & Sendable, of entity: Entity
+        _ keyPath: any KeyPath<Entity, [String]?> & Sendable, of entity: Entity, using index: String? = nil
     ) throws -> [ElementHighlight] {
-        try highlights(SearchedProperty(keyPath), entity)
+        try highlights(SearchedProperty(keyPath), entity, index)
     }
 
-    private func highlights(_ property: SearchedProperty<Entity>, _ entity: Entity) throws -> [ElementHighlight] {
-        ShownTexts([property], of: entity) { $0 }.highlights(try matcher(showing: [property]))
+    private func highlights(
+        _ property: SearchedProperty<Entity>, _ entity: Entity, _ index: String?
+    ) throws -> [ElementHighlight] {
+        ShownTexts([property], of: entity) { $0 }.highlights(try matcher(showing: [property], using: index))
     }
 
     /// The passage of some `words` words that has the most of the query's different words, out of all these properties,
     /// arrays of texts among them; the beginning if none has any. Nil if there is no word. Texts are looked at up to
     /// 4 MiB.
     public func snippet<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, of entity: Entity, words: Int = 24
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, of entity: Entity, words: Int = 24,
+        using index: String? = nil
     ) throws -> Snippet? {
         let properties = SearchedProperty<Entity>.list(repeat each keyPaths)
         let texts = ShownTexts(properties, of: entity) { $0 }
-        return try matcher(showing: properties)
+        return try matcher(showing: properties, using: index)
             .passage(of: texts.sections, size: words, weight: { _ throws(Never) in 1 })
             .map { Snippet($0, texts) }
     }
 
     /// What looks for the query in some properties. Fields are columns here.
-    private func matcher(showing properties: [SearchedProperty<Entity>]) throws(HornbeamError) -> QueryMatcher {
+    private func matcher(
+        showing properties: [SearchedProperty<Entity>], using name: String?
+    ) throws(HornbeamError) -> QueryMatcher {
         try requireDepth()
         let shape = Entity.entityShape
         let columns = properties.map(\.column).filter { $0 >= 0 }
@@ -113,7 +119,7 @@ extension SearchQuery {
         if let problem = query.problem(fieldCount: shape.description.columns.count) {
             throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
         }
-        let index = TextWording.place(of: columns, in: shape.searched.map(\.columns)).map { shape.searched[$0].index }
+        let index = try shape.wording(of: TextMatch(columns: columns, query: query, using: name))
         let analyzer = index?.analyzer.flatMap { Analyzer(specification: $0) } ?? .words
         return QueryMatcher(query, analyzer, hasPositions: index?.positions ?? true)
     }
@@ -177,7 +183,7 @@ extension Ranked {
 extension TextMatch {
     fileprivate func search<Entity: EntityModelProtocol>(_ session: Session, _: Entity.Type) throws -> IndexSearch {
         let store = try session.store(Entity.self)
-        guard let index = store.type.textIndex(over: columns) else {
+        guard let index = store.type.textIndex(for: self) else {
             throw HornbeamError(
                 .invalid, "\(store.type.name) has no full-text index over what was searched: search it again")
         }

@@ -38,7 +38,7 @@ enum SearchCommand {
             let index = try index(arguments.operand("INDEX"), of: type)
             let columns = index.components.compactMap { type.column($0.column) }
             let search = try TextMatch.query(arguments.operand("WORDS") ?? "", of: columns, type)
-            let words = Filter.matches(TextMatch(columns: columns, query: search))
+            let words = Filter.matches(TextMatch(columns: columns, query: search, using: index.name))
             let query = EntityQuery(
                 type: type.name, filter: .and([words, try QueryCommand.filter(arguments, try schema.type(type.name))]),
                 sort: [.bestScore],
