@@ -48,8 +48,12 @@ struct MigrationPlan {
     private(set) var trimmed: Set<Side> = []
     /// Relations whose other side is forgotten.
     private(set) var widowed: Set<Side> = []
-    /// The names that types have in the file.
+    /// The names that types have in the file, of those that are renamed.
     private var origins: [String: String] = [:]
+
+    /// The name that a type has in the file, however often it is renamed.
+    func nameInFile(of type: String) -> String { origins[type] ?? type }
+
     /// What happens to the relations of a type, for its deleted entities, in order.
     private var linkSteps: [String: [TombstoneMigration.LinkStep]] = [:]
     /// What is to be done to deleted entities, by the name of the type that they lie in.
@@ -91,7 +95,7 @@ struct MigrationPlan {
     private mutating func findTombstones(in file: [String: EntityDescription]) {
         for (name, type) in types {
             let tombstone = EntityType.tombstoneName(of: name)
-            guard let deleted = types[tombstone], let old = file[origins[name] ?? name] else { continue }
+            guard let deleted = types[tombstone], let old = file[nameInFile(of: name)] else { continue }
             tombstones[tombstone] = TombstoneMigration(deleted, from: old, to: type, rows[name], linkSteps[name] ?? [])
         }
     }
@@ -107,7 +111,7 @@ struct MigrationPlan {
         if types[new] != nil {
             // A model that still has the old name, too: the new one is a type of its own by now.
             if declared[old] != nil { return }
-            guard try [new, newDeleted].allSatisfy({ try isEmpty(origins[$0] ?? $0) }) else {
+            guard try [new, newDeleted].allSatisfy({ try isEmpty(nameInFile(of: $0)) }) else {
                 throw mismatch(
                     "\(old) can't be renamed to \(new): the store has entities of both, stored or deleted ones; remove "
                         + "the migration, and move or drop the entities of one of them")

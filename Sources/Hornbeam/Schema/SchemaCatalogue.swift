@@ -178,8 +178,7 @@ package enum SchemaCatalogue {
     private static func outdatedTexts(
         _ type: EntityDescription, _ plan: MigrationPlan, _ transaction: Transaction
     ) throws -> Set<String> {
-        var stored = type.name
-        for case .renameType(let old, let new) in plan.moves where new == type.name { stored = old.name }
+        let stored = plan.nameInFile(of: type.name)
         var names: Set<String> = []
         for index in type.indexes where index.kind == .text {
             if try textIndex(index, stored).isOutdated(in: transaction) { names.insert(index.name) }

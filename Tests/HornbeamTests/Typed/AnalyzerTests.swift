@@ -79,6 +79,13 @@ private struct LongTag {
     private var search
 }
 
+/// What a type was called between its first and its last name.
+@EntityModel
+private struct Between {
+    let id: Int
+    var words: String
+}
+
 @Suite("Full-text indexes with analyzers", .serialized)
 struct AnalyzerTests {
     private let pages = [
@@ -163,6 +170,20 @@ struct AnalyzerTests {
         let file = try Tag.file(analyzer: "custom:test.comma-words", name: "Mark")
         _ = TextAnalyzer.custom(CommaWords())
         try file.open([Tag.self], [.rename("Mark", to: Tag.self)]) { database throws in
+            let found = try database.read {
+                try Tag.filter(.string(\.words, matches: "paris")).resolve(in: $0).map(\.id)
+            }
+            #expect(found == [1])
+        }
+    }
+
+    @Test("Also if it is renamed twice")
+    func renamedTwice() throws {
+        _ = TextAnalyzer.custom(CommaWords(version: 1))
+        let file = try Tag.file(analyzer: "custom:test.comma-words", name: "Mark")
+        _ = TextAnalyzer.custom(CommaWords())
+        let renames: [Migration] = [.rename("Mark", to: Between.self), .rename("Between", to: Tag.self)]
+        try file.open([Tag.self], renames) { database throws in
             let found = try database.read {
                 try Tag.filter(.string(\.words, matches: "paris")).resolve(in: $0).map(\.id)
             }
