@@ -94,10 +94,10 @@ extension SearchQuery {
 
     func leavingOut(_ words: StopWordList) -> Self { Self(.leavingOut(words), [reading]) }
 
-    /// Any of both.
+    /// Either, or both.
     public static func || (left: Self, right: Self) -> Self { Self(.any, left, right) }
 
-    /// Both.
+    /// Both must be found.
     public static func && (left: Self, right: Self) -> Self { Self(.all, left, right) }
 }
 
@@ -108,7 +108,7 @@ extension SearchQuery: ExpressibleByStringLiteral, ExpressibleByStringInterpolat
 // MARK: - Text
 
 extension SearchQuery {
-    /// How words count about which a text says nothing.
+    /// How words without a sign count.
     public enum Matching: Sendable {
         /// One of them is enough.
         case any
@@ -116,8 +116,9 @@ extension SearchQuery {
         case all
     }
 
-    /// Reads a query: words, `"a phrase"`, `"a phrase"~2` (slop), `a NEAR/5 b`, `pre*`, `w?ld*`, `word~` and `word~1`
-    /// (fuzzy), `title:word`, `title,text:(two words)`, `word^2.5` (boost), AND, OR and NOT in capitals, `+word`,
+    /// Reads a query: words, `"a phrase"`, `"a phrase"~2` (slop), `"a phr"*`, `a NEAR/5 b` (without a number 10),
+    /// `pre*`, `w?ld*`, `*"pat?ern with spaces"`, `word~`, `word~1` and `word~1/2` (fuzzy), a lone `*` for everything,
+    /// `title:word`, `title,text:(two words)`, `word^2.5` (boost), AND, OR and NOT in capitals, `+word`,
     /// `-word`, parentheses. A backslash takes away the meaning of the character behind it. `description` writes one
     /// back.
     ///

@@ -63,8 +63,7 @@ extension TextIndexWriter {
             guard case .corrupt(var what) = error else { throw error }
             what.reason +=
                 " (found by folding what is pending: until the index “\(index.prefix)” is built anew nothing can be "
-                + "saved that changes it; to build it, open the database once with models that don't declare it, and "
-                + "then with those that do)"
+                + "saved that changes it; repair(index:of:) of the database builds it)"
             throw .corrupt(what)
         }
     }

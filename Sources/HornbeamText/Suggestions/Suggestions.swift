@@ -55,19 +55,25 @@ extension TextSearcher {
         return []
     }
 
-    /// The query with each word that no document holds replaced by the nearest that some do; nil if there is nothing to
-    /// replace, or nothing to replace it by. Prefixes, patterns and fuzzy words stay as they are.
+    /// The query with each word that no document holds, and each prefix that no term begins with, replaced by the
+    /// nearest that some do; nil if there is nothing to replace, or nothing to replace it by. Patterns and fuzzy words
+    /// stay as they are.
     package func corrected(_ query: TextQuery) throws(StorageError) -> TextQuery? {
-        let changed = try query.mapWords { (text) throws(StorageError) in try self.corrected(text) }
+        let changed = try query.mapWords(prefixes: { (text) throws(StorageError) in
+            try self.corrected(text, isBeginning: true)
+        }) { (text) throws(StorageError) in try self.corrected(text, isBeginning: false) }
         return changed == query ? nil : changed
     }
 
-    private func corrected(_ text: String) throws(StorageError) -> String {
+    /// - Parameter isBeginning: whether the last word may go on.
+    private func corrected(_ text: String, isBeginning: Bool) throws(StorageError) -> String {
         var corrected: [UInt8] = []
         var end = 0
         let utf8 = Array(text.utf8)
-        for (token, place) in index.analyzer.sourceTokens(of: text) where !place.isEmpty && place.lowerBound >= end {
+        let tokens = index.analyzer.sourceTokens(of: text)
+        for (number, (token, place)) in tokens.enumerated() where !place.isEmpty && place.lowerBound >= end {
             let term = String(decoding: token, as: UTF8.self)
+            if isBeginning, number == tokens.count - 1, try hasTerm(beginningWith: token) { continue }
             guard try documentFrequency(of: term) == 0, let best = try corrections(of: token, limit: 1).first else {
                 continue
             }
@@ -76,6 +82,19 @@ extension TextSearcher {
             end = place.upperBound
         }
         return String(decoding: corrected + utf8[end...], as: UTF8.self)
+    }
+
+    /// Whether any term begins so.
+    private func hasTerm(beginningWith head: [UInt8]) throws(StorageError) -> Bool {
+        // Longer terms come in any order behind their first 200 bytes.
+        let orderedPart = head.prefix(TermDictionary.plainLimit)
+        var isFound = false
+        try forEachTerm(from: head) { (term, _, _) throws(StorageError) in
+            guard term.utf8.starts(with: orderedPart) else { return false }
+            isFound = term.utf8.starts(with: head)
+            return !isFound
+        }
+        return isFound
     }
 
     // MARK: More of the same
@@ -182,25 +201,31 @@ extension Analyzer {
 }
 
 extension TextQuery {
-    /// The same tree with other texts of words and phrases.
+    /// The same tree with other texts of words and phrases, and of prefixes if something is made of them.
     func mapWords<Failure: Error>(
-        _ transform: (String) throws(Failure) -> String
+        prefixes: ((String) throws(Failure) -> String)? = nil, _ transform: (String) throws(Failure) -> String
     ) throws(Failure) -> TextQuery {
+        func one(_ part: TextQuery) throws(Failure) -> TextQuery {
+            try part.mapWords(prefixes: prefixes, transform)
+        }
         func all(_ parts: [TextQuery]) throws(Failure) -> [TextQuery] {
             var mapped: [TextQuery] = []
-            for part in parts { mapped.append(try part.mapWords(transform)) }
+            for part in parts { mapped.append(try one(part)) }
             return mapped
         }
         switch self {
         case .words(let text): return .words(try transform(text))
         case .phrase(let text, let slop): return .phrase(try transform(text), slop: slop)
-        case .prefix, .wildcard, .fuzzy, .everything: return self
+        case .prefix(let text):
+            guard let prefixes else { return self }
+            return .prefix(try prefixes(text))
+        case .wildcard, .fuzzy, .everything: return self
         case .any(let parts): return .any(try all(parts))
         case .all(let parts): return .all(try all(parts))
         case .near(let parts, let distance): return .near(try all(parts), within: distance)
-        case .without(let wanted, let unwanted): return .without(try wanted.mapWords(transform), unwanted)
-        case .field(let fields, let part): return .field(fields, try part.mapWords(transform))
-        case .boost(let factor, let part): return .boost(factor, try part.mapWords(transform))
+        case .without(let wanted, let unwanted): return .without(try one(wanted), unwanted)
+        case .field(let fields, let part): return .field(fields, try one(part))
+        case .boost(let factor, let part): return .boost(factor, try one(part))
         }
     }
 }

@@ -70,14 +70,18 @@ struct SuggestionsTests {
         #expect(try searcher.corrections(of: Array("data".utf8), limit: 0).isEmpty)
     }
 
-    @Test("Of a query only words that no document holds are corrected; all else stays as it was")
+    @Test("Of a query words that no document holds are corrected, and beginnings of none; all else stays as it was")
     func queries() throws {
         let searcher = try searcher()
         let query = TextQuery.any([.words("the Swfit, data!"), .phrase("databsae index", slop: 0), .prefix("indxe")])
         #expect(
             try searcher.corrected(query)
-                == .any([.words("the swift, data!"), .phrase("database index", slop: 0), .prefix("indxe")]))
+                == .any([.words("the swift, data!"), .phrase("database index", slop: 0), .prefix("index")]))
         #expect(try searcher.corrected(.words("data unheardof")) == nil)
+        // The last word of what is being typed may go on; those before it don't.
+        #expect(try searcher.corrected(.prefix("dat")) == nil)
+        #expect(try searcher.corrected(.prefix("swfit dat")) == .prefix("swift dat"))
+        #expect(try searcher.corrected(.prefix("swfit")) == .prefix("swift"))
         #expect(try searcher.corrected(.without(.words("data"), .words("swfit"))) == nil)
     }
 

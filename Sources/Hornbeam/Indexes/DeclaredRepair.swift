@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds indexes anew that the models declare: for one that `check` finds damaged.
+
+import HornbeamPages
+import HornbeamTree
+
+extension Database {
+    /// Builds an index that a model declares anew, from the entities as they are; its entries are thrown away unread.
+    /// For one that `check` reports, or that a search or a commit says is damaged.
+    ///
+    ///     try database.repair(index: "search", of: Page.self)
+    ///
+    /// One transaction, which takes as long as the index took to build; readers keep the state that they see.
+    /// `.invalid` if the model declares no index of this name, `.uniqueViolation` if two entities have what only one
+    /// may have, `.corrupt` if rows, or the pages that lead to what is thrown away, can't be read: `hornbeam salvage`
+    /// is for such a file.
+    /// - Parameter name: of the property that declares it.
+    public func repair<Entity: EntityModelProtocol>(
+        index name: String, of _: Entity.Type, progress: MigrationProgress.Handler? = nil
+    ) throws {
+        try write { context in
+            try context.session.run { session in
+                let store = try session.store(Entity.self)
+                let (type, transaction) = (store.type, store.transaction)
+                guard let index = type.description.indexes.first(where: { $0.name == name }) else {
+                    let names = type.description.indexes.map(\.name).joined(separator: ", ")
+                    throw HornbeamError(
+                        .invalid,
+                        "\(type.name) declares no index “\(name)”; "
+                            + (names.isEmpty ? "it declares none" : "those it declares are \(names)"))
+                }
+                if index.kind == .text {
+                    try SchemaCatalogue.drop(index, type.name, transaction)
+                } else if let tree = type.indexes.first(where: { $0.description.name == name })?.tree {
+                    let open = Bytes(start: nil, count: 0)
+                    _ = try transaction.deleteRange(tree, from: open, to: open)
+                }
+                try IndexBuilder(type: type, transaction: transaction, progress: progress).build([name])
+            }
+        }
+    }
+}
