@@ -210,8 +210,12 @@ package final class EntityStore {
         // What deletions leave behind is saved while rows are removed: it is not worth remembering.
         known.note(rowID, removals: session.removals, remembers: !hasNoCounterpart)
         if let newID { try settle(newID, rowID) }
-        try row.withUnsafeBytes { try apply(changes, rowID, $0) }
-        try followed?.apply(rowID, in: transaction)
+        do {
+            try row.withUnsafeBytes { try apply(changes, rowID, $0) }
+            try followed?.apply(rowID, in: transaction)
+        } catch {
+            throw unindexed(error)
+        }
         if type.hasRequired { session.required?.touch(type.name, rowID) }
         if hasNoCounterpart { return nil }
         session.saves += 1
@@ -279,13 +283,25 @@ package final class EntityStore {
         guard let old = try row(rowID) else { return false }
         let changes = try IndexChanges(of: type, from: old, to: nil)
         let followed = try registered?.changes(rowID, from: old, to: nil)
-        try prepareTexts(changes)
+        // Before the indexes are asked: a writer of a full-text index may write as it begins, and the row moves.
         capture?.note(rowID, in: type.rows, old: old)
+        try prepareTexts(changes)
         session.removals += 1
         _ = try transaction.delete(type.rows, RowKey(rowID))
-        try apply(changes, rowID, Bytes(start: nil, count: 0))
-        try followed?.apply(rowID, in: transaction)
+        do {
+            try apply(changes, rowID, Bytes(start: nil, count: 0))
+            try followed?.apply(rowID, in: transaction)
+        } catch {
+            throw unindexed(error)
+        }
         return true
+    }
+
+    /// The error of an index that didn't follow a row: this write must not be committed.
+    @inline(never)
+    private func unindexed(_ error: any Error) -> any Error {
+        if let error = error as? StorageError { transaction.fail(error) }
+        return error
     }
 
     /// Throws what the full-text indexes have against these changes, before anything is changed.

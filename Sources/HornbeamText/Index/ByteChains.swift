@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many sequences of bytes that grow at their ends, in one piece of memory. Each is a chain of slices, the next one
-// twice as large, so that a short sequence wastes little and a long one has few seams.
+// twice as large up to 1 KiB, so that a short sequence wastes little and a long one has few seams.
 //
 //   slice   bytes of the sequence … · number of the next slice u32 (written once there is one)
 //

@@ -84,7 +84,7 @@ struct ChangeBuffer: ~Copyable {
         Int(place) < fieldEnds.count ? fieldEnds[Int(place)] : .one
     }
 
-    /// Whether there is room for more sections.
+    /// Whether there is no room for more sections.
     var isFull: Bool { sections.count > Int(Int32.max) / 2 }
 
     /// What `DocumentSections` encodes for the document, empty if it has none.

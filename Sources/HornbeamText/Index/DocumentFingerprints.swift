@@ -9,7 +9,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Tells texts apart, but for one in four milliards.
+/// Tells texts apart, but for one in 2³².
 struct TextFingerprint {
     private var state: UInt64 = 0
 

@@ -63,6 +63,8 @@ struct PostingListEditor: ~Copyable {
     private static let joinedLimit = PostingRun.capacity * 3 / 4
     /// A run of several blocks never has more positions than this.
     private static let mostPositions = 1 << 12
+    /// A block has no more, unless a single document does.
+    private static let mostBlockPositions = 1 << 22
 
     init(
         _ dictionary: TermDictionary, _ trees: TextTrees, _ statistics: TextStatistics
@@ -140,9 +142,7 @@ struct PostingListEditor: ~Copyable {
             listNumber: number, documentFrequency: UInt32(truncatingIfNeeded: documents),
             collectionFrequency: occurrences)
         // A list stays one until few postings are left, so that no term goes to and fro.
-        let isSmall =
-            documents <= UInt64(InlinePostings.documentLimit)
-            && occurrences <= UInt64(InlinePostings.occurrenceLimit)
+        let isSmall = InlinePostings.fits(documents: documents, occurrences: occurrences)
         if number != 0, isSmall {
             try collectAndDelete(number, expected: Int(documents))
             result.listNumber = 0
@@ -182,8 +182,7 @@ struct PostingListEditor: ~Copyable {
         block.removeAll()
         guard
             InlinePostings.mayFit(documents: documents, occurrences: occurrences, storesPositions: storesPositions)
-                || documents <= UInt64(InlinePostings.documentLimit)
-                    && occurrences <= UInt64(InlinePostings.occurrenceLimit)
+                || InlinePostings.fits(documents: documents, occurrences: occurrences)
         else { return false }
         InlinePostings.encode(
             merged, repeats: occurrences != documents, storesPositions: storesPositions, to: &block)
@@ -262,7 +261,7 @@ extension PostingListEditor {
         decoded.removeAll()
         guard let entry else { return }
         guard entry.decodeInline(storesPositions: storesPositions, to: &decoded) else {
-            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+            throw index.unreadableEntry()
         }
     }
 
@@ -477,7 +476,7 @@ extension PostingListEditor {
         if !packs { perRun = PostingRun.even(PostingRun.blocks(merged.count), most: perRun) }
         var (start, position) = (0, 0)
         while start < merged.count {
-            var end = try endOfRun(start, blocks: perRun)
+            var end = endOfRun(start, blocks: perRun)
             var positionEnd = encode(start..<end, positionsFrom: position)
             let left = PostingRun.blocks(merged.count - start)
             let fitting = try blocksThatFit(PostingRun.blocks(end - start), isNew)
@@ -539,20 +538,21 @@ extension PostingListEditor {
     }
 
     /// Where a run that begins with the posting at `start` ends at most.
-    private func endOfRun(_ start: Int, blocks: Int) throws(StorageError) -> Int {
+    private func endOfRun(_ start: Int, blocks: Int) -> Int {
+        guard storesPositions else { return min(start + blocks * PostingRun.blockCapacity, merged.count) }
         var (end, all) = (start, 0)
         for _ in 0..<blocks where end < merged.count {
             let blockEnd = min(end + PostingRun.blockCapacity, merged.count)
-            var positions = 0
-            for place in end..<blockEnd { positions += Int(merged.frequencies[place]) }
-            guard positions <= PositionBlock.positionLimit else {
-                throw .tooLarge(
-                    what: "occurrences of one word in neighbouring documents", size: positions,
-                    limit: PositionBlock.positionLimit)
+            var (place, positions) = (end, 0)
+            while place < blockEnd {
+                positions += Int(merged.frequencies[place])
+                // Of documents with very many occurrences few are in a block, which is the run's last; one always is.
+                if positions > Self.mostBlockPositions, place > end { return end > start ? end : place }
+                place += 1
             }
             // No leaf has more, and nothing is put together that is not written.
             all += positions
-            if end > start, storesPositions, all > Self.mostPositions { return end }
+            if end > start, all > Self.mostPositions { return end }
             end = blockEnd
         }
         return end

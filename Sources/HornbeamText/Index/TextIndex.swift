@@ -120,6 +120,9 @@ package struct TextIndex: Sendable {
             statistics: statistics)
     }
 
+    /// The error for postings in the dictionary that no writer can have left there.
+    func unreadableEntry() -> StorageError { corrupt(termsName, "the postings in a term's entry are not readable") }
+
     /// The error for bytes that no writer of this index can have left in the tree `name`.
     func corrupt(_ name: String, _ reason: String) -> StorageError {
         .corrupt(Corruption(tree: name, reason: reason))

@@ -63,8 +63,7 @@ package final class TextIndexWriter {
             (nextDocno, largest) = (state.statistics.nextDocno, state.largestRow)
             // An index that has nothing yet is mostly about to be filled. One that has nothing left but records of what
             // has left is not folded for that, before it is known how much comes.
-            let isFilled = opened.trees.pending != nil && (state.statistics.documentCount > 0 || !state.isEmpty)
-            gathers = limits.pending > 0 && budget >= PendingChanges.sizeLimit && isFilled
+            gathers = keepsRecords && (state.statistics.documentCount > 0 || !state.isEmpty)
             if !gathers { try foldAll() }
         }
     }
@@ -77,7 +76,7 @@ package final class TextIndexWriter {
         try insert(row, DocumentText(text))
     }
 
-    /// The same with a text in UTF-8, which is not copied.
+    /// The same with a text in UTF-8, which is copied only where it has to wait.
     package func insert(_ row: UInt64, utf8 text: Bytes) throws(StorageError) {
         try check(size: text.count)
         if gathers, try gatherNew(row, .plain([UInt8](text))) { return }
@@ -93,7 +92,7 @@ package final class TextIndexWriter {
         try check(text)
         if try gatherNew(row, .texts(text)) { return }
         let place = try addNew(row)
-        _ = text.add(to: &buffer, at: place, index.analyzer, &tokenizer)
+        _ = text.add(to: &buffer, at: place, &tokenizer)
         try flushIfLarge()
     }
 
@@ -125,7 +124,7 @@ package final class TextIndexWriter {
         } else if try isStored(row) {
             throw isThereAlready(row)
         }
-        guard nextDocno < UInt32.max - 1 else { throw docnosUsedUp() }
+        guard nextDocno < UInt32.max - 1 else { throw fail(docnosUsedUp()) }
         let place = buffer.addDocument(row, nextDocno)
         nextDocno += 1
         largest = max(largest ?? row, row)
@@ -168,7 +167,7 @@ package final class TextIndexWriter {
             place = buffer.addDocument(row, docno)
         }
         var removed: Int64 = 0
-        oldText.forEachPiece(of: index.analyzer) { text in
+        oldText.forEachText { text in
             removed += Int64(buffer.remove(text, document: place, &tokenizer))
         }
         if known != nil {
@@ -178,7 +177,7 @@ package final class TextIndexWriter {
         }
         buffer.setNewLength(-1, at: place)
         buffer.setSections(nil, at: place)
-        if let newText { _ = newText.add(to: &buffer, at: place, index.analyzer, &tokenizer) }
+        if let newText { _ = newText.add(to: &buffer, at: place, &tokenizer) }
         try flushIfLarge()
     }
 
@@ -196,6 +195,7 @@ package final class TextIndexWriter {
     package func flush() throws(StorageError) {
         if let failure { throw failure }
         guard hasChanges else { return }
+        let isLittle = spills.isEmpty && buffer.documents.count <= PendingChanges.documentLimit
         do {
             if gathers { try writeRecords() } else { try writeAll() }
         } catch {
@@ -204,6 +204,13 @@ package final class TextIndexWriter {
         former = nil
         gathered.removeAll()
         buffer.removeAll()
+        // Who flushes after few changes may go on so, with each of them. Nothing is pending here.
+        if isLittle, !gathers { gathers = keepsRecords && statistics.documentCount > 0 }
+    }
+
+    /// Whether few changes become records, to be folded later.
+    private var keepsRecords: Bool {
+        limits.pending > 0 && budget >= PendingChanges.sizeLimit && trees?.pending != nil
     }
 
     private func flushIfLarge() throws(StorageError) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranking needs to know of the whole index, and what the index must be read with. Exact at every commit.
+// What ranking needs to know of the whole index, and what the index must be read with.
 //
 //   offset  size  content
-//        0     1  layout of the index, 8
+//        0     1  layout of the index, 9
 //        1     1  size of the analyzer's identity
 //        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
 //             1-…  varints: documents, tokens in all of them
@@ -11,10 +11,10 @@
 //                  of the DocumentMap
 //             1-…  1 and varint the largest row that is not one of them, or 0
 //             1-…  varint size, then as many bytes: the state of folding what is pending; empty if nothing is
-//             1-…  varint number of fields, and a varint for each: its tokens in all documents; none of the last are 0
+//             1-…  varint number of fields, and a varint for each: its tokens in all documents; the last isn't 0
 //
-// All this is in step with the tree of documents: where records are pending, the last of them says what counts of the
-// whole index in place of it.
+// All this is in step with the tree of documents at every commit: where records are pending, the last of them says what
+// counts of the whole index in place of it, as exactly.
 // Layouts before began alike, up to the tokens. Those to come begin with the first byte.
 
 import HornbeamPages

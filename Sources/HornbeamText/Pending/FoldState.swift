@@ -18,6 +18,7 @@
 
 import HornbeamPages
 
+/// What is folded, and how far.
 struct FoldState: Equatable, Sendable {
     /// A place in the sequence of all records ever.
     struct Mark: Equatable, Sendable {
@@ -48,7 +49,7 @@ struct FoldState: Equatable, Sendable {
 
     init() {}
 
-    /// Nil if the bytes are none.
+    /// Nil if the bytes are no such state; that of no bytes is the one before anything was pending.
     init?(_ bytes: [UInt8]) {
         if bytes.isEmpty { return }
         let read: (Mark, UInt64, Batch?)? = bytes.withBytes { bytes in

@@ -98,7 +98,7 @@ struct DocumentMerge {
         for number in documents.indices { heads.append(head(of: number)) }
     }
 
-    /// How many are left, or fewer.
+    /// No more than this are left: several segments may have the same document.
     var remaining: Int { zip(documents, places).reduce(0) { $0 + $1.0.count - $1.1 } }
 
     var isAtEnd: Bool { heads.allSatisfy { $0 == Self.end } }

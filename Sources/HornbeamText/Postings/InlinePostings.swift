@@ -26,8 +26,8 @@ enum InlinePostings {
 
     /// Whether the postings of such a term stand in the dictionary, however many bytes they take.
     @inline(__always)
-    static func fits(documents: Int, occurrences: Int) -> Bool {
-        documents <= documentLimit && occurrences <= occurrenceLimit
+    static func fits(documents: UInt64, occurrences: UInt64) -> Bool {
+        documents <= UInt64(documentLimit) && occurrences <= UInt64(occurrenceLimit)
     }
 
     /// Whether those of such a term may be short enough to.

@@ -140,7 +140,7 @@ struct TermDictionaryTests {
                 guard let entry = TermEntry(&reader) else { return }
                 #expect(entry.documentFrequency > 0 && entry.collectionFrequency >= entry.documentFrequency)
                 let isSmall = InlinePostings.fits(
-                    documents: Int(entry.documentFrequency), occurrences: Int(clamping: entry.collectionFrequency))
+                    documents: UInt64(entry.documentFrequency), occurrences: entry.collectionFrequency)
                 #expect(entry.listNumber == 0 || !isSmall)
                 let isInline =
                     entry.documentFrequency <= InlinePostings.mostDocuments

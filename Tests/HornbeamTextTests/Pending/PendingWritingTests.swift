@@ -152,7 +152,7 @@ struct PendingWritingTests {
             #expect(isSame, "\(name)")
         }
         #expect(try pending(store).records == 1)
-        #expect(try store.searcher().search("three", limit: 1).map(\.docno) == [3])
+        #expect(try store.searcher().search("three", limit: 1).map(\.row) == [3])
     }
 
     @Test("Folding goes on slice by slice, and ends")
@@ -338,6 +338,28 @@ struct PendingWritingTests {
         let read = try store.beginRead()
         #expect(throws: StorageError.self) { try TextSearcher(testIndex, in: read) }
         #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.insert(3, text: "three") } }
+    }
+
+    @Test("Who flushes an empty index document by document leaves records behind the first")
+    func flushedOneByOne() throws {
+        let store = try TreeStore.inMemory()
+        let transaction = try store.beginWrite()
+        var model = NaiveIndex()
+        let writer = try TextIndexWriter(testIndex, in: transaction)
+        for row in UInt64(1)...9 {
+            model[row] = "word other\(row)"
+            try writer.insert(row, text: model[row] ?? "")
+            try writer.flush()
+        }
+        try writer.update(3, from: model[3] ?? "", to: "new")
+        model[3] = "new"
+        try writer.remove(1, text: model[1] ?? "")
+        model[1] = nil
+        try writer.flush()
+        #expect(try problems(transaction, model) == [])
+        try transaction.commit()
+        #expect(try pending(store).records == 10)
+        #expect(try store.problems(model) == [])
     }
 
     @Test("What the index doesn't have can't be changed, what it has can't be added, pending or not")
