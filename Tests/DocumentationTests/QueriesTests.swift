@@ -43,10 +43,27 @@ struct Page {
     var language: String
 }
 
+struct CommaWords: TextTokenizer {
+    var name: String { "org.example.comma-words" }
+    var version: Int { 1 }
+
+    func forEachToken(in text: String, _ emit: (String) -> Void) {
+        for part in text.split(separator: ",") { emit(part.lowercased()) }
+    }
+}
+
+@EntityModel
+struct Labelled {
+    @FullTextIndex<Self>(\.labels, analyzer: .custom(CommaWords())) private var search
+
+    let id: Int
+    var labels: [String]
+}
+
 @EntityModel
 struct Story {
     @FullTextIndex<Self>(\.title, \.text, analyzer: .unicode(stemming: .english)) private var search
-    @FullTextIndex<Self>(\.text, \.title, analyzer: .unicode) private var typing
+    @FullTextIndex<Self>(\.title, \.text, analyzer: .unicode) private var typing
 
     let id: Int
     var title: String
@@ -242,9 +259,17 @@ struct QueriesTests {
         let found = Story.filter(.string(\.title, \.text, matches: "runs happily"))
         #expect(try found.ids(in: context) == [1])
         let typed = SearchQuery<Story>(lenient: "zurich happin", isTyping: true)
-        let shown = try Story.filter(.string(\.text, \.title, matches: typed)).ranked(in: context)
-        let words = try SearchIndex<Story>(\.text, \.title).completions(of: "happin", in: context).map(\.word)
+        let shown = try Story.filter(.string(\.title, \.text, matches: typed, using: "typing")).ranked(in: context)
+        let words = try SearchIndex<Story>(\.title, \.text, using: "typing")
+            .completions(of: "happin", in: context).map(\.word)
         #expect(shown.map(\.id) == [1] && words == ["happiness"])
+        let labels = Labelled(id: 1, labels: ["New York,Paris", "rome"])
+        try labels.save(to: &context)
+        for city in ["new york", "rome"] {
+            #expect(try Labelled.filter(.string(\.labels, matches: .phrase(city))).ids(in: context) == [1])
+        }
+        let numbers = try SearchIndex<Labelled>(\.labels).statistics(in: context)
+        #expect(numbers.entities == 1 && numbers.words == 3)
         let stems = try SearchIndex<Story>(\.title, \.text).completions(of: "happin", in: context)
         #expect(stems.isEmpty)
     }

@@ -454,7 +454,7 @@ final class Executor {
             filter = .selection(try selection(others))
         }
         let hits = try IndexSearch(index, match, store).search(limit: .max, filter: filter)
-        return Dictionary(hits.map { (RowID(rawValue: $0.docno), $0.score) }) { first, _ in first }
+        return Dictionary(hits.map { (RowID(rawValue: $0.row), $0.score) }) { first, _ in first }
     }
 
     /// - Parameter among: where the rows are from that may be found; nil for all.
@@ -464,10 +464,10 @@ final class Executor {
     ) throws {
         // The search knows errors of storage only; others are kept and thrown after it.
         var failure: (any Error)?
-        func accepts(_ docno: UInt64) -> Bool {
+        func accepts(_ row: UInt64) -> Bool {
             guard failure == nil else { return false }
             do {
-                let rowID = RowID(rawValue: docno)
+                let rowID = RowID(rawValue: row)
                 let row = try hitRow(rowID)
                 tally?.rows += 1
                 let passes = try filter.accepts(rowID, row)
@@ -486,7 +486,7 @@ final class Executor {
             tieBreak: try tieBreak { failure = $0 })
         if let failure { throw failure }
         for hit in hits.dropFirst(plan.offset) {
-            let rowID = RowID(rawValue: hit.docno)
+            let rowID = RowID(rawValue: hit.row)
             let row = needsRows ? try store.row(rowID) : nil
             if filter.acceptsAll, row != nil {
                 tally?.rows += 1
@@ -504,14 +504,14 @@ final class Executor {
     /// The hit that a ranked list goes on after, with the score that it has now.
     private func last(_ search: IndexSearch) throws -> TextHit? {
         guard let position = plan.position else { return nil }
-        if let hit = position.position.hit { return TextHit(docno: hit.row.rawValue, score: hit.score) }
+        if let hit = position.position.hit { return TextHit(row: hit.row.rawValue, score: hit.score) }
         guard let rowID = position.rowID, let score = try search.explain(rowID)?.value else {
             throw HornbeamError(
                 .invalid,
                 "\(store.type.name) \(position.position.id.text) isn't found by the search any more, so the list has "
                     + "no place after it: use an offset")
         }
-        return TextHit(docno: rowID.rawValue, score: score)
+        return TextHit(row: rowID.rawValue, score: score)
     }
 
     /// Equal scores go by what else the query is sorted by, as in any sort; if there is nothing, by the smaller id.
@@ -523,14 +523,14 @@ final class Executor {
             // Each hit is compared with several others. Of those that a limit leaves out none need be remembered.
             var places: [UInt64: RowOrder.Place] = [:]
             let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
-            func place(_ docno: UInt64) throws -> RowOrder.Place {
-                if let known = places[docno] { return known }
-                let rowID = RowID(rawValue: docno)
+            func place(_ row: UInt64) throws -> RowOrder.Place {
+                if let known = places[row] { return known }
+                let rowID = RowID(rawValue: row)
                 // What the list goes on after isn't in it, and stands where it stood.
                 if let start, start.rowID == rowID { return start }
                 let place = try order.place(rowID, try hitRow(rowID))
                 if places.count >= remembered { places.removeAll(keepingCapacity: true) }
-                places[docno] = place
+                places[row] = place
                 return place
             }
             return { left, right in

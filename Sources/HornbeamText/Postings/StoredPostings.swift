@@ -97,7 +97,7 @@ final class StoredPostings {
         let bound = Bound(frequency: most, length: entry.shortest)
         bounds = [bound]
         guard isRead else {
-            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+            throw index.unreadableEntry()
         }
         (blockFirst, blockLast, isDecoded) = (docnos[0], docnos[count - 1], true)
         (blockBound, secondBlockBound) = (bound, bound)
@@ -148,7 +148,7 @@ final class StoredPostings {
     private func decodeBlock() throws(StorageError) {
         guard !isAtEnd else { return }
         guard directory.decode(block, of: run, docnos: docnos, frequencies: frequencies) else {
-            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+            throw unreadableRun()
         }
         blockFirst = docnos[0]
         isDecoded = true
@@ -177,7 +177,7 @@ final class StoredPostings {
         guard !isAtEnd else { return }
         if isDecoded { return docnos.update(from: self.docnos, count: count) }
         guard directory.decodeDocuments(block, of: run, to: docnos) else {
-            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+            throw unreadableRun()
         }
     }
 
@@ -192,7 +192,7 @@ final class StoredPostings {
             return
         }
         guard directory.decode(block, of: run, docnos: docnos, frequencies: frequencies) else {
-            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+            throw unreadableRun()
         }
     }
 
@@ -247,7 +247,7 @@ final class StoredPostings {
         guard !fieldsAreRead, let start = directory.fieldsStart else { return }
         if runFields == nil { runFields = RunFields() }
         guard runFields?.read(Bytes(rebasing: run[start...]), of: directory) ?? false else {
-            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+            throw unreadableRun()
         }
         fieldsAreRead = true
     }
@@ -262,7 +262,7 @@ final class StoredPostings {
         }
         try readRunFields()
         guard runFields?.decode(block, wanted, frequencies: frequencies, count: count, to: columns) ?? false else {
-            throw unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+            throw unreadableRun()
         }
     }
 
@@ -270,7 +270,7 @@ final class StoredPostings {
         if let inlinePositions { return inlinePositions }
         var postings = PostingsBuffer()
         guard entry.decodeInline(storesPositions: true, to: &postings), postings.count == count else {
-            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+            throw index.unreadableEntry()
         }
         let positions = Array(UnsafeBufferPointer(start: postings.positions, count: postings.positionCount))
         inlinePositions = positions
@@ -337,6 +337,10 @@ final class StoredPostings {
     }
 
     private func unreadable(_ reason: String) -> StorageError { index.corrupt(index.postingsName, reason) }
+
+    private func unreadableRun() -> StorageError {
+        unreadable(PostingKey.unreadable(PostingKey(list: list, first: directory.first)))
+    }
 }
 
 /// Finds the positions of a list's blocks. Owns its cursor and what it decodes.

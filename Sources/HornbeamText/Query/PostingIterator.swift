@@ -11,8 +11,6 @@ final class PostingIterator {
     let postings: TermPostings
     private var position = 0
 
-    var documentFrequency: UInt64 { UInt64(postings.documentFrequency) }
-
     /// Stands on the first posting.
     init(_ postings: TermPostings) throws(StorageError) {
         self.postings = postings

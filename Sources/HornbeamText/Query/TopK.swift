@@ -6,11 +6,11 @@ import HornbeamPages
 
 /// A document found by a ranked search.
 package struct TextHit: Equatable, Sendable {
-    package let docno: UInt64
+    package let row: UInt64
     package let score: Double
 
-    package init(docno: UInt64, score: Double) {
-        self.docno = docno
+    package init(row: UInt64, score: Double) {
+        self.row = row
         self.score = score
     }
 }
@@ -23,7 +23,7 @@ struct TopK {
     /// Nothing that comes before it, nor it itself, is admitted.
     private let after: TextHit?
 
-    /// `limit` must be positive. Without `tieBreak` the smaller document number comes first.
+    /// `limit` must be positive. Without `tieBreak` the smaller row comes first.
     init(limit: Int, tieBreak: TextTieBreak?, after: TextHit? = nil) {
         self.limit = limit
         self.tieBreak = tieBreak
@@ -34,23 +34,30 @@ struct TopK {
     /// The score below which nothing can enter any more.
     var threshold: Double { heap.count < limit ? -.infinity : heap[0].score }
 
-    /// Whether equal scores are decided by document numbers, and nothing else keeps documents out.
+    /// What rounding can do to a score, or to a bound of it, is far less than this part of it.
+    static let slack = 1e-9
+
+    /// What a score that is only nearly known must have so that the document may be among the best.
+    @inline(__always)
+    var need: Double { threshold > 0 ? threshold * (1 - Self.slack) : threshold }
+
+    /// Whether equal scores are decided by rows, and nothing else keeps documents out.
     var isPlain: Bool { tieBreak == nil && after == nil }
 
     /// Whether it takes any document as long as it isn't full.
     var isOpen: Bool { after == nil }
 
-    /// Gives the documents other numbers, which must be in the same order.
+    /// Where the hits have document numbers for rows as yet: gives them their rows, which must be in the same order.
     mutating func replaceDocuments(
-        _ number: (_ docno: UInt64) throws(StorageError) -> UInt64
+        byRows row: (_ docno: UInt64) throws(StorageError) -> UInt64
     ) throws(StorageError) {
         for place in heap.indices {
-            heap[place] = TextHit(docno: try number(heap[place].docno), score: heap[place].score)
+            heap[place] = TextHit(row: try row(heap[place].row), score: heap[place].score)
         }
     }
 
-    /// False if no document of this score would enter whatever its number; `laterRow` says that its number is above
-    /// those of all documents before.
+    /// False if no document of this score would enter whatever its row; `laterRow` says that its row is above those of
+    /// all documents before.
     func mayAdmit(_ score: Double, laterRow: Bool) -> Bool {
         if let after, score > after.score { return false }
         guard heap.count == limit else { return true }
@@ -60,7 +67,7 @@ struct TopK {
     /// Whether a document would enter now.
     func admits(_ hit: TextHit) throws(StorageError) -> Bool {
         if let after {
-            if hit.docno == after.docno { return false }
+            if hit.row == after.row { return false }
             guard try isBetter(after, hit) else { return false }
         }
         if heap.count < limit { return true }
@@ -90,8 +97,8 @@ struct TopK {
 
     private func isBetter(_ left: TextHit, _ right: TextHit) throws(StorageError) -> Bool {
         if left.score != right.score { return left.score > right.score }
-        guard let tieBreak else { return left.docno < right.docno }
-        return try tieBreak(left.docno, right.docno)
+        guard let tieBreak else { return left.row < right.row }
+        return try tieBreak(left.row, right.row)
     }
 
     private mutating func siftUp(_ start: Int) throws(StorageError) {

@@ -15,7 +15,7 @@ final class Conjunction {
     /// Keeps the sources alive.
     private let owner: [PostingSource]
     /// The rarest first.
-    private let sources: UnsafeMutableBufferPointer<LentSource>
+    private let lists: UnsafeMutableBufferPointer<ConjunctionList>
     private let parts: UnsafeMutableBufferPointer<FlatPart>
     /// The terms of the parts by their places among the sources.
     private let slots: UnsafeMutablePointer<Int>
@@ -23,34 +23,14 @@ final class Conjunction {
     private let termPlaces: TermPlaces?
     /// No others match; all may if nil.
     private let allowed: DocumentSet?
-    /// Those of the leading source's documents that are allowed, and their places; room for `capacity`.
-    @exclusivity(unchecked) private var leading: UnsafeMutablePointer<UInt32>
-    @exclusivity(unchecked) private var leadingPlaces: UnsafeMutablePointer<Int32>
-    /// The documents of the batch at hand that hold all terms: how many, and of each source the postings' places.
+    /// The documents of the batch at hand that hold all terms: how many, and what is known of them.
     @exclusivity(unchecked) private var count = 0
-    @exclusivity(unchecked) private var docnos: UnsafeMutablePointer<UInt32>
-    @exclusivity(unchecked) private var places: UnsafeMutablePointer<Int32>
-    @exclusivity(unchecked) private var capacity = 0
-    /// What the matches of the batch score at most, or nearly; the lengths and frequencies that it is made of.
-    @exclusivity(unchecked) private var estimates: UnsafeMutablePointer<Float>
-    @exclusivity(unchecked) private var lengths: UnsafeMutablePointer<Float>
-    @exclusivity(unchecked) private var counts: UnsafeMutablePointer<Float>
+    @exclusivity(unchecked) private var matches: ConjunctionMatches
     private let norm: LengthNorm
-    /// The places of each source's current block, as far as that was asked for.
-    private let tables: UnsafeMutablePointer<PlaceTable?>
-    /// The frequencies of each source's current block.
-    private let blockFrequencies: UnsafeMutablePointer<UnsafePointer<UInt32>>
     /// The first document that no batch had yet; nil at the end.
     @exclusivity(unchecked) private var target: UInt32? = 0
-    /// What a term of weight 1 contributes at most: in all documents, and in the block that ends with a document.
-    private let listBounds: UnsafeMutablePointer<Double>
-    private let blockBounds: UnsafeMutablePointer<Double>
-    private let boundedLasts: UnsafeMutablePointer<UInt64>
     /// How often each part stands in the document at hand.
     private let frequencies: UnsafeMutablePointer<UInt32>
-
-    /// What rounding can do to a sum is far less than this part of it.
-    private static let slack = 1e-9
 
     /// - Parameters:
     ///   - sources: one or more, each of another term, at their beginnings.
@@ -60,8 +40,7 @@ final class Conjunction {
         _ view: IndexView, _ sources: [PostingSource], _ parts: [ConjunctionPart], among allowed: DocumentSet? = nil
     ) {
         (self.view, self.allowed) = (view, allowed)
-        let average = Double(view.totalLength) / Double(view.documentCount)
-        averageLength = average > 0 ? average : 1
+        averageLength = view.averageLength
         norm = LengthNorm(averageLength: averageLength)
         let order = sources.indices.sorted { sources[$0].documentFrequency < sources[$1].documentFrequency }
         var ranks = [Int](repeating: 0, count: sources.count)
@@ -81,43 +60,27 @@ final class Conjunction {
         }
         let size = sources.count
         (owner, self.parts, self.slots) = (sorted, flat, slots)
-        self.sources = .allocate(capacity: size)
-        _ = self.sources.initialize(from: sorted.map { LentSource($0) })
+        lists = .allocate(capacity: size)
+        for place in 0..<size { lists.initializeElement(at: place, to: ConjunctionList(sorted[place])) }
         termPlaces =
             flat.allSatisfy(\.isTerm)
-            ? nil : TermPlaces(view, self.sources, flat, slots: .init(start: slots, count: slotCount))
-        blockFrequencies = .allocate(capacity: size)
-        for place in 0..<size { (blockFrequencies + place).initialize(to: sorted[place].frequencies) }
-        tables = .allocate(capacity: size)
-        tables.initialize(repeating: nil, count: size)
-        (docnos, leading) = (.allocate(capacity: 1), .allocate(capacity: 1))
-        (places, leadingPlaces) = (.allocate(capacity: 1), .allocate(capacity: 1))
-        (estimates, lengths, counts) = (.allocate(capacity: 1), .allocate(capacity: 1), .allocate(capacity: 1))
-        listBounds = .allocate(capacity: size)
-        blockBounds = .allocate(capacity: size)
-        boundedLasts = .allocate(capacity: size)
+            ? nil : TermPlaces(view, lists, flat, slots: .init(start: slots, count: slotCount))
+        matches = ConjunctionMatches(capacity: PostingRun.blockCapacity + 1, lists: size)
         frequencies = .allocate(capacity: parts.count)
         frequencies.initialize(repeating: 0, count: parts.count)
-        boundedLasts.initialize(repeating: .max, count: size)
-        blockBounds.initialize(repeating: 0, count: size)
         for place in 0..<size {
-            var best = 0.0
-            for bound in sorted[place].bounds { best = max(best, contributionBound(bound)) }
-            listBounds[place] = best
+            for bound in sorted[place].bounds {
+                lists[place].bound = max(lists[place].bound, contributionBound(bound))
+            }
         }
     }
 
     deinit {
         parts.deallocate()
         slots.deallocate()
-        blockFrequencies.deallocate()
-        for place in sources.indices { tables[place]?.end() }
-        tables.deallocate()
-        sources.deallocate()
-        giveMatches()
-        listBounds.deallocate()
-        blockBounds.deallocate()
-        boundedLasts.deallocate()
+        for list in lists { list.table?.end() }
+        lists.deallocate()
+        matches.end()
         frequencies.deallocate()
     }
 
@@ -136,7 +99,7 @@ final class Conjunction {
     /// Offers to `best` every document that may be among them, as far as `accepts` lets its row through.
     func rank(_ best: inout TopK, accepts: (UInt64) throws(StorageError) -> Bool) throws(StorageError) {
         let rowsAscend = view.rowsAscend
-        var need = Self.need(best)
+        var need = best.need
         while try nextBatch(need) {
             try estimate()
             var least = Self.least(need)
@@ -144,10 +107,10 @@ final class Conjunction {
                 if let termPlaces, try !standTogether(match, termPlaces) { continue }
                 let score = try score(match)
                 guard score >= need, best.mayAdmit(score, laterRow: rowsAscend) else { continue }
-                let hit = TextHit(docno: try view.row(of: docnos[match]), score: score)
-                guard try best.admits(hit), try accepts(hit.docno) else { continue }
+                let hit = TextHit(row: try view.row(of: docnos[match]), score: score)
+                guard try best.admits(hit), try accepts(hit.row) else { continue }
                 try best.insert(hit)
-                need = Self.need(best)
+                need = best.need
                 least = Self.least(need)
             }
         }
@@ -166,17 +129,10 @@ final class Conjunction {
         return score
     }
 
-    /// What a score must have so that the document may be among the best.
-    @inline(__always)
-    private static func need(_ best: borrowing TopK) -> Double {
-        let threshold = best.threshold
-        return threshold > 0 ? threshold * (1 - slack) : threshold
-    }
-
     /// How often a source's term stands in the document of a match.
     @inline(__always)
     private func held(_ source: Int, _ match: Int) -> UInt32 {
-        blockFrequencies[source][Int(places[source &* capacity &+ match])]
+        lists[source].frequencies[Int(places[source &* matches.capacity &+ match])]
     }
 
     /// No document whose estimate is less scores enough.
@@ -190,6 +146,8 @@ extension Conjunction {
     private static let estimateSlack: Float = 1e-4
     /// So many parts are added up with no larger error.
     static let partLimit = 1_000
+    /// Of so many terms each has a table of its own.
+    static let sourceLimit = 256
 
     /// Estimates what each match of the batch scores at most.
     private func estimate() throws(StorageError) {
@@ -261,7 +219,7 @@ extension Conjunction {
     /// The frequencies of a source's block, and the places of the matches in it.
     @inline(__always)
     private func held(by source: Int) -> (UnsafePointer<UInt32>, UnsafeMutablePointer<Int32>) {
-        (blockFrequencies[source], places + source &* capacity)
+        (lists[source].frequencies, places + source &* matches.capacity)
     }
 }
 
@@ -276,12 +234,12 @@ extension Conjunction {
     /// Brings the bound of a source's current block up to date.
     @inline(__always)
     private func boundBlock(_ place: Int) {
-        let source = sources[place]
-        guard boundedLasts[place] != UInt64(source.blockLast) else { return }
-        boundedLasts[place] = UInt64(source.blockLast)
+        let source = lists[place].source
+        guard lists[place].boundedLast != UInt64(source.blockLast) else { return }
+        lists[place].boundedLast = UInt64(source.blockLast)
         let first = contributionBound(source.blockBound)
         let isOne = source.secondBlockBound == source.blockBound
-        blockBounds[place] = isOne ? first : max(first, contributionBound(source.secondBlockBound))
+        lists[place].blockBound = isOne ? first : max(first, contributionBound(source.secondBlockBound))
     }
 
     /// What the parts add up to at most; the leading source by its block, the others by theirs or by their lists.
@@ -308,18 +266,18 @@ extension Conjunction {
             }
             sum += part.weight * most
         }
-        return sum * (1 + Self.slack)
+        return sum * (1 + TopK.slack)
     }
 
     @inline(__always)
     private func bound(of source: Int, _ byBlocks: Bool) -> Double {
-        byBlocks || source == 0 ? blockBounds[source] : listBounds[source]
+        byBlocks || source == 0 ? lists[source].blockBound : lists[source].bound
     }
 
     /// Moves on to documents that hold all terms: some of those where all lists stay within a block. False at the end.
     /// - Parameter least: documents that can't reach it may be left out.
     private func nextBatch(_ least: Double) throws(StorageError) -> Bool {
-        let lead = sources[0]
+        let lead = lists[0].source
         while var from = target {
             try lead.seekBlock(from)
             guard !lead.isAtEnd else { return false }
@@ -335,7 +293,8 @@ extension Conjunction {
             target = from
             var last = lead.blockLast
             var isAhead = false
-            for source in sources.dropFirst() {
+            for list in lists.dropFirst() {
+                let source = list.source
                 try source.seekBlock(from)
                 guard !source.isAtEnd else { return false }
                 if source.blockFirst > from {
@@ -348,7 +307,7 @@ extension Conjunction {
             if isAhead { continue }
             target = Self.after(last)
             if least > 0 {
-                for place in sources.indices { boundBlock(place) }
+                for place in lists.indices { boundBlock(place) }
                 if bound(byBlocks: true) < least { continue }
             }
             try intersect(lead, from: place, through: last)
@@ -365,8 +324,8 @@ extension Conjunction {
         reserve(lead.count)
         // The next batch begins there.
         let end = lead.blockLast > last ? try lead.decode(from: last &+ 1) : lead.count
-        blockFrequencies[0] = lead.frequencies
-        guard sources.count > 1 else {
+        lists[0].frequencies = lead.frequencies
+        guard lists.count > 1 else {
             if let allowed {
                 count = allowed.keep(lead.docnos, first, end, to: docnos, places)
                 return
@@ -380,39 +339,33 @@ extension Conjunction {
         }
         if let allowed {
             let kept = allowed.keep(lead.docnos, first, end, to: leading, leadingPlaces)
-            count = kept > 0 ? try intersect((UnsafePointer(leading), 0, kept), sources[1]) : 0
+            count = kept > 0 ? try intersect((UnsafePointer(leading), 0, kept), lists[1].source) : 0
             for match in 0..<count { places[match] = leadingPlaces[Int(places[match])] }
         } else {
-            count = try intersect((lead.docnos, first, end), sources[1])
+            count = try intersect((lead.docnos, first, end), lists[1].source)
         }
-        for place in sources.indices.dropFirst(2) where count > 0 { try keepHeld(by: place) }
+        for place in lists.indices.dropFirst(2) where count > 0 { try keepHeld(by: place) }
     }
 
     private func reserve(_ size: Int) {
-        // One more: it is written before it is known whether it counts. Estimates are made four at a time.
-        guard size + 1 > capacity else { return }
-        giveMatches()
-        capacity = (size + 4) / 4 * 4
-        (docnos, leading) = (.allocate(capacity: capacity), .allocate(capacity: capacity))
-        (places, leadingPlaces) = (.allocate(capacity: capacity * sources.count), .allocate(capacity: capacity))
-        (estimates, lengths) = (.allocate(capacity: capacity), .allocate(capacity: capacity))
-        counts = .allocate(capacity: capacity)
-        lengths.initialize(repeating: 1, count: capacity)
-        counts.initialize(repeating: 0, count: capacity)
+        // One more: it is written before it is known whether it counts.
+        guard size + 1 > matches.capacity else { return }
+        matches.end()
+        matches = ConjunctionMatches(capacity: size + 1, lists: lists.count)
     }
 
-    private func giveMatches() {
-        docnos.deallocate()
-        places.deallocate()
-        leading.deallocate()
-        leadingPlaces.deallocate()
-        estimates.deallocate()
-        lengths.deallocate()
-        counts.deallocate()
-    }
+    private var docnos: UnsafeMutablePointer<UInt32> { matches.docnos }
+    private var places: UnsafeMutablePointer<Int32> { matches.places }
+    private var leading: UnsafeMutablePointer<UInt32> { matches.leading }
+    private var leadingPlaces: UnsafeMutablePointer<Int32> { matches.leadingPlaces }
+    private var estimates: UnsafeMutablePointer<Float> { matches.estimates }
+    private var lengths: UnsafeMutablePointer<Float> { matches.lengths }
+    private var counts: UnsafeMutablePointer<Float> { matches.counts }
 
     /// Where a list is that many times as dense as another it is searched for each document of that.
     private static let gallopRatio = 16
+    /// Of fewer postings no table is made.
+    private static let fewPostings = 32
 
     /// Makes those documents of the leading block the matches that the second source's block has, too; how many.
     private func intersect(
@@ -420,42 +373,44 @@ extension Conjunction {
     ) throws(StorageError) -> Int {
         // Where its places are known it doesn't matter where the block's share begins and ends.
         _ = try second.decode(from: 0)
-        blockFrequencies[1] = second.frequencies
+        lists[1].frequencies = second.frequencies
         // What `blockFirst` said before may have been less than the first document; places are known from that on.
         var lead = lead
         lead.start = PostingSource.gallop(lead.docnos, from: lead.start, count: lead.end, to: second.docnos[0])
         guard lead.start < lead.end else { return 0 }
         let (docnos, places) = (self.docnos, self.places)
-        if second.count <= Self.gallopRatio * (lead.end - lead.start), let table = table(of: 1) {
-            return Intersection.look(lead, in: table, second.count, docnos, places, places + capacity)
+        let isTabled = second.count >= Self.fewPostings && second.count <= Self.gallopRatio * (lead.end - lead.start)
+        if isTabled, let table = table(of: 1) {
+            return Intersection.look(lead, in: table, second.count, docnos, places, places + matches.capacity)
         }
         let start = try second.decode(from: lead.docnos[lead.start])
         let dense = (docnos: second.docnos, start: start, end: second.count)
         guard dense.end - start <= Self.gallopRatio * (lead.end - lead.start) else {
-            return Intersection.gallop(lead, dense, docnos, places, places + capacity)
+            return Intersection.gallop(lead, dense, docnos, places, places + matches.capacity)
         }
-        return Intersection.merge(lead, dense, docnos, places, places + capacity)
+        return Intersection.merge(lead, dense, docnos, places, places + matches.capacity)
     }
 
     /// The places of a source's decoded block, nil if its documents are too far apart.
     @inline(__always)
     private func table(of place: Int) -> PlaceTable? {
-        let source = sources[place]
-        if let table = tables[place], table.last == source.blockLast { return table }
+        let source = lists[place].source
+        if let table = lists[place].table, table.last == source.blockLast { return table }
         guard PlaceTable.canHold(source.docnos[0], source.blockLast) else { return nil }
-        var table = tables[place] ?? PlaceTable()
+        var table = lists[place].table ?? PlaceTable()
         table.fill(source.docnos, count: source.count)
-        tables[place] = table
+        lists[place].table = table
         return table
     }
 
     /// Leaves the matches that another source has, too.
     private func keepHeld(by source: Int) throws(StorageError) {
-        let postings = sources[source]
+        let postings = lists[source].source
         var place = try postings.decode(from: docnos[0])
-        let (docnos, size) = (postings.docnos, postings.count)
-        blockFrequencies[source] = postings.frequencies
-        let table = size - place > Self.gallopRatio * count ? nil : table(of: source)
+        let (docnos, size, capacity) = (postings.docnos, postings.count, matches.capacity)
+        lists[source].frequencies = postings.frequencies
+        let isFewer = size < Self.fewPostings || size - place > Self.gallopRatio * count
+        let table = isFewer ? nil : table(of: source)
         var kept = 0
         for match in 0..<count {
             let docno = self.docnos[match]
@@ -483,7 +438,7 @@ extension Conjunction {
 extension Conjunction {
     /// Whether the terms of all parts stand in the document of a match as they must; sets how often.
     private func standTogether(_ match: Int, _ termPlaces: TermPlaces) throws(StorageError) -> Bool {
-        let document = TermPlaces.Document(docno: docnos[match], places: places + match, stride: capacity)
+        let document = TermPlaces.Document(docno: docnos[match], places: places + match, stride: matches.capacity)
         for place in 0..<parts.count where !parts[place].isTerm {
             let found = try termPlaces.frequency(of: parts[place], in: document)
             if found == 0 { return false }

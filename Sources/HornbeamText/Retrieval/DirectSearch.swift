@@ -133,7 +133,8 @@ private struct ConjunctionCompiler {
     private(set) var parts: [ConjunctionPart] = []
     /// Whether it matters where terms stand.
     private(set) var hasPlaces = false
-    private var terms: [[UInt8]] = []
+    /// The places of the terms' sources.
+    private var places: [[UInt8]: Int] = [:]
     private static let depthLimit = 8
 
     init(_ view: IndexView, _ analyzer: Analyzer) { (self.view, self.analyzer) = (view, analyzer) }
@@ -162,6 +163,7 @@ private struct ConjunctionCompiler {
         guard let word = tokens.first else { return .nothing }
         guard !word.isOpen, tokens.allSatisfy({ $0 == word }) else { return .otherForms }
         guard let source = try source(word.term) else { return .nothing }
+        guard sources.count <= Conjunction.sourceLimit else { return .otherForms }
         let weight = weight(source)
         for _ in tokens { parts.append(ConjunctionPart(weight: weight, slots: [source])) }
         return .parts
@@ -170,9 +172,11 @@ private struct ConjunctionCompiler {
     private mutating func addPhrase(_ tokens: [[UInt8]], _ slop: Int) throws(StorageError) -> Outcome {
         guard !tokens.isEmpty else { return .nothing }
         var (slots, weight): ([Int], Double) = ([], 0)
+        var known: Set<Int> = []
         for token in tokens {
             guard let source = try source(token) else { return .nothing }
-            if !slots.contains(source) { weight += self.weight(source) }
+            guard sources.count <= Conjunction.sourceLimit else { return .otherForms }
+            if known.insert(source).inserted { weight += self.weight(source) }
             slots.append(source)
         }
         if slots.count > 1 { hasPlaces = true }
@@ -203,9 +207,9 @@ private struct ConjunctionCompiler {
 
     /// The place of a term's postings, nil if no document holds it.
     private mutating func source(_ term: [UInt8]) throws(StorageError) -> Int? {
-        if let known = terms.firstIndex(of: term) { return known }
+        if let known = places[term] { return known }
         guard let found = try view.postings(of: term) else { return nil }
-        terms.append(term)
+        places[term] = sources.count
         sources.append(found)
         return sources.count - 1
     }

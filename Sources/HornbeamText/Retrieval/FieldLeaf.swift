@@ -22,15 +22,15 @@ final class FieldLeaf: Leaf {
     @exclusivity(unchecked) private var knownBound: Double?
 
     init(
-        _ context: ScoreContext, _ source: PostingSource, _ scoring: FieldScoring, weight: Double, title: String
+        _ context: ScoreContext, _ source: PostingSource, _ scoring: FieldScoring, _ weight: LeafWeight, title: String
     ) {
         (self.source, self.scoring) = (source, scoring)
         held = .allocate(capacity: blockCapacity)
         counted = .allocate(capacity: blockCapacity)
         let bound = scoring.bound(
-            source.fields, source.bounds, weight: weight, averageLength: context.averageLength)
+            source.fields, source.bounds, weight: weight.value, averageLength: context.averageLength)
         super.init(
-            context, weight: weight, cost: Int(source.documentFrequency), bound: bound, mostWeight: 1, title: title)
+            context, weight, cost: Int(source.documentFrequency), bound: bound, mostWeight: 1, title: title)
         // Not even the blocks' bounds need be looked at.
         if source.fields.places.isDisjoint(with: scoring.wanted) { source.isAtEnd = true }
     }

@@ -6,7 +6,7 @@
 import HornbeamPages
 
 /// Terms that can be gone through any number of times.
-enum TermGroup {
+enum TermGroup: Hashable {
     /// All that begin so.
     case prefix([UInt8])
     case pattern(WildcardPattern)

@@ -110,6 +110,12 @@ class IndexView {
         return stored == DocumentLengths.escape ? Double(try length(of: docno)) : Double(stored) - 1
     }
 
+    /// Tokens of a document on average; 1 if there are none, when nothing scores.
+    final var averageLength: Double {
+        let average = Double(totalLength) / Double(documentCount)
+        return average > 0 ? average : 1
+    }
+
     @inline(never)
     final func unknownDocument() -> StorageError { corrupt("a document has postings but is not in the index") }
 

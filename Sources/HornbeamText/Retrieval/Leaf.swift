@@ -151,8 +151,9 @@ final class ScoreContext {
 /// What scores. Abstract.
 class Leaf: QueryNode {
     final let context: ScoreContext
-    /// The logarithm of how rare it is, times boosts.
+    /// The logarithm of how rare it is, times boosts; and what that was made of.
     final let weight: Double
+    final let weightOrigin: LeafWeight
     /// How often it stands in the query, for words that are repeated.
     @exclusivity(unchecked) final var multiplicity = 1
     /// What an occurrence counts at most.
@@ -178,10 +179,10 @@ class Leaf: QueryNode {
     ///   - bound: no document's score has more from it, once.
     ///   - mostWeight: what an occurrence counts at most.
     init(
-        _ context: ScoreContext, weight: Double, cost: Int, bound: Double, mostWeight: Double = 1, title: String
+        _ context: ScoreContext, _ weight: LeafWeight, cost: Int, bound: Double, mostWeight: Double = 1, title: String
     ) {
         self.context = context
-        self.weight = weight
+        (self.weight, weightOrigin) = (weight.value, weight)
         self.title = title
         // Room for what a damaged list may have more is not needed: whoever fills it looks.
         capacity = context.scores ? min(cost, DocumentWindow.size) : 0
@@ -276,12 +277,12 @@ class Leaf: QueryNode {
                 sums[offset] += weight * frequency / (frequency + (constant + slope * length))
             }
         }
-        if shortest == 0 { throw context.view.corrupt("a document has postings but is not in the index") }
+        if shortest == 0 { throw context.view.unknownDocument() }
     }
 
     /// The place of a document's posting among those of the window, nil if there is none that counts. Documents ascend.
     final func find(_ offset: Int) -> Int? {
-        while place < count, Int(offsets[place]) < offset {
+        if place < count, Int(offsets[place]) < offset {
             // In steps that double, then by halves.
             var step = 1
             while place + step < count, Int(offsets[place + step]) < offset {
@@ -321,11 +322,11 @@ final class TermLeaf: Leaf {
     /// Up to so many documents are looked up one by one.
     private static let lookupLimit = 16
 
-    init(_ context: ScoreContext, _ source: PostingSource, weight: Double, title: String) {
+    init(_ context: ScoreContext, _ source: PostingSource, _ weight: LeafWeight, title: String) {
         self.source = source
         super.init(
-            context, weight: weight, cost: Int(source.documentFrequency),
-            bound: Leaf.bound(source.bounds, context, weight: weight, most: 1), title: title)
+            context, weight, cost: Int(source.documentFrequency),
+            bound: Leaf.bound(source.bounds, context, weight: weight.value, most: 1), title: title)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {

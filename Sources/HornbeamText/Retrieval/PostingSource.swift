@@ -159,8 +159,6 @@ class PostingSource {
     @inline(__always)
     final func end(from start: Int, through last: UInt32) -> Int {
         guard blockLast > last else { return count }
-        // `gallop` wants to begin below its target.
-        guard start < count, docnos[start] <= last else { return start }
         return Self.gallop(docnos, from: start, count: count, to: last &+ 1)
     }
 

@@ -33,7 +33,7 @@ struct PostingUnion: ~Copyable {
         while !source.isAtEnd {
             let start = try source.decode(from: 0)
             guard source.blockLast < UInt32(limit) else {
-                throw view.corrupt("a document has postings but is not in the index")
+                throw view.unknownDocument()
             }
             if frequencies == nil, list.count + source.count > listLimit { makeArray() }
             if let frequencies, let present {
@@ -52,7 +52,7 @@ struct PostingUnion: ~Copyable {
         if frequencies == nil, list.count + buffer.count > listLimit { makeArray() }
         for place in 0..<buffer.count {
             guard buffer.docnos[place] < UInt32(limit) else {
-                throw view.corrupt("a document has postings but is not in the index")
+                throw view.unknownDocument()
             }
             if let frequencies, let present {
                 Self.add(buffer.docnos[place], buffer.frequencies[place], frequencies, present)
@@ -176,8 +176,7 @@ struct PostingUnion: ~Copyable {
         accepts: (UInt64) throws(StorageError) -> Bool
     ) throws(StorageError) {
         let weight = BM25.weight(documentCount: view.documentCount, documentFrequency: UInt64(documentFrequency))
-        let average = Double(view.totalLength) / Double(view.documentCount)
-        let averageLength = average > 0 ? average : 1
+        let averageLength = view.averageLength
         let rowsAscend = view.rowsAscend
         var need = best.threshold
         try forEach { (docno, count) throws(StorageError) in
@@ -185,16 +184,13 @@ struct PostingUnion: ~Copyable {
             let divisor = frequency + BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docno)) / averageLength)
             let share = weight * frequency
             // Both are positive: no need to divide what is clearly too little.
-            guard share >= need * divisor * (1 - Self.slack) || need <= 0 else { return }
+            guard share >= need * divisor * (1 - TopK.slack) || need <= 0 else { return }
             let score = share / divisor
             guard best.mayAdmit(score, laterRow: rowsAscend) else { return }
-            let hit = TextHit(docno: try view.row(of: docno), score: score)
-            guard try best.admits(hit), try accepts(hit.docno) else { return }
+            let hit = TextHit(row: try view.row(of: docno), score: score)
+            guard try best.admits(hit), try accepts(hit.row) else { return }
             try best.insert(hit)
             need = best.threshold
         }
     }
-
-    /// What rounding can do to a score is far less than this part of it.
-    private static let slack = 1e-9
 }

@@ -18,6 +18,7 @@ struct QueryCompiler {
     private let context: ScoreContext
     private let view: IndexView
     private var order: [Leaf] = []
+    private let sums = GroupSums()
 
     init(_ analyzer: Analyzer, _ context: ScoreContext) {
         self.analyzer = analyzer
@@ -120,9 +121,8 @@ struct QueryCompiler {
                 leaves[token] = .some(nil)
                 continue
             }
-            let weight = context.weight(documentFrequency: group.documents.documentFrequency)
             let title = "“\(Self.text(token.term))\(token.isOpen ? "…" : "")”"
-            let leaf = try leaf(group, weight: weight, scope, title)
+            let leaf = try leaf(group, scope, title)
             leaves[token] = .some(leaf)
             order.append(leaf)
             nodes.append(leaf)
@@ -132,19 +132,23 @@ struct QueryCompiler {
 
     private static func text(_ term: [UInt8]) -> String { String(decoding: term, as: UTF8.self) }
 
+    private func leaf(_ group: Group, _ scope: Scope, _ title: String) throws(StorageError) -> Leaf {
+        let rarity = LeafWeight.Rarity(name: title, documents: group.documents.documentFrequency)
+        return try leaf(group, LeafWeight([rarity], context, boost: scope.boost), scope, title)
+    }
+
     private func leaf(
-        _ group: Group, weight: Double, _ scope: Scope, _ title: String
+        _ group: Group, _ weight: LeafWeight, _ scope: Scope, _ title: String
     ) throws(StorageError) -> Leaf {
-        let weight = weight * scope.boost
         guard scope.fields != nil || context.fieldWeights != nil else {
-            return TermLeaf(context, group.documents, weight: weight, title: title)
+            return TermLeaf(context, group.documents, weight, title: title)
         }
         if group.sum == nil, group.documents.knowsFields,
             let scoring = try FieldScoring(context, fields: scope.fields)
         {
-            return FieldLeaf(context, group.documents, scoring, weight: weight, title: title)
+            return FieldLeaf(context, group.documents, scoring, weight, title: title)
         }
-        return SpanLeaf(context, spans(group), weight: weight, fields: scope.fields, title: title)
+        return SpanLeaf(context, spans(group), weight, fields: scope.fields, title: title)
     }
 }
 
@@ -160,14 +164,14 @@ extension QueryCompiler {
 
     /// A leaf for each term, all with the weight of the whole group, less the farther away it is.
     private mutating func fuzzy(_ terms: [ExpandedTerm], _ scope: Scope) throws(StorageError) -> [QueryNode] {
-        let common = context.weight(documentFrequency: try documentFrequency(terms))
+        let documents = try documentFrequency(terms)
+        let rarity = LeafWeight.Rarity(name: "any of the words that are near", documents: documents)
         var nodes: [QueryNode] = []
         for term in terms {
             guard let source = try view.postings(of: term.term) else { continue }
-            let weight = common / Double(1 + term.distance)
+            let weight = LeafWeight([rarity], context, edits: term.distance, boost: scope.boost)
             let edits = term.distance == 0 ? "" : ", \(term.distance) edits away"
-            let leaf = try leaf(
-                Group(documents: source), weight: weight, scope, "“\(Self.text(term.term))”\(edits)")
+            let leaf = try leaf(Group(documents: source), weight, scope, "“\(Self.text(term.term))”\(edits)")
             order.append(leaf)
             nodes.append(leaf)
         }
@@ -202,11 +206,37 @@ extension QueryCompiler {
 
     /// Nil if no document holds any.
     private func group(_ terms: TermGroup) throws(StorageError) -> Group? {
-        var union = PostingUnion(docnoLimit: view.docnoLimit)
-        let found = try terms.addPostings(of: view, to: &union)
-        if found.terms <= 1 { return try view.postings(of: found.first).map { Group(documents: $0) } }
-        let sums = union.finish()
+        let sums: PostingArrays
+        if let known = self.sums[terms] {
+            sums = known
+        } else {
+            var union = PostingUnion(docnoLimit: view.docnoLimit)
+            let found = try terms.addPostings(of: view, to: &union)
+            if found.terms <= 1 { return try view.postings(of: found.first).map { Group(documents: $0) } }
+            sums = union.finish()
+            try self.sums.keep(sums, of: terms)
+        }
         return sums.count > 0 ? Group(documents: ArrayPostings(sums), sum: (terms, sums)) : nil
+    }
+
+    /// The sums of a query's groups: what stands in it several times is added up once.
+    private final class GroupSums {
+        private var known: [TermGroup: PostingArrays] = [:]
+        private var documents = 0
+        /// Of eight bytes each, and one at least may have all there are.
+        private static let documentLimit = 1 << 27
+
+        subscript(terms: TermGroup) -> PostingArrays? { known[terms] }
+
+        func keep(_ sums: PostingArrays, of terms: TermGroup) throws(StorageError) {
+            documents += sums.count
+            guard documents <= Self.documentLimit || known.isEmpty else {
+                throw .invalid(
+                    "prefixes, patterns and similar words of a query stand in \(documents) documents, added up: the "
+                        + "limit is \(Self.documentLimit); ask for fewer, or longer ones")
+            }
+            known[terms] = sums
+        }
     }
 
     private func spans(_ group: Group) -> SpanSource {
@@ -232,22 +262,20 @@ extension QueryCompiler {
         switch query {
         case .prefix(let text) where analyzer.phraseTokens(of: text).count == 1, .wildcard(let text):
             guard let terms = terms(query), let group = try group(terms) else { return nil }
-            let weight = context.weight(documentFrequency: group.documents.documentFrequency)
-            let leaf = try leaf(group, weight: weight, scope, Self.title(query, text))
+            let leaf = try leaf(group, scope, Self.title(query, text))
             order.append(leaf)
             return leaf
         case .phrase(let text, _) where !needsPositions && analyzer.phraseParts(of: text).count == 1:
             // A word like any other: where it stands doesn't matter.
             guard let group = try group(analyzer.phraseParts(of: text)[0]) else { return nil }
-            let weight = context.weight(documentFrequency: group.documents.documentFrequency)
-            let leaf = try leaf(group, weight: weight, scope, "\(query)")
+            let leaf = try leaf(group, scope, "\(query)")
             order.append(leaf)
             return leaf
         default:
-            var weights = DistinctWeights()
-            guard let spans = try spans(query, &weights) else { return nil }
-            let leaf = SpanLeaf(
-                context, spans, weight: weights.sum * scope.boost, fields: scope.fields, title: "\(query)")
+            var words = DistinctWords()
+            guard let spans = try spans(query, &words) else { return nil }
+            let weight = LeafWeight(words.rarities, context, boost: scope.boost)
+            let leaf = SpanLeaf(context, spans, weight, fields: scope.fields, title: "\(query)")
             order.append(leaf)
             return leaf
         }
@@ -258,19 +286,21 @@ extension QueryCompiler {
         return "“\(text)”"
     }
 
-    /// Weights of the distinct words of a phrase, added up in their order.
-    private struct DistinctWeights {
-        private(set) var sum = 0.0
+    /// The distinct words of a phrase, in their order.
+    private struct DistinctWords {
+        private(set) var rarities: [LeafWeight.Rarity] = []
         private var known: Set<[UInt8]> = []
 
-        mutating func add(_ token: [UInt8], _ weight: Double) {
-            if known.insert(token).inserted { sum += weight }
+        mutating func add(_ token: [UInt8], _ documents: PostingSource) {
+            guard known.insert(token).inserted else { return }
+            let name = "“\(QueryCompiler.text(token))”"
+            rarities.append(LeafWeight.Rarity(name: name, documents: documents.documentFrequency))
         }
     }
 
     /// Nil if it stands nowhere.
     private func spans(
-        _ query: TextQuery, _ weights: inout DistinctWeights, depth: Int = 0
+        _ query: TextQuery, _ words: inout DistinctWords, depth: Int = 0
     ) throws(StorageError) -> SpanSource? {
         guard depth < Self.depthLimit else { throw .invalid("the query is nested too deep") }
         switch query {
@@ -279,20 +309,20 @@ extension QueryCompiler {
             var known: Set<QueryToken> = []
             for token in analyzer.queryTokens(of: text) where known.insert(token).inserted {
                 guard let group = try group(token) else { continue }
-                weights.add(token.term, context.weight(documentFrequency: group.documents.documentFrequency))
+                words.add(token.term, group.documents)
                 parts.append(self.spans(group))
             }
             return Self.any(parts)
         case .any(let queries):
             var parts: [SpanSource] = []
             for query in queries {
-                if let part = try spans(query, &weights, depth: depth + 1) { parts.append(part) }
+                if let part = try spans(query, &words, depth: depth + 1) { parts.append(part) }
             }
             return Self.any(parts)
         case .near(let queries, let distance):
             var parts: [NearPart] = []
             for (query, count) in TextQuery.counted(queries, analyzer) {
-                guard let part = try spans(query, &weights, depth: depth + 1) else { return nil }
+                guard let part = try spans(query, &words, depth: depth + 1) else { return nil }
                 parts.append(NearPart(source: part, count: count))
             }
             guard !parts.isEmpty else { return nil }
@@ -301,31 +331,31 @@ extension QueryCompiler {
         case .phrase(let text, let slop):
             let tokens = analyzer.phraseParts(of: text)
             guard let last = tokens.last, last.isOpen else {
-                return try terms(tokens.map(\.term), &weights).flatMap { phrase($0, slop, then: nil) }
+                return try terms(tokens.map(\.term), &words).flatMap { phrase($0, slop, then: nil) }
             }
             guard let group = try group(last) else { return nil }
-            if tokens.count == 1 { return groupSpans(group, query, &weights) }
-            let parts = try terms(tokens.dropLast().map(\.term), &weights)
-            return parts.flatMap { phrase($0, slop, then: groupSpans(group, query, &weights)) }
+            if tokens.count == 1 { return groupSpans(group, query, &words) }
+            let parts = try terms(tokens.dropLast().map(\.term), &words)
+            return parts.flatMap { phrase($0, slop, then: groupSpans(group, query, &words)) }
         case .prefix(let text):
             guard let terms = terms(query), let last = try group(terms) else { return nil }
             let tokens = analyzer.phraseTokens(of: text)
-            if tokens.count == 1 { return groupSpans(last, query, &weights) }
-            let parts = try self.terms(tokens.dropLast(), &weights)
-            return parts.flatMap { phrase($0, 0, then: groupSpans(last, query, &weights)) }
+            if tokens.count == 1 { return groupSpans(last, query, &words) }
+            let parts = try self.terms(tokens.dropLast(), &words)
+            return parts.flatMap { phrase($0, 0, then: groupSpans(last, query, &words)) }
         case .wildcard:
             guard let terms = terms(query), let group = try group(terms) else { return nil }
-            return groupSpans(group, query, &weights)
+            return groupSpans(group, query, &words)
         case .fuzzy(let text, let distance, let prefixLength):
             var parts: [SpanSource] = []
             for token in distinct(analyzer.queryTokens(of: text).map(\.term)) {
                 let terms = try fuzzyTerms(token, distance, prefixLength)
                 guard let group = try group(.listed(terms)) else { continue }
-                weights.add(token, context.weight(documentFrequency: group.documents.documentFrequency))
+                words.add(token, group.documents)
                 parts.append(self.spans(group))
             }
             return Self.any(parts)
-        case .boost(_, let query): return try spans(query, &weights, depth: depth + 1)
+        case .boost(_, let query): return try spans(query, &words, depth: depth + 1)
         case .all, .without, .field, .everything:
             throw .invalid("near takes words, phrases, prefixes, wildcards and fuzzy words, not \(query)")
         }
@@ -338,14 +368,14 @@ extension QueryCompiler {
 
     private static func any(_ parts: [SpanSource]) -> SpanSource? { parts.count > 1 ? AnySpans(parts) : parts.first }
 
-    private func term(_ token: [UInt8], _ weights: inout DistinctWeights) throws(StorageError) -> SpanSource? {
+    private func term(_ token: [UInt8], _ words: inout DistinctWords) throws(StorageError) -> SpanSource? {
         guard let source = try view.postings(of: token) else { return nil }
-        weights.add(token, context.weight(documentFrequency: source.documentFrequency))
+        words.add(token, source)
         return TermSpans(source)
     }
 
-    private func groupSpans(_ group: Group, _ query: TextQuery, _ weights: inout DistinctWeights) -> SpanSource {
-        weights.add(Array("\(query)".utf8), context.weight(documentFrequency: group.documents.documentFrequency))
+    private func groupSpans(_ group: Group, _ query: TextQuery, _ words: inout DistinctWords) -> SpanSource {
+        words.add(Array("\(query)".utf8), group.documents)
         return spans(group)
     }
 
@@ -357,10 +387,10 @@ extension QueryCompiler {
 
     /// Nil if one is in no document; then none of them weighs anything.
     private func terms(
-        _ tokens: [[UInt8]], _ weights: inout DistinctWeights
+        _ tokens: [[UInt8]], _ words: inout DistinctWords
     ) throws(StorageError) -> PhraseTerms? {
         var terms = PhraseTerms()
-        var known = weights
+        var known = words
         var places: [[UInt8]: Int] = [:]
         for token in tokens {
             if let place = places[token] {
@@ -372,7 +402,7 @@ extension QueryCompiler {
             terms.order.append(terms.parts.count)
             terms.parts.append(term)
         }
-        weights = known
+        words = known
         return terms
     }
 

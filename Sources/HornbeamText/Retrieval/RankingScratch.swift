@@ -12,7 +12,7 @@ final class RankingScratch: Sendable {
     /// Of any content; room for numbers of 32 bits, lengths or what postings contribute, of a window's documents
     /// and three more.
     nonisolated(unsafe) let lengths: UnsafeMutablePointer<UInt32>
-    /// Of any content; room for postings of a window's documents and three more.
+    /// Of any content; room for postings of a window's documents, and of frequencies for three more.
     nonisolated(unsafe) let docnos: UnsafeMutablePointer<UInt32>
     nonisolated(unsafe) let frequencies: UnsafeMutablePointer<UInt32>
     /// Of any content; room for the offsets of a window's documents.

@@ -26,8 +26,6 @@ final class Retrieval {
     /// don't make up for it, it may be left out.
     private var others: [Double]
 
-    /// What rounding can do to a sum is far less than this part of it.
-    private static let slack = 1e-9
     /// So many clauses are sorted by moving each to its place.
     private static let fewClauses = 32
 
@@ -127,15 +125,8 @@ extension Retrieval {
         }
     }
 
-    /// What a sum must have so that the document may be among the best.
-    @inline(__always)
-    private static func need(_ best: borrowing TopK) -> Double {
-        let threshold = best.threshold
-        return threshold > 0 ? threshold * (1 - slack) : threshold
-    }
-
     private func rankWindow(_ base: UInt32, _ best: inout TopK) throws(StorageError) {
-        let need = Self.need(best)
+        let need = best.need
         let (optional, rest) = try partition(base, need)
         guard optional < clauses.count else { return }
         for leaf in leaves { leaf.reset() }
@@ -172,11 +163,11 @@ extension Retrieval {
         while optional < clauses.count {
             let next = sum + bounds[ranks[optional]]
             // Room for the rounding of the bounds themselves.
-            guard next * (1 + Self.slack) < need else { break }
+            guard next * (1 + TopK.slack) < need else { break }
             sum = next
             optional += 1
         }
-        return (optional, sum * (1 + Self.slack))
+        return (optional, sum * (1 + TopK.slack))
     }
 
     private func sortRanks() {
@@ -200,7 +191,7 @@ extension Retrieval {
         }
         sum = 0
         for rank in ranks.indices.reversed() {
-            others[rank] = (others[rank] + sum) * (1 + Self.slack)
+            others[rank] = (others[rank] + sum) * (1 + TopK.slack)
             sum += bounds[ranks[rank]]
         }
     }
@@ -244,7 +235,7 @@ extension Retrieval {
             let clause = clauses[ranks[rank]]
             try clause.match(base, candidates.words, need - others[rank])
             try addContributions(clause, base)
-            rest = max(rest - bounds[ranks[rank]], 0) + need.magnitude * Self.slack
+            rest = max(rest - bounds[ranks[rank]], 0) + need.magnitude * TopK.slack
             if need > 0 { prune(candidates.words, need - rest) }
         }
     }
@@ -252,7 +243,7 @@ extension Retrieval {
     /// Sums the candidates' scores exactly and offers them.
     private func offer(_ base: UInt32, _ best: inout TopK) throws(StorageError) {
         guard !candidates.words.bits.isEmpty else { return }
-        var need = Self.need(best)
+        var need = best.need
         let ascends = view.rowsAscend
         for word in 0..<DocumentWindow.words {
             var rest = candidates.words[word]
@@ -265,10 +256,10 @@ extension Retrieval {
                     if let place = leaf.find(offset) { score += try leaf.contribution(place) }
                 }
                 guard best.mayAdmit(score, laterRow: ascends) else { continue }
-                let hit = TextHit(docno: try view.row(of: base &+ UInt32(offset)), score: score)
-                guard try best.admits(hit), try filter.accepts(hit.docno) else { continue }
+                let hit = TextHit(row: try view.row(of: base &+ UInt32(offset)), score: score)
+                guard try best.admits(hit), try filter.accepts(hit.row) else { continue }
                 try best.insert(hit)
-                need = Self.need(best)
+                need = best.need
             }
         }
     }

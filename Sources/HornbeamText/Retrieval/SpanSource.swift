@@ -264,15 +264,15 @@ final class SpanLeaf: Leaf {
     /// Where the fields of the document that is looked at begin.
     private var starts: [UInt32] = []
 
-    init(_ context: ScoreContext, _ source: SpanSource, weight: Double, fields: Set<Int>?, title: String) {
+    init(_ context: ScoreContext, _ source: SpanSource, _ weight: LeafWeight, fields: Set<Int>?, title: String) {
         self.source = source
         blocks = source.blocks
         let fields = fields.map { Array($0) }
         self.fields = fields
         let most = context.mostWeight(in: fields)
-        let bound = Leaf.bound(source.blocks?.bounds ?? [source.bound], context, weight: weight, most: most)
+        let bound = Leaf.bound(source.blocks?.bounds ?? [source.bound], context, weight: weight.value, most: most)
         super.init(
-            context, weight: weight, cost: source.documentBound, bound: bound, mostWeight: most, title: title)
+            context, weight, cost: source.documentBound, bound: bound, mostWeight: most, title: title)
     }
 
     override func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {

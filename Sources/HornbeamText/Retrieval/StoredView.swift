@@ -65,7 +65,7 @@ final class StoredView: IndexView {
 
     private func decodeInline(_ entry: TermEntry, _ buffer: inout PostingsBuffer) throws(StorageError) {
         guard entry.decodeInline(storesPositions: index.storesPositions, to: &buffer) else {
-            throw index.corrupt(index.termsName, "the postings in a term's entry are not readable")
+            throw index.unreadableEntry()
         }
     }
 

@@ -5,7 +5,7 @@
 import HornbeamPages
 
 /// A term that a form of a query stands for.
-struct ExpandedTerm: Equatable {
+struct ExpandedTerm: Hashable {
     let term: [UInt8]
     /// Edits between it and the word that was asked for.
     var distance = 0
@@ -79,8 +79,8 @@ struct TermExpansion {
 }
 
 /// Literal parts between `*` (any scalars) and `?` (one scalar).
-struct WildcardPattern: Equatable {
-    enum Part: Equatable {
+struct WildcardPattern: Hashable {
+    enum Part: Hashable {
         case scalar(UInt32)
         case one
         case many

@@ -42,7 +42,7 @@ final class TermPlaces {
 
     private let view: IndexView
     /// The conjunction's, as `slots`, which has a source's place for each slot of the parts.
-    private let sources: UnsafeMutableBufferPointer<LentSource>
+    private let sources: UnsafeMutableBufferPointer<ConjunctionList>
     private let slots: UnsafeMutableBufferPointer<Int>
     /// The places of each part's slots, the rarest first.
     private let readingOrder: UnsafeMutablePointer<Int>
@@ -55,7 +55,7 @@ final class TermPlaces {
 
     /// What it is given stays where it is as long as this is in use. Slots are those of the parts, and lead to sources.
     init(
-        _ view: IndexView, _ sources: UnsafeMutableBufferPointer<LentSource>,
+        _ view: IndexView, _ sources: UnsafeMutableBufferPointer<ConjunctionList>,
         _ parts: UnsafeMutableBufferPointer<FlatPart>, slots: UnsafeMutableBufferPointer<Int>
     ) {
         (self.view, self.sources, self.slots) = (view, sources, slots)
@@ -96,7 +96,7 @@ final class TermPlaces {
         let docno = UInt64(document.docno)
         if listDocuments[source] != docno {
             listDocuments[source] = .max
-            try sources[source].readPositions(Int(document.places[source &* document.stride]), into: list)
+            try sources[source].source.readPositions(Int(document.places[source &* document.stride]), into: list)
             listDocuments[source] = docno
         }
         return list

@@ -73,8 +73,7 @@ final class TermRanking {
         self.filter = try DocumentFilter(filter, view, cost: cost, limit: limit)
         scratch = RankingScratch.take()
         let order = query.order.compactMap { places[$0] }
-        let average = Double(view.totalLength) / Double(view.documentCount)
-        averageLength = average > 0 ? average : 1
+        averageLength = view.averageLength
         norm = LengthNorm(averageLength: averageLength)
         self.view = view
         self.sources = sources
@@ -220,8 +219,8 @@ final class TermRanking {
 
     @inline(never)
     private func enter(_ docno: UInt32, _ score: Double, _ best: inout TopK) throws(StorageError) {
-        let hit = TextHit(docno: keepsDocuments ? UInt64(docno) : try view.row(of: docno), score: score)
-        guard try best.admits(hit), try filter.accepts(hit.docno) else { return }
+        let hit = TextHit(row: keepsDocuments ? UInt64(docno) : try view.row(of: docno), score: score)
+        guard try best.admits(hit), try filter.accepts(hit.row) else { return }
         try best.insert(hit)
         note(best)
     }

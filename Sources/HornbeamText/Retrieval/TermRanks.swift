@@ -45,15 +45,17 @@ struct TermRanks {
 struct LengthNorm {
     let constant: Double
     let slope: Double
+    /// What no length adds. Weighted lengths may be so small that the constant, which is negative then, has none of it.
+    private static let base = BM25.k1 * (1 - BM25.b)
 
     init(averageLength: Double) {
         slope = BM25.k1 * BM25.b / averageLength
-        constant = BM25.k1 * (1 - BM25.b) - slope
+        constant = Self.base - slope
     }
 
     /// What a length of so much adds, nearly.
     @inline(__always)
-    func added(_ length: Double) -> Double { constant + slope * (length + 1) }
+    func added(_ length: Double) -> Double { Self.base + slope * length }
 }
 
 /// How long a document may be that holds a term so often and scores enough by that.

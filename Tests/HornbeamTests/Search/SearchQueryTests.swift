@@ -247,6 +247,11 @@ struct SearchQueryTests {
             #expect(explanation.value == hit.score && !explanation.parts.isEmpty)
             #expect("\(explanation)".hasPrefix("\(hit.score)"))
         }
+        // Of numbers that it can be worked out from again.
+        let doubled = Note.filter(.string(\.title, \.text, matches: journal.boosted(2)))
+        let why = try #require(try doubled.explainScore(of: 2, in: context)).description
+        #expect(why.contains("5.0  N: documents") && why.contains("1.0  n: documents that hold it"), "\(why)")
+        #expect(why.contains("2.0  boost") && why.contains("ln(1 + (N − n + 0.5) / (n + 0.5))"), "\(why)")
         #expect(try list.explainScore(of: 4, in: context) == nil && list.explainScore(of: 99, in: context) == nil)
         #expect(throws: HornbeamError.self) { try Note.filter(\.id == 1).explainScore(of: 1, in: context) }
         #expect(try list.filter(\.id != hits[0].id).ranked(in: context).map(\.id) == hits.dropFirst().map(\.id))

@@ -72,7 +72,7 @@ struct PendingFoldingTests {
             let expected = model.search(query)
             #expect(try searcher.search(query, limit: 5, weights: weights) == Array(expected.prefix(5)), held.note)
             #expect(try searcher.search(query, limit: .max, weights: weights) == expected, held.note)
-            #expect(try searcher.matches(query) == expected.map(\.docno).sorted(), held.note)
+            #expect(try searcher.matches(query) == expected.map(\.row).sorted(), held.note)
         }
         let problems = try TextCheck(testIndex, in: held.transaction).run { (body) throws(StorageError) in
             for document in held.documents { try body(document.row, PendingRetrievalTests.text(document)) }

@@ -83,10 +83,10 @@ struct PendingRetrievalTests {
                 let limit = generator.random.oneIn(2) ? 1000 : 5
                 #expect(
                     try searcher.search(query, limit: limit, weights: weights) == Array(expected.prefix(limit)), note)
-                #expect(try searcher.matches(query) == expected.map(\.docno).sorted(), note)
+                #expect(try searcher.matches(query) == expected.map(\.row).sorted(), note)
                 #expect(try searcher.count(query) == UInt64(expected.count), note)
                 let row = all[generator.random.below(all.count)].row
-                let score = expected.first { $0.docno == row }?.score
+                let score = expected.first { $0.row == row }?.score
                 #expect(try searcher.explain(query, row: row, weights: weights)?.value == score, note)
                 if isFolding { asked.folding += 1 } else { asked.other += 1 }
             }

@@ -126,7 +126,7 @@ struct ResolvedQueryTests {
         try writer.flush()
         let searcher = try TextSearcher(index, in: transaction)
         let found = try searcher.matches(query)
-        #expect(try searcher.search(query, limit: 99).map(\.docno).sorted() == found, "\(query)")
+        #expect(try searcher.search(query, limit: 99).map(\.row).sorted() == found, "\(query)")
         #expect(try searcher.count(query) == UInt64(found.count), "\(query)")
         let matcher = QueryMatcher(query, analyzer)
         let without = texts.indices.filter { matcher.matches([TextSection(field: 0, text: texts[$0])]) }

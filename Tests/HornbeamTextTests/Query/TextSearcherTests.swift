@@ -97,11 +97,11 @@ struct TextSearcherTests {
         }
         let searcher = try store.searcher()
         let ascending = try searcher.search("same", limit: 4)
-        #expect(ascending.map(\.docno) == [1, 5, 12, 13])
+        #expect(ascending.map(\.row) == [1, 5, 12, 13])
         let descending = try searcher.search("same", limit: 4) { $0 > $1 }
-        #expect(descending.map(\.docno) == [1, 70_000, 5000, 900])
+        #expect(descending.map(\.row) == [1, 70_000, 5000, 900])
         let all = try searcher.search("same", limit: 50) { $0 > $1 }
-        #expect(all.map(\.docno) == [1, 70_000, 5000, 900, 13, 12, 5])
+        #expect(all.map(\.row) == [1, 70_000, 5000, 900, 13, 12, 5])
     }
 
     @Test("A filter gives the best of what it lets through", arguments: SeededGenerator.seeds(3))
@@ -123,7 +123,7 @@ struct TextSearcherTests {
             for _ in 0..<size { allowed.insert(.random(in: 0..<41_000, using: &generator.random)) }
             let sorted = allowed.sorted()
             let query = generator.text(upTo: 4) + " w39"
-            let expected = model.search(query).filter { allowed.contains($0.docno) }
+            let expected = model.search(query).filter { allowed.contains($0.row) }
             let note: Comment = "\(size) allowed, HORNBEAM_SEED=\(seed)"
             let searcher = try store.searcher()
             for limit in [1, 10, 1000] {
@@ -132,7 +132,7 @@ struct TextSearcherTests {
                 let predicate = TextFilter.matching { allowed.contains($0) }
                 #expect(try searcher.search(query, limit: limit, filter: predicate) == best, note)
             }
-            let docnos = expected.map(\.docno).sorted()
+            let docnos = expected.map(\.row).sorted()
             #expect(try searcher.matches(query, filter: .documents(sorted)) == docnos, note)
             #expect(try searcher.matches(query, filter: .matching { allowed.contains($0) }) == docnos, note)
             #expect(try searcher.count(query, filter: .documents(sorted)) == UInt64(docnos.count), note)
@@ -154,7 +154,7 @@ struct TextSearcherTests {
             asked += 1
             return true
         }
-        #expect(try searcher.search("word", limit: 10, filter: filter).map(\.docno) == Array(0..<10))
+        #expect(try searcher.search("word", limit: 10, filter: filter).map(\.row) == Array(0..<10))
         #expect(asked == 10)
         #expect(throws: StorageError.invalid("no")) {
             try searcher.search(
@@ -185,6 +185,6 @@ struct TextSearcherTests {
         let before = try searcher.search("two", limit: 9)
         try store.write { try $0.remove(2, text: "two") }
         #expect(try searcher.search("two", limit: 9) == before)
-        #expect(try store.searcher().search("two", limit: 9).map(\.docno) == [1])
+        #expect(try store.searcher().search("two", limit: 9).map(\.row) == [1])
     }
 }

@@ -13,7 +13,7 @@ struct TopKTests {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             let hits = (0..<Int.random(in: 0..<60, using: &random)).map { docno in
-                TextHit(docno: UInt64(docno), score: Double(Int.random(in: 0..<12, using: &random)))
+                TextHit(row: UInt64(docno), score: Double(Int.random(in: 0..<12, using: &random)))
             }
             let limit = Int.random(in: 1..<70, using: &random)
             for descends in [false, true] {
@@ -23,7 +23,7 @@ struct TopKTests {
                     if try best.admits(hit) { try best.insert(hit) }
                 }
                 let expected = hits.sorted {
-                    $0.score != $1.score ? $0.score > $1.score : ($0.docno < $1.docno) != descends
+                    $0.score != $1.score ? $0.score > $1.score : ($0.row < $1.row) != descends
                 }
                 #expect(try best.sorted() == Array(expected.prefix(limit)), "HORNBEAM_SEED=\(seed)")
             }

@@ -13,7 +13,7 @@ struct BM25Tests {
         let searcher = try store.searcher()
         // N = 4, n = 2: ln 2. Average length 6/4. Document 1: 1 / (1 + 1.2 · 1.25), document 2: 2 / (2 + 1.2 · 1.75).
         let hits = try searcher.search("red", limit: 10)
-        #expect(hits.map(\.docno) == [2, 1])
+        #expect(hits.map(\.row) == [2, 1])
         #expect(abs(hits[0].score - 0.693_147_180_559_945_3 * 2 / 4.1) < 1e-15)
         #expect(abs(hits[1].score - 0.693_147_180_559_945_3 / 2.5) < 1e-15)
     }

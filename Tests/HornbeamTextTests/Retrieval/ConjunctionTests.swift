@@ -36,11 +36,11 @@ struct ConjunctionTests {
         #expect(try searcher.matches(query) == expected.sorted(), note)
         #expect(try searcher.count(query) == UInt64(expected.count), note)
         let hits = try searcher.search(query, limit: 1_000_000)
-        #expect(Set(hits.map(\.docno)) == expected && hits.count == expected.count, note)
+        #expect(Set(hits.map(\.row)) == expected && hits.count == expected.count, note)
         // Under a filter that lets a few through, whose list leads.
         let allowed = (lists[words[0]] ?? []).sorted().filter { $0 % 3 == 0 }
         let found = try searcher.search(query, limit: 1_000_000, filter: .documents(allowed))
-        #expect(Set(found.map(\.docno)) == expected.intersection(allowed), note)
+        #expect(Set(found.map(\.row)) == expected.intersection(allowed), note)
     }
 
     @Test("A document before a block, with the lower bits of one in it")

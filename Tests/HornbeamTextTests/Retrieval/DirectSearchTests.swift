@@ -75,6 +75,21 @@ struct DirectSearchTests {
         #expect(answered > 60)
     }
 
+    @Test("A phrase of very many words is found, one by one or in windows", arguments: [200, 300, 20_000])
+    func longPhrase(words: Int) throws {
+        let text = (0..<words).map { "w\($0)" }.joined(separator: " ")
+        let store = try TreeStore.index(of: text, "w1 w0 w3", String(text.dropFirst(3)))
+        let transaction = try store.beginRead()
+        defer { transaction.abort() }
+        let view = try StoredView(#require(try TextSnapshot(testIndex, in: transaction)))
+        let phrase = TextQuery.phrase(text, slop: 0)
+        #expect(try store.searcher().matches(phrase) == [1])
+        let hits = try store.searcher().search(phrase, limit: 3)
+        #expect(hits.map(\.row) == [1])
+        let direct = try Self.direct(view, phrase, limit: 3)
+        #expect(words > Conjunction.sourceLimit ? direct == nil : direct == hits)
+    }
+
     @Test("Blocks that are passed by hold nothing that counts", arguments: SeededGenerator.seeds(2))
     func skipping(seed: UInt64) throws {
         var generator = Generator(seed: seed)
@@ -87,7 +102,7 @@ struct DirectSearchTests {
             let note: Comment = "\(query), HORNBEAM_SEED=\(seed)"
             let all = try RetrievalTests.search(view, query)
             let allowed = Set(rows.filter { _ in generator.random.oneIn([1, 2, 40][round % 3]) })
-            let some = all.filter { allowed.contains($0.docno) }
+            let some = all.filter { allowed.contains($0.row) }
             for limit in [1, 10, 100] {
                 guard let best = try Self.direct(view, query, limit: limit) else { continue }
                 answered += 1
@@ -102,19 +117,19 @@ struct DirectSearchTests {
                     #expect(found == nil || found == Array(some.prefix(limit)), note)
                 }
                 let backwards = try Self.direct(view, query, limit: limit) { $0 > $1 }
-                let expected = all.sorted { $0.score != $1.score ? $0.score > $1.score : $0.docno > $1.docno }
+                let expected = all.sorted { $0.score != $1.score ? $0.score > $1.score : $0.row > $1.row }
                 #expect(backwards == Array(expected.prefix(limit)), note)
             }
             var found: [UInt64] = []
             let direct = DirectSearch(view, .words)
             let resolved = query.resolved(.words)
             if try direct.forEach(resolved, .all, { (row) throws(StorageError) in found.append(row) }) {
-                #expect(found.sorted() == all.map(\.docno).sorted(), note)
+                #expect(found.sorted() == all.map(\.row).sorted(), note)
                 #expect(try direct.count(resolved, .all) == UInt64(all.count), note)
                 let filter = TextFilter.documents(allowed.sorted())
                 found = []
                 _ = try direct.forEach(resolved, filter) { (row) throws(StorageError) in found.append(row) }
-                #expect(found.sorted() == some.map(\.docno).sorted(), note)
+                #expect(found.sorted() == some.map(\.row).sorted(), note)
                 let count = try direct.count(resolved, filter)
                 #expect(count == nil || count == UInt64(some.count), note)
             }
@@ -158,7 +173,7 @@ struct DirectSearchTests {
             let expected = try RetrievalTests.search(view, query)
             #expect(try searcher.search(query, limit: 5) == Array(expected.prefix(5)), note)
             #expect(try searcher.search(query, limit: .max) == expected, note)
-            #expect(try searcher.matches(query) == expected.map(\.docno).sorted(), note)
+            #expect(try searcher.matches(query) == expected.map(\.row).sorted(), note)
             #expect(try searcher.count(query) == UInt64(expected.count), note)
         }
     }
@@ -178,7 +193,7 @@ struct PositionlessTests {
         let searcher = try TextSearcher(index, in: store.beginRead())
         let phrase = TextQuery.phrase("word", slop: 0)
         #expect(try searcher.search(phrase, limit: 5) == searcher.search(.words("word"), limit: 5))
-        #expect(try searcher.search(phrase, limit: 5, filter: .documents([3])).map(\.docno) == [3])
+        #expect(try searcher.search(phrase, limit: 5, filter: .documents([3])).map(\.row) == [3])
         #expect(try searcher.count(phrase) == count)
         #expect(try searcher.explain(phrase, row: 3) != nil)
         #expect(throws: StorageError.self) { try searcher.search(.phrase("word other1", slop: 0), limit: 5) }
@@ -206,7 +221,7 @@ struct LoneLetterTests {
         let searcher = try Self.searcher()
         func matches(_ query: TextQuery) throws -> [UInt64] {
             let found = try searcher.matches(query)
-            #expect(try searcher.search(query, limit: 100).map(\.docno).sorted() == found, "\(query)")
+            #expect(try searcher.search(query, limit: 100).map(\.row).sorted() == found, "\(query)")
             #expect(try searcher.count(query) == UInt64(found.count), "\(query)")
             for row in found { #expect(try searcher.explain(query, row: row) != nil, "\(query)") }
             return found

@@ -59,18 +59,18 @@ struct DocumentSetTests {
             for share in [1, 3, 10, 60, 400] {
                 let rows = documents.map(\.row).filter { _ in generator.random.oneIn(share) }.sorted()
                 let (set, selection) = (Set(rows), RowSelection(rows))
-                let some = all.filter { set.contains($0.docno) }
+                let some = all.filter { set.contains($0.row) }
                 // The first time it may not be worth finding the documents.
                 for _ in 0..<2 {
                     let filter = TextFilter.selection(selection)
                     let note: Comment = "\(query), one in \(share), HORNBEAM_SEED=\(seed)"
                     #expect(try searcher.search(query, limit: 10, filter: filter) == Array(some.prefix(10)), note)
-                    #expect(try searcher.matches(query, filter: filter) == some.map(\.docno).sorted(), note)
+                    #expect(try searcher.matches(query, filter: filter) == some.map(\.row).sorted(), note)
                     #expect(try searcher.count(query, filter: filter) == UInt64(some.count), note)
                 }
                 let odd = TextFilter.selection(selection) { $0 % 2 == 1 }
                 let found = try searcher.search(query, limit: 10, filter: odd)
-                #expect(found == Array(some.filter { $0.docno % 2 == 1 }.prefix(10)), "\(query), HORNBEAM_SEED=\(seed)")
+                #expect(found == Array(some.filter { $0.row % 2 == 1 }.prefix(10)), "\(query), HORNBEAM_SEED=\(seed)")
             }
         }
     }

@@ -144,7 +144,7 @@ struct RetrievalTests {
                 let expected = model.search(query)
                 #expect(try Self.search(view, query, weights: weights) == expected, note)
                 let (rows, count) = try Self.rows(view, query)
-                #expect(rows == expected.map(\.docno).sorted(), note)
+                #expect(rows == expected.map(\.row).sorted(), note)
                 #expect(count == UInt64(expected.count), note)
                 let limit = Int.random(in: 1...8, using: &generator.random)
                 let best = Array(expected.prefix(limit))
@@ -168,7 +168,7 @@ struct RetrievalTests {
             let query = round % 3 == 0 ? TextQuery.words(generator.text(1...5)) : generator.query()
             let all = try Self.search(view, query)
             let allowed = Set(rows.filter { _ in generator.random.oneIn([1, 2, 40, 3000][round % 4]) })
-            let some = all.filter { allowed.contains($0.docno) }
+            let some = all.filter { allowed.contains($0.row) }
             for limit in [1, 10, 100] {
                 let note: Comment = "\(query), best \(limit), HORNBEAM_SEED=\(seed)"
                 #expect(try Self.search(view, query, limit: limit) == Array(all.prefix(limit)), note)
@@ -176,12 +176,12 @@ struct RetrievalTests {
                 #expect(try Self.search(view, query, limit: limit, filter: .documents(allowed.sorted())) == best, note)
                 let matching = TextFilter.matching { allowed.contains($0) }
                 #expect(try Self.search(view, query, limit: limit, filter: matching) == best, note)
-                let last = all.dropFirst(limit).first ?? TextHit(docno: 0, score: 0)
-                let page = all.filter { $0.score < last.score || $0.score == last.score && $0.docno > last.docno }
+                let last = all.dropFirst(limit).first ?? TextHit(row: 0, score: 0)
+                let page = all.filter { $0.score < last.score || $0.score == last.score && $0.row > last.row }
                 #expect(try Self.search(view, query, limit: limit, after: last) == Array(page.prefix(limit)), note)
             }
             let found = try Self.rows(view, query, filter: .documents(allowed.sorted()))
-            #expect(found.0 == some.map(\.docno).sorted() && found.1 == UInt64(some.count), "\(query)")
+            #expect(found.0 == some.map(\.row).sorted() && found.1 == UInt64(some.count), "\(query)")
         }
     }
 }

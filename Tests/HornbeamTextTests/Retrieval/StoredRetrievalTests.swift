@@ -39,10 +39,10 @@ struct StoredRetrievalTests {
                 let limit = generator.random.oneIn(2) ? 1000 : 5
                 let found = try searcher.search(query, limit: limit, weights: weights)
                 #expect(found == Array(expected.prefix(limit)), note)
-                #expect(try searcher.matches(query) == expected.map(\.docno).sorted(), note)
+                #expect(try searcher.matches(query) == expected.map(\.row).sorted(), note)
                 #expect(try searcher.count(query) == UInt64(expected.count), note)
                 for document in documents.prefix(5) {
-                    let score = expected.first { $0.docno == document.row }?.score
+                    let score = expected.first { $0.row == document.row }?.score
                     let explanation = try searcher.explain(query, row: document.row, weights: weights)
                     #expect(explanation?.value == score, note)
                     #expect(explanation.map { $0.parts.reduce(0) { $0 + $1.value } } == score, note)
@@ -63,7 +63,7 @@ struct StoredRetrievalTests {
             let note: Comment = "\(query), HORNBEAM_SEED=\(seed)"
             #expect(try searcher.search(query, limit: 10) == Array(all.prefix(10)), note)
             let allowed = documents.map(\.row).filter { _ in generator.random.oneIn(round % 3 == 0 ? 2 : 500) }.sorted()
-            let some = all.filter { hit in allowed.contains(hit.docno) }
+            let some = all.filter { hit in allowed.contains(hit.row) }
             #expect(try searcher.search(query, limit: 10, filter: .documents(allowed)) == Array(some.prefix(10)), note)
             #expect(try searcher.count(query, filter: .documents(allowed)) == UInt64(some.count), note)
         }

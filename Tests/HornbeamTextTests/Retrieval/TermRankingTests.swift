@@ -98,7 +98,7 @@ struct TermRankingTests {
                 (.selection(kept), { $0 % 3 == 0 }),
             ]
             for (filter, lets) in filters {
-                let some = Array(everything.filter { lets($0.docno) }.prefix(limit))
+                let some = Array(everything.filter { lets($0.row) }.prefix(limit))
                 #expect(try Self.general(view, query, limit: limit, filter: filter) == some, note)
                 #expect(try Self.ranked(view, query, limit: limit, filter: filter) == some, note)
             }
@@ -153,17 +153,17 @@ struct TermRankingTests {
                 for limit in [1, 4, 10, 11, 1000] {
                     #expect(try searcher.search(query, limit: limit) == Array(all.prefix(limit)), note)
                 }
-                let descending = all.sorted { $0.score != $1.score ? $0.score > $1.score : $0.docno > $1.docno }
+                let descending = all.sorted { $0.score != $1.score ? $0.score > $1.score : $0.row > $1.row }
                 #expect(try searcher.search(query, limit: 5) { $0 > $1 } == Array(descending.prefix(5)), note)
                 if all.count > 3 {
                     let page = try searcher.search(query, limit: 9, after: all[2])
                     #expect(page == Array(all.dropFirst(3).prefix(9)), note)
                 }
                 #expect(try searcher.count(query) == UInt64(all.count), note)
-                let some = all.filter { $0.docno % 7 == 0 }
+                let some = all.filter { $0.row % 7 == 0 }
                 let filter = TextFilter.documents(texts.keys.filter { $0 % 7 == 0 }.sorted())
                 #expect(try searcher.search(query, limit: 10, filter: filter) == Array(some.prefix(10)), note)
-                let few = all.filter { $0.docno % 31 == 3 }
+                let few = all.filter { $0.row % 31 == 3 }
                 let asked = try searcher.search(query, limit: 10, filter: .matching { $0 % 31 == 3 })
                 #expect(asked == Array(few.prefix(10)), note)
             }

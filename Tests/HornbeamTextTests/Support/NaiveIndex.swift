@@ -79,8 +79,8 @@ struct NaiveIndex {
                 scores[docno, default: 0] += idf * tf / (tf + 1.2 * (1 - 0.75 + 0.75 * dl / averageLength))
             }
         }
-        return scores.map { TextHit(docno: $0.key, score: $0.value) }
-            .sorted { $0.score != $1.score ? $0.score > $1.score : $0.docno < $1.docno }
+        return scores.map { TextHit(row: $0.key, score: $0.value) }
+            .sorted { $0.score != $1.score ? $0.score > $1.score : $0.row < $1.row }
     }
 
     /// All documents that hold a token of the query.

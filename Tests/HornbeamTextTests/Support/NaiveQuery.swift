@@ -33,9 +33,9 @@ struct NaiveQuery {
             var place = 0
             var score = 0.0
             add(query, document, Scope(), leaves, &place, true, &score)
-            hits.append(TextHit(docno: document.row, score: score))
+            hits.append(TextHit(row: document.row, score: score))
         }
-        return hits.sorted { $0.score != $1.score ? $0.score > $1.score : $0.docno < $1.docno }
+        return hits.sorted { $0.score != $1.score ? $0.score > $1.score : $0.row < $1.row }
     }
 
     private struct Scope {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a leaf weighs in a score, with the numbers that it was made of: whoever explains a score can work it out again.
+
+/// The weight of a word, of words that are searched as one, or of a phrase.
+struct LeafWeight {
+    /// How many documents hold a word, or any of those that are searched as one.
+    struct Rarity {
+        /// For people.
+        let name: String
+        let documents: UInt32
+    }
+
+    let value: Double
+    /// One, or those of a phrase's distinct words, which are added up.
+    private let rarities: [Rarity]
+    private let edits: Int
+    private let boost: Double
+
+    /// - Parameter edits: how far the word is from the one that was asked for.
+    init(_ rarities: [Rarity], _ context: ScoreContext, edits: Int = 0, boost: Double) {
+        (self.rarities, self.edits, self.boost) = (rarities, edits, boost)
+        var sum = 0.0
+        for rarity in rarities { sum += context.weight(documentFrequency: rarity.documents) }
+        value = sum / Double(1 + edits) * boost
+    }
+
+    /// As a tree.
+    func explained(documentCount: UInt64) -> TextScoreExplanation {
+        var parts = rarities.map { rarity in
+            TextScoreExplanation(
+                BM25.weight(documentCount: documentCount, documentFrequency: UInt64(rarity.documents)),
+                "rarity of \(rarity.name): ln(1 + (N − n + 0.5) / (n + 0.5))",
+                [
+                    TextScoreExplanation(Double(documentCount), "N: documents"),
+                    TextScoreExplanation(Double(rarity.documents), "n: documents that hold it"),
+                ])
+        }
+        if edits > 0 { parts.append(TextScoreExplanation(Double(1 + edits), "divided by: edits + 1")) }
+        if boost != 1 { parts.append(TextScoreExplanation(boost, "boost")) }
+        let sum = rarities.count > 1 ? "the sum of its words' rarities" : "its rarity"
+        let divided = edits > 0 ? ", divided by edits + 1" : ""
+        return TextScoreExplanation(value, "weight: \(sum)\(divided)\(boost != 1 ? ", times boosts" : "")", parts)
+    }
+}
