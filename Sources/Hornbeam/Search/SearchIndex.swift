@@ -44,7 +44,8 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
 
     /// Words that are spelled most nearly like one, the nearest first, then those that most entities have: one edit
     /// away from words of up to five letters, two from longer ones; none from a single letter. Of several words the
-    /// first is looked at. Goes through all words with the same first letter, through all there are if none of them is near.
+    /// first is looked at. Goes through all words with the same first letter, through all there are if none of them is
+    /// near.
     public func corrections(of word: String, limit: Int = 5, in context: Context) throws -> [Suggestion] {
         try run(context) { searcher in
             guard let token = searcher.index.analyzer.tokens(of: word).first else { return [] }

@@ -98,7 +98,7 @@ struct ChosenIndexTests {
         #expect(try typing.completions(of: "happi", in: context).map(\.word) == ["happiness"])
         let stems = SearchIndex<Story>(\.text, using: "stems")
         #expect(try stems.completions(of: "happi", in: context).map(\.count) == [2])
-        let search = Search(lenient: "runers hapines", isTyping: true)
+        let search = Search(lenient: "runers hapiness", isTyping: true)
         #expect(try typing.corrected(search, in: context)?.description == "runners happiness*")
         #expect(try typing.corrected(Search(lenient: "runners happi", isTyping: true), in: context) == nil)
         let numbers = try typing.statistics(in: context)
