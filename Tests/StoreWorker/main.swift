@@ -197,6 +197,9 @@ extension Worker {
         let writing = try store.beginWrite()
         guard let tree = try writing.tree("accounts") else { throw Problem.said("no accounts") }
         try writing.put(tree, Self.key(0), Self.value(1))
+        // The runtime makes types under locks. One that another thread holds at the fork stays locked in the child, so
+        // what that needs is made before.
+        _ = Self.firstAccepted([Self.isRefused { throw StorageError.invalid("") }, false])
         let child = try fork {
             let isRefused = [
                 Self.isRefused { try store.beginRead() }, Self.isRefused { try store.beginWrite() },
@@ -205,13 +208,18 @@ extension Worker {
                 Self.isRefused { try store.compact() },
             ]
             reading.abort()
-            _exit(isRefused.firstIndex(of: false).map { Int32($0) + 1 } ?? 0)
+            _exit(Self.firstAccepted(isRefused))
         }
         var status: Int32 = 0
         waitpid(child, &status, 0)
         writing.abort()
         reading.abort()
         guard status == 0 else { throw Problem.said("the child ended with \(status)") }
+    }
+
+    /// The number of the first call that wasn't refused, from 1; 0 if all were.
+    private static func firstAccepted(_ isRefused: [Bool]) -> Int32 {
+        isRefused.firstIndex(of: false).map { Int32($0) + 1 } ?? 0
     }
 
     /// Takes all descriptors but so many.
