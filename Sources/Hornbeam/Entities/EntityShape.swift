@@ -121,11 +121,13 @@ struct ColumnPlace {
 
 /// A declared full-text index and its columns. A class, because each search looks at them, and a description is much to
 /// copy.
-final class SearchedColumns: Sendable {
-    let index: IndexDescription
+final class SearchedColumns: SearchedIndex, Sendable {
+    let description: IndexDescription
     let columns: [Int]
 
-    init(_ index: IndexDescription, _ columns: [Int]) { (self.index, self.columns) = (index, columns) }
+    init(_ index: IndexDescription, _ columns: [Int]) { (description, self.columns) = (index, columns) }
+
+    func answers(_ match: TextMatch) -> Bool { description.answers(match) }
 }
 
 /// A relation's number of entities as a key path names it.
@@ -206,33 +208,17 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
 
     /// Whether there is a full-text index over exactly these columns, in this order, and of this name.
     func isSearched(_ columns: [Int], using name: String?) -> Bool {
-        searched.contains { $0.columns == columns && (name == nil || $0.index.name == name) }
+        searched.contains { $0.columns == columns && (name == nil || $0.description.name == name) }
     }
 
     /// Whether one of these answers a `matches` condition.
-    func isSearched(by match: TextMatch) -> Bool { searchedColumns(by: match) != nil }
+    func isSearched(by match: TextMatch) -> Bool { searched.answering(match) != nil }
 
-    /// The one that does. As `EntityType.textIndex(for:)`.
-    private func searchedColumns(by match: TextMatch) -> SearchedColumns? {
-        var first: SearchedColumns?
-        for one in searched where one.columns == match.columns {
-            if let name = match.index, one.index.name != name { continue }
-            let isAlike = first.map { one.index.analyzer == $0.index.analyzer } ?? true
-            if isAlike, one.index.answers(match) { return one }
-            first = first ?? one
-        }
-        return nil
-    }
-
-    /// The one that says what words are to a `matches` condition. As `EntityType.wording(of:)`.
+    /// The one that says what words are to a `matches` condition. `.invalid` if it names one that there isn't.
     func wording(of match: TextMatch) throws(HornbeamError) -> IndexDescription? {
-        if let one = searchedColumns(by: match) { return one.index }
-        guard let name = match.index else {
-            return TextWording.place(of: match.columns, in: searched.map(\.columns)).map { searched[$0].index }
-        }
-        let named = searched.first { $0.index.name == name && match.columns.allSatisfy($0.columns.contains) }
-        if let named { return named.index }
-        let names = searched.map(\.index.name).joined(separator: ", ")
+        if let index = searched.wording(of: match) { return index.description }
+        guard let name = match.index else { return nil }
+        let names = searched.map(\.description.name).joined(separator: ", ")
         throw HornbeamError(
             .invalid,
             "\(Entity.entityName) has no full-text index “\(name)” over all that is searched; "

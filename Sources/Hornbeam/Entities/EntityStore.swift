@@ -210,12 +210,7 @@ package final class EntityStore {
         // What deletions leave behind is saved while rows are removed: it is not worth remembering.
         known.note(rowID, removals: session.removals, remembers: !hasNoCounterpart)
         if let newID { try settle(newID, rowID) }
-        do {
-            try row.withUnsafeBytes { try apply(changes, rowID, $0) }
-            try followed?.apply(rowID, in: transaction)
-        } catch {
-            throw unindexed(error)
-        }
+        try row.withUnsafeBytes { try follow(changes, followed, rowID, $0) }
         if type.hasRequired { session.required?.touch(type.name, rowID) }
         if hasNoCounterpart { return nil }
         session.saves += 1
@@ -288,20 +283,23 @@ package final class EntityStore {
         try prepareTexts(changes)
         session.removals += 1
         _ = try transaction.delete(type.rows, RowKey(rowID))
-        do {
-            try apply(changes, rowID, Bytes(start: nil, count: 0))
-            try followed?.apply(rowID, in: transaction)
-        } catch {
-            throw unindexed(error)
-        }
+        try follow(changes, followed, rowID, Bytes(start: nil, count: 0))
         return true
     }
 
-    /// The error of an index that didn't follow a row: this write must not be committed.
-    @inline(never)
-    private func unindexed(_ error: any Error) -> any Error {
-        if let error = error as? StorageError { transaction.fail(error) }
-        return error
+    /// Has the indexes follow a row that was put or removed. If one doesn't, this write must not be committed.
+    /// - Parameter row: the new row, if a text is to be read in it.
+    private func follow(
+        _ changes: IndexChanges, _ followed: RegisteredChanges?, _ rowID: RowID, _ row: Bytes
+    ) throws {
+        do {
+            try apply(changes, rowID, row)
+            try followed?.apply(rowID, in: transaction)
+        } catch {
+            let reason = "an index of \(type.name) can't follow \(rowID): \(error)"
+            transaction.fail(error as? StorageError ?? .invalid(reason))
+            throw error
+        }
     }
 
     /// Throws what the full-text indexes have against these changes, before anything is changed.

@@ -120,34 +120,11 @@ package final class EntityType: Sendable {
         return nil
     }
 
-    /// The full-text index that answers a `matches` condition: of those over exactly its columns the one that is named,
-    /// or the first whose words are those of the condition.
-    func textIndex(for match: TextMatch) -> EntityTextIndex? {
-        guard let first = textIndex(over: match.columns, named: match.index) else { return nil }
-        if first.answers(match) { return first }
-        guard match.index == nil else { return nil }
-        return textIndexes.first {
-            $0.columns == match.columns && $0.answers(match) && $0.index.analyzer == first.index.analyzer
-        }
-    }
+    /// The full-text index that answers a `matches` condition.
+    func textIndex(for match: TextMatch) -> EntityTextIndex? { textIndexes.answering(match) }
 
-    /// The full-text index that says what words are to a `matches` condition, with or without its help; nil stands for
-    /// `.words`.
-    func wording(of match: TextMatch) -> EntityTextIndex? {
-        if let index = textIndex(for: match) { return index }
-        guard let name = match.index else { return wording(of: match.columns) }
-        return textIndexes.first { index in
-            index.description.name == name && match.columns.allSatisfy(index.columns.contains)
-        }
-    }
-
-    /// The full-text index that says what words are in these columns, if a condition names none.
-    private func wording(of columns: [Int]) -> EntityTextIndex? {
-        // Mostly one over just these.
-        if let exact = textIndex(over: columns) { return exact }
-        guard !textIndexes.isEmpty else { return nil }
-        return TextWording.place(of: columns, in: textIndexes.map(\.columns)).map { textIndexes[$0] }
-    }
+    /// The full-text index that says what words are to a `matches` condition.
+    func wording(of match: TextMatch) -> EntityTextIndex? { textIndexes.wording(of: match) }
 
     /// The number of a column; an error that names the type if there is none.
     package func column(_ name: String) throws(HornbeamError) -> Int {
@@ -240,7 +217,7 @@ package final class EntityIndex: Sendable {
 
 /// A full-text index with its columns resolved. A class for the same reason: plans that don't use one make room for it
 /// too.
-package final class EntityTextIndex: Sendable {
+package final class EntityTextIndex: SearchedIndex, Sendable {
     let description: IndexDescription
     let index: TextIndex
     let columns: [Int]
@@ -254,7 +231,6 @@ package final class EntityTextIndex: Sendable {
         self.place = place
     }
 
-    /// Whether it can tell what a search over its columns finds.
     func answers(_ match: TextMatch) -> Bool {
         index.storesPositions || !match.needsPositions(index.analyzer)
     }

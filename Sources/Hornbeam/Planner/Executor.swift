@@ -32,7 +32,7 @@ final class Executor {
     /// Takes the planner, not its plan, which would be copied.
     init(_ planner: consuming Planner, _ store: EntityStore, tally: PlanTally? = nil) throws {
         plan = try planner.plan()
-        try planner.texts?.noteTests(in: store)
+        planner.texts?.noteTests(in: store)
         self.store = store
         self.tally = tally
         if plan.covering != .no, case .index(let match, _) = plan.path {

@@ -91,7 +91,7 @@ extension Planner {
     }
 
     /// Whether to gather such a path's rows takes less than to test the rows of a search's hits. What is gathered is
-    /// kept, so the rows that searches among the same have tested count too.
+    /// kept, so the rows that searches among the same have tested count too; if not, these are remembered.
     private func isWorthwhile(_ others: Candidate, beside found: Double) throws -> Bool {
         let count = others.path.candidates(rows: rows)
         let gathering = Double(count) * Self.gatherCost
@@ -101,7 +101,7 @@ extension Planner {
         else { return gathering < Self.testCost * tests }
         let earlier = Double(store.selections.tests(ranges, of: entries))
         if gathering < Self.testCost * (tests + earlier) { return true }
-        texts?.untaken = (ranges, tests)
+        texts?.untaken = (ranges, entries, tests)
         return false
     }
 

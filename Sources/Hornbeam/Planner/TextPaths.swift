@@ -22,7 +22,7 @@ final class TextPaths {
     @exclusivity(unchecked) private(set) var found: [Path] = []
     /// Ranges that a ranked search could be restricted to, and about how many rows of its hits it tests instead: that
     /// takes less.
-    @exclusivity(unchecked) var untaken: (ranges: IndexMatch, tests: Double)?
+    @exclusivity(unchecked) var untaken: (ranges: IndexMatch, entries: TreeIdentity, tests: Double)?
 
     /// Rows below which a scan takes less than the look at an index.
     private static let fewRows = 64
@@ -35,11 +35,9 @@ final class TextPaths {
     }
 
     /// The plan will be run: the tests count for the next search that could be restricted to the same ranges.
-    func noteTests(in store: EntityStore) throws {
-        guard let (ranges, tests) = untaken, let entries = try store.transaction.identity(of: ranges.index.tree) else {
-            return
-        }
-        store.selections.note(tests: Int(tests.rounded(.up)), ranges, of: entries)
+    func noteTests(in store: EntityStore) {
+        guard let untaken else { return }
+        store.selections.note(tests: Int(untaken.tests.rounded(.up)), untaken.ranges, of: untaken.entries)
     }
 
     /// About how many rows pass a conjunct; nil if no index tells.

@@ -53,10 +53,10 @@ struct RowSnippets {
 
     init(_ match: TextMatch, _ store: EntityStore) throws {
         columns = match.columns
-        let index = store.type.wording(of: match)?.index
+        let found = store.type.wording(of: match)
+        let index = found?.index
         matcher = QueryMatcher(match.query, index?.analyzer ?? .words, hasPositions: index?.storesPositions ?? true)
-        searcher = try store.type.textIndex(over: columns, named: match.index)
-            .map { try IndexSearch($0, match, store).searcher }
+        searcher = try found.flatMap { $0.columns == match.columns ? try IndexSearch($0, match, store).searcher : nil }
     }
 
     /// Nil if the row has no word.

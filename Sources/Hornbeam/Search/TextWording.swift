@@ -13,3 +13,36 @@ enum TextWording {
             ?? indexes.firstIndex { wanted.isSubset(of: $0) } ?? indexes.firstIndex { !wanted.isDisjoint(with: $0) }
     }
 }
+
+/// A full-text index, as the choice between several looks at it: declared or stored.
+protocol SearchedIndex: AnyObject {
+    var description: IndexDescription { get }
+    var columns: [Int] { get }
+    /// Whether it can tell what a search over its columns finds.
+    func answers(_ match: TextMatch) -> Bool
+}
+
+extension Array where Element: SearchedIndex {
+    /// The one that answers a `matches` condition: of those over exactly its columns, in their order, the one that is
+    /// named, or the first whose words are those of the condition.
+    func answering(_ match: TextMatch) -> Element? {
+        var first: Element?
+        for index in self where index.columns == match.columns {
+            if let name = match.index, index.description.name != name { continue }
+            if let first, index.description.knownAnalyzer != first.description.knownAnalyzer { continue }
+            if index.answers(match) { return index }
+            first = first ?? index
+        }
+        return nil
+    }
+
+    /// The one that says what words are to a `matches` condition, with or without its help; nil stands for `.words`, or
+    /// for a name that none has which is over all that is searched.
+    func wording(of match: TextMatch) -> Element? {
+        if let index = answering(match) { return index }
+        guard let name = match.index else {
+            return TextWording.place(of: match.columns, in: map(\.columns)).map { self[$0] }
+        }
+        return first { $0.description.name == name && match.columns.allSatisfy($0.columns.contains) }
+    }
+}

@@ -41,14 +41,14 @@ package struct Analyzer: Sendable {
         case .custom(let tokenizer): (specification, version) = ("custom:\(tokenizer.name)", tokenizer.version)
         case .unknown(let name): (specification, version) = (name, 0)
         }
-        let unicode: String
+        let reading: String
         if case .custom = rules {
             // Once a tokenizer was given all texts of a document joined.
-            unicode = ", text by text"
+            reading = ", text by text"
         } else {
-            unicode = ", Unicode \(UnicodeTables.version.major).\(UnicodeTables.version.minor)"
+            reading = ", Unicode \(UnicodeTables.version.major).\(UnicodeTables.version.minor)"
         }
-        identity = "\(specification), version \(version)\(unicode)\(stems)"
+        identity = "\(specification), version \(version)\(reading)\(stems)"
     }
 
     package static let words = Analyzer(.words)

@@ -134,7 +134,7 @@ struct QueryParser {
         var sign = Sign.none
         if takeKeyword("NOT") {
             sign = .excluded
-        } else if let demand = demand {
+        } else if let demand {
             sign = demand
             at += 1
         }

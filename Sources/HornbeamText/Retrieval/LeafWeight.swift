@@ -5,9 +5,17 @@
 struct LeafWeight {
     /// How many documents hold a word, or any of those that are searched as one.
     struct Rarity {
-        /// For people.
-        let name: String
+        var word = Word.leaf
         let documents: UInt32
+    }
+
+    /// What is rare.
+    enum Word {
+        /// What the leaf looks for.
+        case leaf
+        case term([UInt8])
+        /// Any of the words that are spelled nearly so.
+        case similar
     }
 
     let value: Double
@@ -25,11 +33,18 @@ struct LeafWeight {
     }
 
     /// As a tree.
-    func explained(documentCount: UInt64) -> TextScoreExplanation {
+    /// - Parameter title: of the leaf.
+    func explained(_ title: String, documentCount: UInt64) -> TextScoreExplanation {
         var parts = rarities.map { rarity in
-            TextScoreExplanation(
+            let word =
+                switch rarity.word {
+                case .leaf: title
+                case .term(let term): "“\(String(decoding: term, as: UTF8.self))”"
+                case .similar: "any of the words that are spelled nearly so"
+                }
+            return TextScoreExplanation(
                 BM25.weight(documentCount: documentCount, documentFrequency: UInt64(rarity.documents)),
-                "rarity of \(rarity.name): ln(1 + (N − n + 0.5) / (n + 0.5))",
+                "rarity of \(word): ln(1 + (N − n + 0.5) / (n + 0.5))",
                 [
                     TextScoreExplanation(Double(documentCount), "N: documents"),
                     TextScoreExplanation(Double(rarity.documents), "n: documents that hold it"),

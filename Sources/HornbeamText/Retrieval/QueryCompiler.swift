@@ -133,7 +133,7 @@ struct QueryCompiler {
     private static func text(_ term: [UInt8]) -> String { String(decoding: term, as: UTF8.self) }
 
     private func leaf(_ group: Group, _ scope: Scope, _ title: String) throws(StorageError) -> Leaf {
-        let rarity = LeafWeight.Rarity(name: title, documents: group.documents.documentFrequency)
+        let rarity = LeafWeight.Rarity(documents: group.documents.documentFrequency)
         return try leaf(group, LeafWeight([rarity], context, boost: scope.boost), scope, title)
     }
 
@@ -165,7 +165,7 @@ extension QueryCompiler {
     /// A leaf for each term, all with the weight of the whole group, less the farther away it is.
     private mutating func fuzzy(_ terms: [ExpandedTerm], _ scope: Scope) throws(StorageError) -> [QueryNode] {
         let documents = try documentFrequency(terms)
-        let rarity = LeafWeight.Rarity(name: "any of the words that are near", documents: documents)
+        let rarity = LeafWeight.Rarity(word: .similar, documents: documents)
         var nodes: [QueryNode] = []
         for term in terms {
             guard let source = try view.postings(of: term.term) else { continue }
@@ -206,36 +206,46 @@ extension QueryCompiler {
 
     /// Nil if no document holds any.
     private func group(_ terms: TermGroup) throws(StorageError) -> Group? {
-        let sums: PostingArrays
-        if let known = self.sums[terms] {
-            sums = known
-        } else {
-            var union = PostingUnion(docnoLimit: view.docnoLimit)
-            let found = try terms.addPostings(of: view, to: &union)
-            if found.terms <= 1 { return try view.postings(of: found.first).map { Group(documents: $0) } }
-            sums = union.finish()
-            try self.sums.keep(sums, of: terms)
+        switch try sum(of: terms) {
+        case .term(let term): return try view.postings(of: term).map { Group(documents: $0) }
+        case .several(let sums):
+            return sums.count > 0 ? Group(documents: ArrayPostings(sums), sum: (terms, sums)) : nil
         }
-        return sums.count > 0 ? Group(documents: ArrayPostings(sums), sum: (terms, sums)) : nil
+    }
+
+    private func sum(of terms: TermGroup) throws(StorageError) -> GroupSums.Sum {
+        if let known = sums[terms] { return known }
+        var union = PostingUnion(docnoLimit: view.docnoLimit)
+        let found = try terms.addPostings(of: view, to: &union)
+        let sum: GroupSums.Sum = found.terms <= 1 ? .term(found.first) : .several(union.finish())
+        try sums.keep(sum, of: terms)
+        return sum
     }
 
     /// The sums of a query's groups: what stands in it several times is added up once.
     private final class GroupSums {
-        private var known: [TermGroup: PostingArrays] = [:]
+        enum Sum {
+            /// The only term, or none.
+            case term([UInt8])
+            case several(PostingArrays)
+        }
+
+        private var known: [TermGroup: Sum] = [:]
         private var documents = 0
         /// Of eight bytes each, and one at least may have all there are.
         private static let documentLimit = 1 << 27
 
-        subscript(terms: TermGroup) -> PostingArrays? { known[terms] }
+        subscript(terms: TermGroup) -> Sum? { known[terms] }
 
-        func keep(_ sums: PostingArrays, of terms: TermGroup) throws(StorageError) {
+        func keep(_ sum: Sum, of terms: TermGroup) throws(StorageError) {
+            known[terms] = sum
+            guard case .several(let sums) = sum else { return }
             documents += sums.count
-            guard documents <= Self.documentLimit || known.isEmpty else {
+            guard documents <= Self.documentLimit || documents == sums.count else {
                 throw .invalid(
                     "prefixes, patterns and similar words of a query stand in \(documents) documents, added up: the "
                         + "limit is \(Self.documentLimit); ask for fewer, or longer ones")
             }
-            known[terms] = sums
         }
     }
 
@@ -293,8 +303,7 @@ extension QueryCompiler {
 
         mutating func add(_ token: [UInt8], _ documents: PostingSource) {
             guard known.insert(token).inserted else { return }
-            let name = "“\(QueryCompiler.text(token))”"
-            rarities.append(LeafWeight.Rarity(name: name, documents: documents.documentFrequency))
+            rarities.append(LeafWeight.Rarity(word: .term(token), documents: documents.documentFrequency))
         }
     }
 

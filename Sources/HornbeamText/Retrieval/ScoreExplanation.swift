@@ -35,7 +35,7 @@ extension Leaf {
         return TextScoreExplanation(
             try contribution(place), "\(name): weight × tf / (tf + k1 × (1 − b + b × length / average))",
             [
-                weightOrigin.explained(documentCount: context.view.documentCount),
+                weightOrigin.explained(name, documentCount: context.view.documentCount),
                 TextScoreExplanation(frequency, "tf: how often it stands in the document"),
                 TextScoreExplanation(try length(place), "length of the document in tokens"),
                 TextScoreExplanation(context.averageLength, "average length"),

@@ -110,13 +110,26 @@ package final class QueryMatcher {
     private func holds(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> Bool {
         switch node {
         case .terms(let tests): tests.contains { found.byTest[$0].contains { isIn(fields, $0, found) } }
-        case .phrase, .near: !places(node, fields, found, most: 1).isEmpty
+        case .phrase(let tests, let slop):
+            holds { match in forEachPhrase(tests, slop, fields, found) { _ in match() } }
+        case .near(let parts, let distance):
+            holds { match in forEachNeighbours(parts, distance, fields, found) { _ in match() } }
         case .any(let parts): parts.contains { holds($0, fields, found) }
         case .all(let parts): !parts.isEmpty && parts.allSatisfy { holds($0, fields, found) }
         case .without(let wanted, let unwanted): holds(wanted, fields, found) && !holds(unwanted, fields, found)
         case .field(let names, let part): holds(part, fields?.intersection(names) ?? names, found)
         case .everything: true
         }
+    }
+
+    /// Whether there is a match: the first ends the walk through all.
+    private func holds(_ walk: (_ match: () -> Bool) -> Void) -> Bool {
+        var isFound = false
+        walk {
+            isFound = true
+            return false
+        }
+        return isFound
     }
 
     /// A match of a part: its first and its last occurrence.
@@ -127,10 +140,8 @@ package final class QueryMatcher {
         var inner: [Int]?
     }
 
-    /// The matches of what is found at places, in the order of their beginnings, one for each; so many at most.
-    private func places(
-        _ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences, most: Int = .max
-    ) -> [Place] {
+    /// The matches of a word or a phrase, or of any of several, in the order of their beginnings, one for each.
+    private func places(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
         switch node {
         case .terms(let tests):
             let all = tests.count == 1 ? found.byTest[tests[0]] : Set(tests.flatMap { found.byTest[$0] }).sorted()
@@ -139,21 +150,12 @@ package final class QueryMatcher {
             var places: [Place] = []
             forEachPhrase(tests, slop, fields, found) {
                 places.append($0)
-                return places.count < most
-            }
-            return places
-        case .near(let parts, let distance):
-            var places: [Place] = []
-            forEachNeighbours(
-                parts.map { self.places($0.node, fields, found) }, counts: parts.map(\.count), distance, found
-            ) { place, _ in
-                places.append(place)
-                return places.count < most
+                return true
             }
             return places
         case .any(let parts):
             return Self.merged(parts.map { places($0, fields, found) })
-        case .all, .without, .field, .everything: return []
+        case .near, .all, .without, .field, .everything: return []
         }
     }
 
@@ -186,12 +188,13 @@ package final class QueryMatcher {
     }
 
     /// From each place of any part the first of each other one, if the last of them begins near enough to the end of
-    /// the first, or of the longest that begins there. Calls `body` with where all of them lie, and with the places of
-    /// each part that do, until it returns false.
+    /// the first, or of the longest that begins there. Calls `body` with the places of each part that do, until it
+    /// returns false.
     private func forEachNeighbours(
-        _ parts: [[Place]], counts: [Int], _ distance: Int, _ found: Occurrences,
-        _ body: (Place, [ArraySlice<Place>]) -> Bool
+        _ nodes: [(node: MatchNode, count: Int)], _ distance: Int, _ fields: Set<Int>?, _ found: Occurrences,
+        _ body: ([ArraySlice<Place>]) -> Bool
     ) {
+        let parts = nodes.map { places($0.node, fields, found) }
         guard !parts.isEmpty else { return }
         var cursors = Array(repeating: 0, count: parts.count)
         for start in Set(parts.joined().map(\.first)).sorted() {
@@ -199,8 +202,8 @@ package final class QueryMatcher {
             var (firstEnd, lastStart, end) = (start, start, start)
             for (number, part) in parts.enumerated() {
                 while cursors[number] < part.count, part[cursors[number]].first < start { cursors[number] += 1 }
-                guard part.count - cursors[number] >= counts[number] else { return }
-                let chosen = part[cursors[number]..<cursors[number] + counts[number]]
+                guard part.count - cursors[number] >= nodes[number].count else { return }
+                let chosen = part[cursors[number]..<cursors[number] + nodes[number].count]
                 members.append(chosen)
                 if let first = chosen.first, first.first == start { firstEnd = max(firstEnd, first.last) }
                 lastStart = max(lastStart, chosen.last?.first ?? start)
@@ -209,7 +212,7 @@ package final class QueryMatcher {
             // Occurrences ascend in the document.
             let isNear = found.items[lastStart].position - found.items[firstEnd].position <= distance
             guard isNear, found.items[start].section == found.items[end].section else { continue }
-            guard body(Place(first: start, last: end), members) else { return }
+            guard body(members) else { return }
         }
     }
 
@@ -230,13 +233,13 @@ package final class QueryMatcher {
         return marks.ranges
     }
 
-    /// Runs of occurrences, each once: many matches may share theirs.
+    /// Runs of occurrences. Many matches may share theirs: of those that begin together only longer ones count.
     private struct Marks {
-        private var known: Set<ClosedRange<Int>> = []
-        private var isMarked: [Bool]
+        /// By the first occurrence: the last one of the longest run.
+        private var ends: [Int]
         private(set) var ranges: [ClosedRange<Int>] = []
 
-        init(count: Int) { isMarked = Array(repeating: false, count: count) }
+        init(count: Int) { ends = Array(repeating: -1, count: count) }
 
         mutating func add(_ place: Place) {
             guard let inner = place.inner else { return add(place.first...place.last) }
@@ -246,12 +249,9 @@ package final class QueryMatcher {
         }
 
         private mutating func add(_ range: ClosedRange<Int>) {
-            if range.count > 1 {
-                if known.insert(range).inserted { ranges.append(range) }
-            } else if !isMarked[range.lowerBound] {
-                isMarked[range.lowerBound] = true
-                ranges.append(range)
-            }
+            guard range.upperBound > ends[range.lowerBound] else { return }
+            ends[range.lowerBound] = range.upperBound
+            ranges.append(range)
         }
     }
 
@@ -264,9 +264,7 @@ package final class QueryMatcher {
                 return true
             }
         case .near(let parts, let distance):
-            forEachNeighbours(
-                parts.map { places($0.node, fields, found) }, counts: parts.map(\.count), distance, found
-            ) { _, members in
+            forEachNeighbours(parts, distance, fields, found) { members in
                 for place in members.joined() { marks.add(place) }
                 return true
             }

@@ -59,9 +59,9 @@ extension TextSearcher {
     /// nearest that some do; nil if there is nothing to replace, or nothing to replace it by. Patterns and fuzzy words
     /// stay as they are.
     package func corrected(_ query: TextQuery) throws(StorageError) -> TextQuery? {
-        let changed = try query.mapWords(prefixes: { (text) throws(StorageError) in
-            try self.corrected(text, isBeginning: true)
-        }) { (text) throws(StorageError) in try self.corrected(text, isBeginning: false) }
+        let changed = try query.mapWords { (text, isBeginning) throws(StorageError) in
+            try self.corrected(text, isBeginning: isBeginning)
+        }
         return changed == query ? nil : changed
     }
 
@@ -73,10 +73,9 @@ extension TextSearcher {
         let tokens = index.analyzer.sourceTokens(of: text)
         for (number, (token, place)) in tokens.enumerated() where !place.isEmpty && place.lowerBound >= end {
             let term = String(decoding: token, as: UTF8.self)
-            if isBeginning, number == tokens.count - 1, try hasTerm(beginningWith: token) { continue }
-            guard try documentFrequency(of: term) == 0, let best = try corrections(of: token, limit: 1).first else {
-                continue
-            }
+            let mayGoOn = isBeginning && number == tokens.count - 1
+            let isKnown = try mayGoOn ? hasTerm(beginningWith: token) : documentFrequency(of: term) > 0
+            guard !isKnown, let best = try corrections(of: token, limit: 1).first else { continue }
             corrected += utf8[end..<place.lowerBound]
             corrected += Array(best.term.utf8)
             end = place.upperBound
@@ -201,12 +200,12 @@ extension Analyzer {
 }
 
 extension TextQuery {
-    /// The same tree with other texts of words and phrases, and of prefixes if something is made of them.
+    /// The same tree with other texts of words and phrases, and of prefixes, whose last words are beginnings.
     func mapWords<Failure: Error>(
-        prefixes: ((String) throws(Failure) -> String)? = nil, _ transform: (String) throws(Failure) -> String
+        _ transform: (_ text: String, _ isBeginning: Bool) throws(Failure) -> String
     ) throws(Failure) -> TextQuery {
         func one(_ part: TextQuery) throws(Failure) -> TextQuery {
-            try part.mapWords(prefixes: prefixes, transform)
+            try part.mapWords(transform)
         }
         func all(_ parts: [TextQuery]) throws(Failure) -> [TextQuery] {
             var mapped: [TextQuery] = []
@@ -214,11 +213,9 @@ extension TextQuery {
             return mapped
         }
         switch self {
-        case .words(let text): return .words(try transform(text))
-        case .phrase(let text, let slop): return .phrase(try transform(text), slop: slop)
-        case .prefix(let text):
-            guard let prefixes else { return self }
-            return .prefix(try prefixes(text))
+        case .words(let text): return .words(try transform(text, false))
+        case .phrase(let text, let slop): return .phrase(try transform(text, false), slop: slop)
+        case .prefix(let text): return .prefix(try transform(text, true))
         case .wildcard, .fuzzy, .everything: return self
         case .any(let parts): return .any(try all(parts))
         case .all(let parts): return .all(try all(parts))

@@ -53,6 +53,21 @@ struct SchemaCatalogueTests {
         #expect(try SchemaCatalogue.open(more, in: read) == nil)
     }
 
+    @Test("The order of full-text indexes is kept: of several over the same properties the first says what words are")
+    func textOrder() throws {
+        let store = try filled()
+        let columns = [column("a", .int64), column("b", .string)]
+        let both = [index("one", ["b"], .text), index("two", ["b"], .text)]
+        try store.reopen([item(columns, both)])
+        try store.reopen([item(columns, both.reversed())])
+        // What was opened is committed.
+        try store.reopen()
+        let read = try store.store.beginRead()
+        defer { read.abort() }
+        #expect(try SchemaCatalogue.open([item(columns, both.reversed())], in: read) != nil)
+        #expect(try SchemaCatalogue.open([item(columns, both)], in: read) == nil)
+    }
+
     @Test("added properties read as null in old rows, in any declared order; new indexes hold all rows")
     func added() throws {
         let store = try filled()

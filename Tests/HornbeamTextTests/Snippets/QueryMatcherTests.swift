@@ -2,8 +2,9 @@
 // Matches in texts against the definitions of TextQuery, one position at a time; highlights and passages.
 
 import HornbeamTestSupport
-import HornbeamText
 import Testing
+
+@testable import HornbeamText
 
 @Suite("Queries on texts")
 struct QueryMatcherTests {
@@ -192,7 +193,10 @@ struct QueryMatcherTests {
         for query in [
             TextQuery.phrase(words, slop: 0), .phrase(words + "a", slop: 5),
             .near(Array(repeating: .words("a"), count: 300), within: 400),
+            .near(Array(repeating: .phrase("a a", slop: 0), count: 300), within: 400),
         ] {
+            let matcher = QueryMatcher(query, .words)
+            #expect(matcher.marks(matcher.occurrences([section])).count <= 20_000)
             let found = QueryMatcher(query, .words).highlights(in: section)
             #expect(found.map { section.text[$0].count }.reduce(0, +) >= 20_000, "\(found.count)")
             #expect(QueryMatcher(query, .words).matches([section]))
