@@ -14,8 +14,9 @@ demo: deps
 	$(SWIFT) build -c release --product hornbeam
 	.build/release/debian-catalogue demo data/debian data/catalogue.hornbeam
 
-# What the tests go through a hundred million times is optimized, with its assertions and self-checks (Package.swift).
+# Self-checks for all that runs under test; the lower layers optimized for the tests alone (Package.swift).
 test: export HORNBEAM_OPTIMIZED_TESTS = 1
+tsan asan: export HORNBEAM_CHECKS = 1
 test: deps lint
 	$(SWIFT) build --build-tests $(STRICT)
 	$(SWIFT) test $(STRICT)

@@ -9,15 +9,21 @@ import PackageDescription
     import Glibc
 #endif
 
+// `make test` builds the layers below the entities optimized, with their assertions, because tests go through them a
+// hundred million times. A package with such flags can't be depended on, so only the environment switches them on.
+let isOptimized = Context.environment["HORNBEAM_OPTIMIZED_TESTS"] != nil
+// Costly self-checks, such as the validation of a whole node after each edit. Only this repository's tests switch them
+// on: the debug build of a program that uses Hornbeam goes without.
+let isChecked = isOptimized || Context.environment["HORNBEAM_CHECKS"] != nil
+
 // Settings of every target. The upcoming features are those of the next language mode.
-let engineSettings: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    // Costly self-checks (whole-node validation after each edit); debug builds only.
-    .define("HORNBEAM_CHECKS", .when(configuration: .debug)),
-]
+let engineSettings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ] + (isChecked ? [.define("HORNBEAM_CHECKS", .when(configuration: .debug))] : [])
 
 // The macro is written with the SwiftSyntax that the toolchain ships. The manifest runs with
 // libPackageDescription.so mapped, so the process map names the toolchain: its `host` folder lies beside `pm`.
@@ -56,9 +62,6 @@ let sharedLibraryLinker: [LinkerSetting] = [
 // is fuzzed does without it.
 let isFuzzing = Context.environment["HORNBEAM_FUZZING"] != nil
 
-// What `make test` builds: the layers below the entities optimized, with their assertions and self-checks, for tests go
-// through them a hundred million times. Only if asked for: a package with such flags can't be depended on.
-let isOptimized = Context.environment["HORNBEAM_OPTIMIZED_TESTS"] != nil
 let lowerSettings =
     engineSettings
     + (isOptimized ? [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))] : [])

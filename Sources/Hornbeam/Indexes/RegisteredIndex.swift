@@ -250,7 +250,7 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
         of entity: Entity, _ id: [UInt8]?, _ rowID: RowID, _ index: Index
     ) throws -> [IndexEntry] {
         let emitted = try index.entries(entity, id)
-        #if HORNBEAM_CHECKS
+        #if DEBUG
             // A library built for debugging asks twice: what comes of a clock or a counter shows.
             let again = try index.entries(entity, id)
             guard emitted.elementsEqual(again, by: { $0.key == $1.key && $0.value == $1.value }) else {

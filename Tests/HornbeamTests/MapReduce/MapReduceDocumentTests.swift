@@ -522,7 +522,7 @@ struct MapReduceDocumentTests {
         let index = MapIndex("impure", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in
             emit(key: .int(counter.add(1, ordering: .relaxed).newValue))
         }
-        #if HORNBEAM_CHECKS
+        #if DEBUG
             let error = #expect(throws: HornbeamError.self) { try database([TaggedPost(id: 1)], index) }
             #expect(error?.code == .impureMap)
         #else
