@@ -405,10 +405,11 @@ public final class Database: Sendable {
     /// none.
     @discardableResult
     public func check(report: (String) -> Void = { _ in }) throws -> Bool {
-        let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: report) }
+        func tell(_ problem: String) { report(problem.shownAsMessage()) }
+        let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: tell) }
         // The layers above read through the pages, so damage below would only be reported once more.
         guard isEngineWhole else { return false }
-        return try read { context in try context.session.check(registered: registered, report: report) }
+        return try read { context in try context.session.check(registered: registered, report: tell) }
     }
 
     public var statistics: Statistics { Statistics(store.statistics) }

@@ -68,7 +68,7 @@ public struct HornbeamError: Error, Sendable {
     }
 
     public let code: Code
-    /// What is wrong, where, and what to do.
+    /// What is wrong, where, and what to do. 4,000 bytes at most and a few more; what is left out is in the middle.
     public let message: String
     /// Behind a reference, so that an error stays small: what throws is called a million times and seldom fails.
     private let details: Details?
@@ -79,7 +79,7 @@ public struct HornbeamError: Error, Sendable {
 
     init(_ code: Code, _ message: String, violation: UniqueViolation?) {
         self.code = code
-        self.message = message
+        self.message = message.shownAsMessage()
         details = violation.map { Details($0) }
     }
 

@@ -172,8 +172,8 @@ extension IndexDescription {
         let together = isBatch ? ", which is saved together with it," : ""
         return HornbeamError(
             .uniqueViolation,
-            "\(type.name) \(id.text) can't be saved: \(type.name) \(other.text)\(together) has the same "
-                + "\(try text(of: row, type)) (unique index “\(name)”)\(remark)",
+            "\(type.name) \(id.text.shown()) can't be saved: \(type.name) \(other.text.shown())\(together) has the "
+                + "same \(try text(of: row, type)) (unique index “\(name)”)\(remark)",
             violation: UniqueViolation(
                 entityName: type.name, indexName: name, existing: other, new: id, values: values))
     }

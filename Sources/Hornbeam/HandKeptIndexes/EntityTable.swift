@@ -58,7 +58,8 @@ public struct EntityTable<Entity: EntityModelProtocol> {
             guard try !isStored(entity.id) else {
                 throw HornbeamError(
                     .alreadyStored,
-                    "\(Entity.entityName) \(entity.id) is stored already: update it, or upsert to have either")
+                    "\(Entity.entityName) \("\(entity.id)".shown()) is stored already: update it, or upsert to have "
+                        + "either")
             }
             try entity.save(to: &context)
         }
@@ -84,7 +85,8 @@ public struct EntityTable<Entity: EntityModelProtocol> {
     public func update(_ id: Entity.ID, _ change: (inout Entity) throws -> Void) throws -> Entity {
         guard let entity = try updateIfExists(id, change) else {
             throw HornbeamError(
-                .notStored, "\(Entity.entityName) \(id) isn't stored: insert it, or update it only if it exists")
+                .notStored,
+                "\(Entity.entityName) \("\(id)".shown()) isn't stored: insert it, or update it only if it exists")
         }
         return entity
     }

@@ -177,6 +177,6 @@ struct KeyGroupCoding<Key: IndexKey>: GroupCoding {
     }
 
     func lack(_ group: Key, in index: String) -> HornbeamError {
-        HornbeamError(.invalid, "index “\(index)” can't have the group \(group)")
+        HornbeamError(.invalid, "index “\(index)” can't have the group \("\(group)".shown())")
     }
 }

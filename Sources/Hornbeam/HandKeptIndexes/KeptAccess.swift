@@ -78,7 +78,7 @@ extension HornbeamError {
     ) -> HornbeamError {
         HornbeamError(
             .notStored,
-            "\(Entity.entityName) \(id) isn't stored, and indexes hold stored entities alone: save it before it is put "
-                + "into index “\(index)”")
+            "\(Entity.entityName) \("\(id)".shown()) isn't stored, and indexes hold stored entities alone: save it "
+                + "before it is put into index “\(index)”")
     }
 }

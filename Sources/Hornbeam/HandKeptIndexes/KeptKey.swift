@@ -10,7 +10,8 @@ enum KeptKey {
     static func bytes<Key: IndexKey>(_ key: Key, _ trees: KeptTrees) throws -> [UInt8] {
         let type = Key.columnType
         guard let value = key.columnValue.converted(to: type) else {
-            throw HornbeamError(.invalid, "\(key) can't be a key of index “\(trees.name)”: it is no \(type)")
+            throw HornbeamError(
+                .invalid, "\("\(key)".shown()) can't be a key of index “\(trees.name)”: it is no \(type)")
         }
         var writer = KeyWriter(capacity: 32)
         try KeyCoding.appendComponent(value, as: type, descending: false, to: &writer)

@@ -26,7 +26,8 @@ enum KeyCoding {
         case (.data, .data(let data)): key.append(bytes: Array(data))
         case (.decimal, .decimal(let number)): key.append(try decimal(number))
         default:
-            throw HornbeamError(.invalid, "\(value.text), a \(type), has no order: index or compare another property")
+            throw HornbeamError(
+                .invalid, "\(value.text.shown()), a \(type), has no order: index or compare another property")
         }
     }
 

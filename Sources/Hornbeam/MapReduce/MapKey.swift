@@ -69,7 +69,7 @@ public enum MapKey: Sendable {
             try writer.append(dynamic, collator: collator)
             return writer.bytes
         } catch {
-            throw HornbeamError(.invalid, "\(self) can't be a key: \(error)")
+            throw HornbeamError(.invalid, "\("\(self)".shown()) can't be a key: \(error)")
         }
     }
 

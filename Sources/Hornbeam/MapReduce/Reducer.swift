@@ -81,14 +81,32 @@ public struct ReducerViolation<Value: Sendable, Result: Sendable>: Error, Custom
     public let parts: [Int]
     public let expected: Result
     public let found: Result
+    /// Nil of a law that isn't about the result.
+    private let difference: ShownDifference?
 
+    init(
+        law: String, rows: [(key: MapKey, value: Value?)], parts: [Int], expected: Result, found: Result,
+        isAboutResult: Bool = true
+    ) {
+        self.law = law
+        self.rows = rows
+        self.parts = parts
+        self.expected = expected
+        self.found = found
+        difference = isAboutResult ? ShownDifference(found, expected) : nil
+    }
+
+    /// The law, the first rows, and where what was found differs from what was expected: 3,000 bytes at most, or about.
     public var description: String {
-        let pairs = rows.prefix(8).map { row in "(\(row.key), \(row.value.map { "\($0)" } ?? "nil"))" }
-        let shown = pairs.joined(separator: ", ")
-        let cut = parts.isEmpty ? "" : ", in parts of \(parts.prefix(8).map(String.init).joined(separator: ", "))"
-        return
-            "\(law): for \(rows.count) rows \(shown)\(rows.count > 8 ? " …" : "")\(cut) it gives \(found), and should "
-            + "give \(expected)"
+        func list(_ texts: [String], _ count: Int) -> String {
+            texts.joined(separator: ", ") + (count > texts.count ? " …" : "")
+        }
+        let pairs = rows.prefix(8).map { row in
+            "(\("\(row.key)".shown(80)), \(row.value.map { "\($0)".shown(80) } ?? "nil"))"
+        }
+        var text = "\(law): for \(rows.count) rows \(list(pairs, rows.count))"
+        if !parts.isEmpty { text += ", in parts of \(list(parts.prefix(8).map(String.init), parts.count))" }
+        return difference.map { "\(text) \($0)" } ?? text
     }
 }
 
@@ -133,7 +151,7 @@ extension Reducer where Result: Equatable & Sendable {
         let result = try finish(whole)
         return ReducerViolation(
             law: "a partial must condense its rows: of \(bytes) bytes in rows it makes \(size), which grow with them",
-            rows: rows, parts: [], expected: result, found: result)
+            rows: rows, parts: [], expected: result, found: result, isAboutResult: false)
     }
 
     private func findViolation(
@@ -143,7 +161,8 @@ extension Reducer where Result: Equatable & Sendable {
         let expected = try finish(whole)
         func violation(_ law: String, _ parts: [Int], _ found: Partial) throws -> ReducerViolation<Value, Result>? {
             let found = try finish(found)
-            if found == expected { return nil }
+            // What isn't equal to itself, as NaN, is the same if it reads so.
+            if found == expected || (expected != expected && "\(found)" == "\(expected)") { return nil }
             return ReducerViolation(law: law, rows: rows, parts: parts, expected: expected, found: found)
         }
         var left = identity

@@ -103,7 +103,8 @@ struct QueryBinding {
     func number(_ expression: Expression, _ what: String) throws(HornbeamError) -> Int {
         let value = try value(expression)
         guard case .int(let number)? = value.converted(to: .int64), number >= 0 else {
-            throw failure("the \(what) of a query is \(value.text): it must be a number from 0 up", at: expression)
+            throw failure(
+                "the \(what) of a query is \(value.text.shown()): it must be a number from 0 up", at: expression)
         }
         return Int(number)
     }
@@ -126,7 +127,7 @@ struct QueryBinding {
     private func single(_ expression: Expression) throws(HornbeamError) -> Value {
         let value = try value(expression)
         if case .array = value {
-            throw failure("a list of values is for IN (?) alone: \(value.text)", at: expression)
+            throw failure("a list of values is for IN (?) alone: \(value.text.shown())", at: expression)
         }
         return value
     }
@@ -221,14 +222,14 @@ struct QueryBinding {
         let value = try single(operand)
         if value == .null { return (.none, .none) }
         guard case .string(let pattern) = value else {
-            throw failure("a pattern of LIKE is a string, not \(value.text)", at: expression)
+            throw failure("a pattern of LIKE is a string, not \(value.text.shown())", at: expression)
         }
         let isOpenStart = pattern.hasPrefix("%")
         let isOpenEnd = pattern.count > 1 && pattern.hasSuffix("%")
         let part = String(pattern.dropFirst(isOpenStart ? 1 : 0).dropLast(isOpenEnd ? 1 : 0))
         guard !part.contains("%"), !part.contains("_") else {
             throw failure(
-                "a secondary index knows patterns with % at their ends alone: \(value.text)", at: expression)
+                "a secondary index knows patterns with % at their ends alone: \(value.text.shown())", at: expression)
         }
         let name = table.columns[column].name
         return try placed(at: expression) { () throws(HornbeamError) in

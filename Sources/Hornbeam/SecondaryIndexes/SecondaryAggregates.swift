@@ -86,7 +86,7 @@ extension SecondaryQuery {
 private func typed<Result: ColumnValue>(_ value: Value) throws(HornbeamError) -> Result? {
     if value == .null { return nil }
     guard let result = value.converted(to: Result.columnType).flatMap({ Result(columnValue: $0) }) else {
-        throw HornbeamError(.invalid, "\(value.text) is no \(Result.self): ask for a wider type")
+        throw HornbeamError(.invalid, "\(value.text.shown()) is no \(Result.self): ask for a wider type")
     }
     return result
 }

@@ -21,7 +21,8 @@ public struct IndexRowWriter: ~Copyable {
         set {
             let value = newValue?.columnValue ?? .null
             if let newValue, value == .null, !newValue.isNil {
-                return fail(HornbeamError(.invalid, "\(newValue) can't be stored in column “\(column.name)”"))
+                return fail(
+                    HornbeamError(.invalid, "\("\(newValue)".shown()) can't be stored in column “\(column.name)”"))
             }
             set(value, column.name)
         }
@@ -97,7 +98,8 @@ public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
             var row = IndexRowWriter(table)
             try fill(entity, &row)
             if let failure = row.failure {
-                throw HornbeamError(failure.code, "\(Entity.entityName) \(entity.id): \(failure.message)")
+                throw HornbeamError(
+                    failure.code, "\(Entity.entityName) \("\(entity.id)".shown()): \(failure.message)")
             }
             return row.isEmpty ? [] : try table.entries(id: entity.id.columnValue, row.values)
         }

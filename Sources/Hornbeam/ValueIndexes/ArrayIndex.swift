@@ -167,7 +167,8 @@ struct ArrayIndexLayout: Sendable {
             guard let value = value.converted(to: .optional(component.type)) else {
                 throw HornbeamError(
                     .invalid,
-                    "index “\(name)”: “\(component.label)” of an element is \(value.text), no \(component.type)")
+                    "index “\(name)”: “\(component.label)” of an element is \(value.text.shown()), no \(component.type)"
+                )
             }
             try KeyCoding.appendComponent(value, as: component.type, descending: false, to: &key)
         }

@@ -80,7 +80,7 @@ public struct ViewOrder<Entity: EntityModelProtocol>: Sendable {
         do throws(KeyError) {
             try key.append(text, collator: collator)
         } catch {
-            throw HornbeamError(.invalid, "“\(text)” can't be sorted: \(error)")
+            throw HornbeamError(.invalid, "“\(text.shown())” can't be sorted: \(error)")
         }
         if isDescending { key.invert(from: start) }
     }
