@@ -43,14 +43,18 @@ extension Database {
     }
 
     /// Has each entity that is saved from now on in the group of the entity that `group` gives, and in no other; in
-    /// none for nil. The write fails with `.notStored` if the group's entity isn't stored at its end.
+    /// none for nil, or if the group's entity isn't stored when the write ends: then the next save of the entity that
+    /// is in it asks again.
     @discardableResult
     public func keep<Group, Entity>(
         _ index: GroupByEntityIndex<Group, Entity>, by group: @escaping @Sendable (Entity) throws -> Group.ID?
     ) -> CommitMiddleware {
         keep(Entity.self) { context, entity in
             let groups = try context[index]
-            if let group = try group(entity) {
+            // What else the entity is must be saved, whatever has become of the group.
+            if let group = try group(entity),
+                try context.session.run({ try $0.isStored(group.columnValue, Group.self) })
+            {
                 try groups.move(entity.id, to: group)
             } else {
                 try groups.remove(entity.id)

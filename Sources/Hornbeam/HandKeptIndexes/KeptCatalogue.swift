@@ -52,8 +52,8 @@ extension Session {
             if takesAll { return try makeTrees(declaration, core) }
             throw HornbeamError(
                 .indexNotReady,
-                "the database has no index “\(declaration.stored.name)”: name what declares it when the database is "
-                    + "opened (handKept:), or register it")
+                "this state of the database has no index “\(declaration.stored.name)”: name what declares it when the "
+                    + "database is opened (handKept:), or register it, and begin another read")
         }
         guard found.elementsEqual(declaration.record) else {
             let stored = try RegisteredCatalogue.read(declaration.stored.name, in: transaction)
@@ -69,7 +69,9 @@ extension Session {
             stored.record.entity == Entity.entityName
         else {
             throw HornbeamError(
-                .indexNotReady, "the database has no list “\(name)” of \(Entity.entityName) in this state")
+                .indexNotReady,
+                "this state of the database has no list “\(name)” of \(Entity.entityName): it was dropped, or the read "
+                    + "began before it was registered; register what declares it, and begin another read")
         }
         return try KeptTrees(stored, in: transaction)
     }

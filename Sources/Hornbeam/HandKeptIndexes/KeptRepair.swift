@@ -18,7 +18,10 @@ extension Database {
             let transaction = try store.beginWrite()
             do {
                 guard let index = try RegisteredCatalogue.read(name, in: transaction), index.handKept != nil else {
-                    throw HornbeamError(.indexNotReady, "the database has no hand-kept index “\(name)”")
+                    throw HornbeamError(
+                        .indexNotReady,
+                        "the database has no hand-kept index “\(name)”: registeredIndexes() has the names of those "
+                            + "there are")
                 }
                 let session = EntitySession(transaction, schema: schema)
                 let removed = try KeptRepair(index: index, session: session).run()
