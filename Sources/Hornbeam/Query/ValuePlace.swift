@@ -31,8 +31,7 @@ enum ValuePlace: Equatable {
         default: return nil
         }
         if let range = type.integers {
-            guard let place = Self.integer(value, range) else { return nil }
-            self = place
+            self = Self.integer(value, range)
             return
         }
         let place: Self? =
@@ -65,8 +64,9 @@ enum ValuePlace: Equatable {
 
     // MARK: Integers
 
-    private static func integer(_ value: Value, _ range: ClosedRange<Int128>) -> Self? {
-        guard let (floor, isWhole) = floor(value) else { return nil }
+    private static func integer(_ value: Value, _ range: ClosedRange<Int128>) -> Self {
+        // NaN is above all numbers.
+        guard let (floor, isWhole) = floor(value) else { return .aboveAll }
         if floor > range.upperBound { return .aboveAll }
         if floor < range.lowerBound { return .belowAll }
         let value: Value = range.lowerBound < 0 ? .int(Int64(floor)) : .uint(UInt64(floor))
