@@ -25,6 +25,9 @@ package final class EntitySession {
     @exclusivity(unchecked) var saves = 0
     /// Whether a store has noted ids that may have lost their last link.
     @exclusivity(unchecked) var hasUnlinked = false
+    /// The trees of registered indexes that a read has asked for, and the state that it saw.
+    @exclusivity(unchecked) private var askedIndexes:
+        [(registration: IndexRegistration, version: UInt64, trees: IndexTrees)] = []
     /// How often a row has let go of a unique key for another one.
     var yields = 0
     /// Nil where a write may leave entities without their required relations.
@@ -93,6 +96,22 @@ package final class EntitySession {
         let store = EntityStore(type: try schema.type(name), session: self)
         stores.append(store)
         return store
+    }
+
+    /// The trees of a registered index that this program has the code of. `.indexNotReady` if the state can't answer.
+    func trees(of registration: IndexRegistration) throws -> IndexTrees {
+        // What a write sees may become another index's in it.
+        guard !transaction.isWritable else { return try registration.trees(in: transaction) }
+        let version = transaction.version
+        for asked in askedIndexes where asked.registration === registration && asked.version == version {
+            return asked.trees
+        }
+        let trees = try registration.trees(in: transaction)
+        askedIndexes.removeAll { $0.version != version }
+        // A program that makes its indexes anew for each query would fill it.
+        if askedIndexes.count == 16 { askedIndexes.removeFirst() }
+        askedIndexes.append((registration, version, trees))
+        return trees
     }
 
     /// Adds or changes types within this write transaction. Stores handed out before must be asked for anew.

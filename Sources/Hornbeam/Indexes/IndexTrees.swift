@@ -28,10 +28,18 @@ struct IndexTrees: Sendable, Equatable {
     init?(
         of index: StoredIndex, in transaction: Transaction, create: Bool = false, _ options: TreeOptions = TreeOptions()
     ) throws(StorageError) {
-        guard let first = try transaction.tree(index.treeName, create: create, options: options) else { return nil }
+        try self.init(index.treeName, index.otherNames, in: transaction, create: create, options)
+    }
+
+    /// - Parameters: the names of the first tree and of the others.
+    init?(
+        _ firstName: String, _ otherNames: [String], in transaction: Transaction, create: Bool = false,
+        _ options: TreeOptions = TreeOptions()
+    ) throws(StorageError) {
+        guard let first = try transaction.tree(firstName, create: create, options: options) else { return nil }
         self.first = first
         var others: [TreeID] = []
-        for name in index.otherNames {
+        for name in otherNames {
             guard let tree = try transaction.tree(name, create: create) else { return nil }
             others.append(tree)
         }

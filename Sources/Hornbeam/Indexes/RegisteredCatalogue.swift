@@ -76,6 +76,24 @@ extension StoredIndex.Record {
     }
 }
 
+/// A record of the catalogue that was decoded, which takes longer than most queries. Equal bytes say the same in any
+/// state of any file, so nothing else has to be known to use it again.
+final class ReadRecord: Sendable {
+    private let bytes: [UInt8]
+    let treeName: String
+    let missedName: String
+    let otherNames: [String]
+
+    init(_ bytes: [UInt8], _ index: StoredIndex) {
+        self.bytes = bytes
+        treeName = index.treeName
+        missedName = index.missedName
+        otherNames = index.otherNames
+    }
+
+    func isRead(from record: Bytes) -> Bool { bytes.withBytes { $0.order(record) == 0 } }
+}
+
 enum RegisteredCatalogue {
     private static let prefix = Array("index:".utf8)
     private static let identitySize = 16
@@ -122,17 +140,16 @@ enum RegisteredCatalogue {
         try read(StoredIndex.buildName(of: name), in: transaction)
     }
 
-    /// Whether the file has the index with this code's entries.
-    static func holds(_ registration: IndexRegistration, in transaction: Transaction) throws -> Bool {
-        guard let value = try record(of: registration.name, in: transaction),
-            value.starts(with: registration.identity)
-        else { return false }
-        // Looked at once: changes of rows pass over an index that can't be read.
-        if registration.accepted.withLock({ value.elementsEqual($0) }) { return true }
-        let record = Array(value)
-        _ = try decode(registration.name, record)
-        registration.accepted.withLock { $0 = record }
-        return true
+    /// The index as the file has it with this code's entries; nil if the file hasn't got it so. Changes of rows pass
+    /// over an index whose record can't be read, so this throws for one.
+    static func held(by registration: IndexRegistration, in transaction: Transaction) throws -> ReadRecord? {
+        guard let value = try record(of: registration.name, in: transaction) else { return nil }
+        if let known = registration.lastRead.withLock({ $0 }), known.isRead(from: value) { return known }
+        guard value.starts(with: registration.identity) else { return nil }
+        let bytes = Array(value)
+        let record = ReadRecord(bytes, try decode(registration.name, bytes))
+        registration.lastRead.withLock { $0 = record }
+        return record
     }
 
     /// What the catalogue has of an index.
@@ -300,26 +317,5 @@ enum RegisteredCatalogue {
         let parts = type.columns.map { "\($0.name):\($0.type)" }.sorted()
         let hash = IndexKeyBytes.hashed(Array(parts.joined(separator: "\n").utf8))
         return hash.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    }
-}
-
-extension IndexRegistration {
-    /// The index's tree in a state. `.indexNotReady` where it isn't there, is of another version, or has missed
-    /// changes.
-    func tree(in transaction: Transaction) throws -> TreeID { try trees(in: transaction).first }
-
-    /// All of its trees, in the same way.
-    func trees(in transaction: Transaction) throws -> IndexTrees {
-        guard try RegisteredCatalogue.holds(self, in: transaction),
-            let stored = try RegisteredCatalogue.read(name, in: transaction),
-            let trees = try IndexTrees(of: stored, in: transaction),
-            try transaction.tree(stored.missedName) == nil
-        else {
-            throw HornbeamError(
-                .indexNotReady,
-                "index “\(name)” of \(entity) is not there in this state, is of another version, or has missed "
-                    + "changes: register it with database.register(…)")
-        }
-        return trees
     }
 }

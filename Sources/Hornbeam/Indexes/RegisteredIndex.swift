@@ -35,8 +35,8 @@ public final class IndexRegistration: Sendable {
     let emitter: any IndexEmitter
     /// The index as queries use it, if they use it of themselves.
     let plannable: Plannable?
-    /// What a file's catalogue had of the index when it was last found to be readable.
-    let accepted = Mutex<[UInt8]>([])
+    /// The record of the index that was read last.
+    let lastRead = Mutex<ReadRecord?>(nil)
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
 
@@ -256,8 +256,8 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
             guard emitted.elementsEqual(again, by: { $0.key == $1.key && $0.value == $1.value }) else {
                 throw HornbeamError(
                     .impureMap,
-                    "index “\(index.name)” gives other rows for \(Entity.entityName) \(entity.id) when it is asked "
-                        + "again: they must depend on the entity alone")
+                    "index “\(index.name)” gives other rows for \(Entity.entityName) \("\(entity.id)".shown()) when it "
+                        + "is asked again: they must depend on the entity alone")
             }
         #endif
         return index.isTable ? emitted.keyed(rowID) : emitted.numbered(rowID)

@@ -188,11 +188,12 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         self.query = query
         let registration = query.index.registration
         type = try session.store(Entity.self).type
-        transaction = try session.entities().transaction
+        let entities = try session.entities()
+        transaction = entities.transaction
         for (name, number) in [("limit", query.limit ?? 0), ("offset", query.offset)] where number < 0 {
             throw HornbeamError(.invalid, "a query of index “\(registration.name)” has the \(name) \(number)")
         }
-        tree = try registration.tree(in: transaction)
+        tree = try entities.trees(of: registration).first
         collator = try query.index.definition.usable(registration.name)
         switch query.selection {
         case .prefix(.string(let prefix)): asked = (nil, prefix)

@@ -15,7 +15,7 @@ public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
         let stored = try row.value(0)
         guard let id = Entity.ID(columnValue: stored) else {
             throw HornbeamError(
-                .undecodable, "the id \(stored.text) in index “\(table.index)” is no \(Entity.ID.self)")
+                .undecodable, "the id \(stored.text.shown()) in index “\(table.index)” is no \(Entity.ID.self)")
         }
         self.id = id
         self.table = table
@@ -142,7 +142,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
         }
         let type = try session.store(Entity.self).type
         let entities = try session.entities()
-        store = try table.store(try registration.trees(in: entities.transaction), of: type, entities)
+        store = try table.store(try entities.trees(of: registration), of: type, entities)
         query = try Self.query(wanted, type.name)
     }
 

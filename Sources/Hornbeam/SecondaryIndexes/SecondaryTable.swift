@@ -7,6 +7,7 @@ import FoundationEssentials
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
+import Synchronization
 
 /// The columns and orders of one secondary index. A class: rows that are read borrow its layout.
 final class SecondaryTable: Sendable {
@@ -24,6 +25,15 @@ final class SecondaryTable: Sendable {
     /// Why there can't be such a table; nil if there can.
     let flaw: String?
     private let numbers: [String: Int]
+    /// What `store` made last.
+    private let lastMade = Mutex<MadeTable?>(nil)
+
+    /// The index as an entity type, which is the same as long as its trees and its entities' are.
+    private struct MadeTable {
+        let trees: IndexTrees
+        let entities: EntityType
+        let table: EntityType
+    }
 
     /// The name of the column of the id: none of the program's is called so.
     static let idName = "rowid"
@@ -104,8 +114,8 @@ final class SecondaryTable: Sendable {
         if case .at(let number)? = ValuePlace(number: value, in: type.unwrapped, .asWritten) { return number }
         throw HornbeamError(
             .invalid,
-            "column “\(columns[column].name)” of index “\(index)” has values of type \(type.unwrapped): \(value.text) "
-                + "is none")
+            "column “\(columns[column].name)” of index “\(index)” has values of type \(type.unwrapped): "
+                + "\(value.text.shown()) is none")
     }
 
     // MARK: Entries
@@ -138,6 +148,15 @@ final class SecondaryTable: Sendable {
 
     /// The table in a transaction, as the planner takes it.
     func store(_ trees: IndexTrees, of type: EntityType, _ session: EntitySession) throws -> EntityStore {
+        if let made = lastMade.withLock({ $0 }), made.entities === type, made.trees == trees {
+            return EntityStore(type: made.table, session: session, isTable: true)
+        }
+        let table = try table(trees, of: type)
+        lastMade.withLock { $0 = MadeTable(trees: trees, entities: type, table: table) }
+        return EntityStore(type: table, session: session, isTable: true)
+    }
+
+    private func table(_ trees: IndexTrees, of type: EntityType) throws -> EntityType {
         guard trees.others.count == orders.count else {
             throw StorageError.corrupt(
                 Corruption(tree: "index “\(index)”", reason: "it has \(trees.others.count) orders, not \(orders.count)")
@@ -149,12 +168,11 @@ final class SecondaryTable: Sendable {
                 components: order.components.map { .init(column: columns[$0.column].name) })
             return EntityIndex(description: description, tree: tree, components: order.components)
         }
-        let table = EntityType(
+        return EntityType(
             description: EntityDescription(
                 name: type.name, columns: columns, indexes: indexes.map(\.description)),
             declared: columns.count, layout: layout, rows: trees.first, ids: type.ids, unsaved: type.unsaved,
             links: type.links, indexes: indexes, textIndexes: [], relations: [], counterpart: nil)
-        return EntityStore(type: table, session: session, isTable: true)
     }
 
     // MARK: Conditions

@@ -63,10 +63,9 @@ final class UsableIndexes {
 extension AttendedIndex {
     /// Whether the tree has the index, as it is defined, of all rows in the transaction's state.
     fileprivate func isWhole(in transaction: Transaction) throws -> Bool {
-        let (name, entity) = (registration.name, registration.entity)
-        guard try RegisteredCatalogue.holds(registration, in: transaction),
-            try transaction.tree(RegisteredCatalogue.treeName(of: name, entity)) == tree
+        guard let record = try RegisteredCatalogue.held(by: registration, in: transaction),
+            try transaction.tree(record.treeName) == tree
         else { return false }
-        return try transaction.tree(RegisteredCatalogue.missedName(of: name, entity)) == nil
+        return try transaction.tree(record.missedName) == nil
     }
 }

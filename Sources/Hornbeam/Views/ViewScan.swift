@@ -15,8 +15,9 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
     init(_ view: View<Entity, Group>, _ session: Session) throws {
         self.view = view
         store = try session.store(Entity.self)
-        transaction = try session.entities().transaction
-        tree = try view.registration.tree(in: transaction)
+        let entities = try session.entities()
+        transaction = entities.transaction
+        tree = try entities.trees(of: view.registration).first
     }
 
     func corrupt(_ reason: String) -> StorageError {

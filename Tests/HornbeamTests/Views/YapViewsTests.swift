@@ -277,7 +277,7 @@ struct YapViewsTests {
         func entries() throws -> [[UInt8]] {
             let read = try database.store.beginRead()
             defer { read.abort() }
-            var cursor = try read.cursor(try view.registration.tree(in: read))
+            var cursor = try read.cursor(try view.registration.trees(in: read).first)
             var entries: [[UInt8]] = []
             while try cursor.next() { entries.append(Array(cursor.key) + Array(cursor.value)) }
             return entries
