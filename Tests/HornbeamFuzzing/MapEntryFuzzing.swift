@@ -38,7 +38,8 @@ private func readKey(_ bytes: UnsafeRawBufferPointer) {
 private func readEntry(_ bytes: UnsafeRawBufferPointer) {
     guard let entry = MapEntryValue(bytes) else { return }
     let again = MapEntryValue.bytes(
-        id: entry.id.map { Array($0) }, link: entry.link.map { Array($0) }, value: entry.value.map { Array($0) })
+        id: entry.id.map { Array($0) }, link: entry.link.map { Array($0) }, key: entry.key.map { Array($0) },
+        value: entry.value.map { Array($0) })
     precondition(again?.elementsEqual(bytes) == true, "an entry's parts give other bytes than they were read from")
     _ = try? entry.value(as: Int.self)
     _ = try? entry.value(as: String.self)

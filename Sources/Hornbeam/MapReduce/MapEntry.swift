@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bytes of a map index's rows, as Docs/file-format.md has them: key ‖ row id ‖ ordinal → parts. Everything that is
 // read may come from a damaged file: what is no row is nil.
+//
+// A key that is longer than a tree takes is cut: its first 985 bytes and a 128-bit hash of the whole, which stands in
+// the entry's value. So keys that have these bytes in common lie beside each other, in no order that means anything:
+// who reads them sorts them (`LongKeys`).
 
 import HornbeamKeys
 package import HornbeamPages
@@ -9,8 +13,17 @@ package import HornbeamPages
 enum MapEntryKey {
     /// Behind the emitted key: row id, 8 bytes, and ordinal among the equal keys of one entity, 4 bytes; big-endian.
     static let suffix = 12
-    /// Longest emitted key, so that an entry fits the smallest page.
+    /// Longest emitted key that isn't cut, so that an entry fits the smallest page.
     static let limit = 1_000
+    /// Of each cut key; no other one has it.
+    static let cutSize = limit + 1
+    /// What is left of a cut key before its hash.
+    static let keptSize = cutSize - 16
+
+    /// The emitted key as an entry has it; the same if it isn't too long.
+    static func cut(_ key: [UInt8]) -> [UInt8] {
+        key.count > limit ? key[..<keptSize] + IndexKeyBytes.hashed(key) : key
+    }
 
     static func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - suffix) }
 
@@ -20,27 +33,31 @@ enum MapEntryKey {
     }
 }
 
-/// An entry's value: flags u8 (1 value, 2 link, 4 id), then those of its parts that are there: the id of its entity and
-/// the link, each u16 size and bytes; the emitted value, to the end.
+/// An entry's value: flags u8 (1 value, 2 link, 4 id, 8 key), then those of its parts that are there: the id of its
+/// entity and the link, each u16 size and bytes; the whole of a cut key, u32 size and bytes; the emitted value, to the
+/// end.
 package struct MapEntryValue {
     private enum Flags {
         static let value: UInt8 = 1
         static let link: UInt8 = 2
         static let id: UInt8 = 4
+        static let key: UInt8 = 8
     }
 
     /// As value bytes; nil where the row id is the id.
     package private(set) var id: Bytes?
     package private(set) var link: Bytes?
+    /// The emitted key, where the entry's is cut.
+    package private(set) var key: Bytes?
     package private(set) var value: Bytes?
 
     package init?(_ bytes: Bytes) {
-        guard let flags = bytes.first, flags & ~7 == 0 else { return nil }
+        guard let flags = bytes.first, flags & ~15 == 0 else { return nil }
         var at = 1
-        func part() -> Bytes? {
-            guard bytes.count >= at + 2 else { return nil }
-            let size = Int(UInt16(littleEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt16.self)))
-            at += 2
+        func part(_ width: Int = 2) -> Bytes? {
+            guard bytes.count >= at + width else { return nil }
+            let size = Int(ValueBytes.unsigned(Bytes(rebasing: bytes[at..<at + width])))
+            at += width
             guard bytes.count >= at + size else { return nil }
             defer { at += size }
             return Bytes(rebasing: bytes[at..<at + size])
@@ -53,6 +70,10 @@ package struct MapEntryValue {
             guard let part = part() else { return nil }
             link = part
         }
+        if flags & Flags.key != 0 {
+            guard let part = part(4) else { return nil }
+            key = part
+        }
         if flags & Flags.value != 0 {
             value = Bytes(rebasing: bytes[at...])
         } else if at != bytes.count {
@@ -60,8 +81,10 @@ package struct MapEntryValue {
         }
     }
 
-    /// The bytes of these parts; nil if the id or the link is too long.
-    package static func bytes(id: [UInt8]?, link: [UInt8]?, value: [UInt8]?) -> [UInt8]? {
+    /// The bytes of these parts; nil if one is too long.
+    package static func bytes(
+        id: [UInt8]?, link: [UInt8]? = nil, key: [UInt8]? = nil, value: [UInt8]? = nil
+    ) -> [UInt8]? {
         var bytes: [UInt8] = [0]
         for (part, flag) in [(id, Flags.id), (link, Flags.link)] {
             guard let part else { continue }
@@ -70,6 +93,12 @@ package struct MapEntryValue {
             bytes.append(UInt8(truncatingIfNeeded: size))
             bytes.append(UInt8(truncatingIfNeeded: size >> 8))
             bytes += part
+        }
+        if let key {
+            guard let size = UInt32(exactly: key.count) else { return nil }
+            bytes[0] |= Flags.key
+            ValueBytes.appendLittle(UInt64(size), 4, to: &bytes)
+            bytes += key
         }
         if let value {
             bytes[0] |= Flags.value
@@ -81,10 +110,18 @@ package struct MapEntryValue {
     /// The emitted value, nil if there is none.
     package func value<Value: ColumnValue>(as _: Value.Type) throws(HornbeamError) -> Value? {
         guard let value else { return nil }
-        guard let decoded = ValueBytes.decode(value, as: Value.columnType).flatMap({ Value(columnValue: $0) }) else {
-            throw HornbeamError(.corrupt, "corrupt data: an emitted value is no \(Value.self)")
+        guard let stored = ValueBytes.decode(value, as: Value.columnType) else { throw Self.unreadable }
+        guard let decoded = Value(columnValue: stored) else {
+            throw HornbeamError(
+                .undecodable,
+                "the emitted value \(stored.text.shown()) is no \(Value.self): give an index whose type of values has "
+                    + "changed another version")
         }
         return decoded
+    }
+
+    static var unreadable: HornbeamError {
+        HornbeamError(.corrupt, "corrupt data: an emitted value isn't one of the type that its index has")
     }
 }
 

@@ -127,11 +127,24 @@ extension MapScan {
             folder.add(rows: try count(range))
             return 0
         }
-        return try range.from.withBytes { (from) throws(StorageError) in
-            try range.to.withBytes { (to) throws(StorageError) in
-                try transaction.fold(tree, from: from, to: to, into: folder)
+        var nodes = 0
+        for part in parts(range) {
+            switch part {
+            case .places(let range):
+                nodes += try range.from.withBytes { (from) throws(StorageError) in
+                    try range.to.withBytes { (to) throws(StorageError) in
+                        try transaction.fold(tree, from: from, to: to, into: folder)
+                    }
+                }
+            case .run(let prefix, let range):
+                for entry in try entries(prefix, range) {
+                    entry.whole.withUnsafeBytes { key in
+                        entry.value.withUnsafeBytes { value in folder.add(key: key, value: value) }
+                    }
+                }
             }
         }
+        return nodes
     }
 
     /// A group of rows: several ranges where several keys are asked for.

@@ -36,28 +36,26 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
         _ key: MapKey, _ value: Value?, _ link: EntityLink?
     ) throws(HornbeamError) -> IndexEntry {
         let bytes = try key.bytes(collator)
-        guard bytes.count <= MapEntryKey.limit else {
-            throw HornbeamError(
-                .tooLarge,
-                "an emitted key takes \(bytes.count) bytes, \(MapEntryKey.limit) are allowed: emit less of the text")
-        }
         var stored: [UInt8]?
         if let value {
             var encoded: [UInt8] = []
             let columnValue = value.columnValue
             if columnValue != .null {
                 guard ValueBytes.append(columnValue, as: Value.columnType, to: &encoded) else {
-                    throw HornbeamError(.invalid, "an emitted value can't be stored as \(Value.columnType): \(value)")
+                    throw HornbeamError(
+                        .invalid, "an emitted value can't be stored as \(Value.columnType): \("\(value)".shown())")
                 }
                 stored = encoded
             } else if !value.isNil {
-                throw HornbeamError(.invalid, "an emitted value can't be encoded: \(value)")
+                throw HornbeamError(.invalid, "an emitted value can't be encoded: \("\(value)".shown())")
             }
         }
-        guard let parts = MapEntryValue.bytes(id: id, link: link?.bytes, value: stored) else {
-            throw HornbeamError(.tooLarge, "the link of an emitted row is longer than 65,535 bytes")
+        let whole = bytes.count > MapEntryKey.limit ? bytes : nil
+        guard let parts = MapEntryValue.bytes(id: id, link: link?.bytes, key: whole, value: stored) else {
+            throw HornbeamError(
+                .tooLarge, "an emitted row's id or link is longer than 65,535 bytes, or its key than 4 GiB")
         }
-        return IndexEntry(key: bytes, value: parts)
+        return IndexEntry(key: MapEntryKey.cut(bytes), value: parts)
     }
 }
 
@@ -119,7 +117,10 @@ where Reduce.Value == Value {
             ],
             reduction: room.flatMap { room in
                 guard isRoomy else { return nil }
-                return (room + MapFolder<Reduce>.overhead + 1, { MapFolder(reducer, collation.collation) })
+                return (
+                    room + MapFolder<Reduce>.overhead + 1,
+                    { MapFolder.treeFolder(reducer, collation.collation) }
+                )
             },
             flaw: isRoomy
                 ? nil
@@ -129,7 +130,7 @@ where Reduce.Value == Value {
             var emitter = MapEmitter<Value>(try definition.usable(name), id: id)
             try map(entity, &emitter)
             if let failure = emitter.failure {
-                let place = "index “\(name)”, \(Entity.entityName) \(entity.id)"
+                let place = "index “\(name)”, \(Entity.entityName) \("\(entity.id)".shown())"
                 throw HornbeamError(failure.code, "\(place): \(failure.message)")
             }
             return emitter.rows
@@ -150,37 +151,50 @@ where Reduce.Value == Value {
 
 /// Takes in rows and reduced values of a map index, typed.
 final class MapFolder<Reduce: Reducer>: ReductionFolder {
-    /// Before a partial's bytes: their number.
-    static var overhead: Int { 1 }
+    static var overhead: Int { MapPartial.overhead }
     /// The largest room that a reducer may ask for.
     static var mostRoom: Int { 250 }
 
     private let reducer: Reduce
     private let collation: Collation
-    private(set) var partial: Reduce.Partial
+    private var partial: Reduce.Partial
     /// What could not be read.
-    private(set) var failure: HornbeamError?
+    private var failure: HornbeamError?
+    /// Folds in place of the reducer, if this one knows how its values are stored.
+    private let stored: (any StoredFolder)?
+    let needsKeys: Bool
 
     init(_ reducer: Reduce, _ collation: Collation) {
         self.reducer = reducer
         self.collation = collation
         partial = reducer.identity
+        stored = (reducer as? any StoredReducer)?.makeFolder()
+        needsKeys = stored?.needsKeys ?? reducer.needsKeys
+    }
+
+    /// A folder for a tree, which doesn't ask for the result.
+    static func treeFolder(_ reducer: Reduce, _ collation: Collation) -> any ReductionFolder {
+        let folder = MapFolder(reducer, collation)
+        if let stored = folder.stored { return stored }
+        return folder
     }
 
     func start() {
         partial = reducer.identity
         failure = nil
+        stored?.start()
     }
 
     func add(key: Bytes, value: Bytes) {
+        if let stored { return stored.add(key: key, value: value) }
         guard failure == nil else { return }
         do throws(HornbeamError) {
-            guard let parts = MapEntryValue(value), let emitted = MapEntryKey.emitted(key) else {
+            guard let parts = MapEntryValue(value) else {
                 throw HornbeamError(.corrupt, "corrupt data: an entry of a map index is no row")
             }
             var mapKey = MapKey.null
-            if reducer.needsKeys {
-                guard let key = MapKey(emitted, collation) else {
+            if needsKeys {
+                guard let emitted = parts.key ?? MapEntryKey.emitted(key), let key = MapKey(emitted, collation) else {
                     throw HornbeamError(.corrupt, "corrupt data: a key of a map index can't be read")
                 }
                 mapKey = key
@@ -193,11 +207,10 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
     }
 
     func add(reduced: Bytes) {
+        if let stored { return stored.add(reduced: reduced) }
         guard failure == nil else { return }
-        guard let size = reduced.first, Int(size) < reduced.count,
-            let next = reducer.decode(Bytes(rebasing: reduced[1..<1 + Int(size)]))
-        else {
-            failure = HornbeamError(.corrupt, "corrupt data: a reduced value of a map index can't be read")
+        guard let bytes = MapPartial.read(reduced), let next = reducer.decode(bytes) else {
+            failure = MapPartial.unreadable
             return
         }
         reducer.combine(&partial, with: next)
@@ -210,16 +223,30 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
     }
 
     func write(to target: UnsafeMutableRawBufferPointer) -> Bool {
-        guard failure == nil, let bytes = reducer.encode(partial), bytes.count < target.count,
-            let size = UInt8(exactly: bytes.count)
-        else { return false }
-        target[0] = size
-        UnsafeMutableRawBufferPointer(rebasing: target[1...]).copyBytes(from: bytes)
-        return true
+        if let stored { return stored.write(to: target) }
+        return failure == nil && MapPartial.write(reducer.encode(partial), to: target)
     }
 
     func result() throws -> Reduce.Result {
-        if let failure { throw failure }
+        if let failure = failure ?? stored?.failure { throw failure }
+        if let stored, let storedReducer = reducer as? any StoredReducer,
+            let partial = try Self.partial(storedReducer, stored)
+        {
+            return try reducer.finish(partial)
+        }
         return try reducer.finish(partial)
     }
+
+    /// The partial of a folder by the same reducer under another type. A box, because a cast would look into optionals.
+    private static func partial<Stored: StoredReducer>(
+        _ reducer: Stored, _ folder: any StoredFolder
+    ) throws -> Reduce.Partial? {
+        let box: AnyObject = PartialBox(try reducer.partial(of: folder))
+        return (box as? PartialBox<Reduce.Partial>)?.partial
+    }
+}
+
+private final class PartialBox<Partial> {
+    let partial: Partial
+    init(_ partial: Partial) { self.partial = partial }
 }

@@ -68,10 +68,17 @@ extension MapQuery {
 }
 
 extension MapScan {
-    /// Whether a key lies in one of the query's ranges.
+    /// Whether an entry's key lies in one of the query's ranges. Of a cut one it may: what is kept of it doesn't tell.
     fileprivate func holds(_ key: [UInt8]) -> Bool {
-        ranges.contains { range in
-            !key.lexicographicallyPrecedes(range.from) && (range.to.isEmpty || key.lexicographicallyPrecedes(range.to))
+        let isLong = key.withBytes { LongKeys.isLong($0) }
+        let kept = key.prefix(MapEntryKey.keptSize)
+        return ranges.contains { range in
+            if isLong {
+                return !kept.lexicographicallyPrecedes(range.from.prefix(MapEntryKey.keptSize))
+                    && (range.to.isEmpty || kept.lexicographicallyPrecedes(range.to))
+            }
+            return !key.lexicographicallyPrecedes(range.from)
+                && (range.to.isEmpty || key.lexicographicallyPrecedes(range.to))
         }
     }
 }

@@ -166,7 +166,7 @@ where Reduce.Value == Value {
 
 /// One answer of a query: its ranges of bytes in the tree of a transaction.
 struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce.Value == Value {
-    /// From a key up to and without another; empty is an open end.
+    /// From a key up to and without another, both whole, however long they are; empty is an open end.
     struct Range {
         var from: [UInt8]
         var to: [UInt8]
@@ -182,6 +182,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
     let ranges: [Range]
     /// A prefix to ask each string for, which is the key or an item of it: equal bytes are no proof.
     let asked: (item: Int?, prefix: String)?
+    let longKeys: LongKeys
     private let type: EntityType
 
     init(_ query: MapQuery<Entity, Value, Reduce>, _ session: Session) throws {
@@ -194,6 +195,8 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             throw HornbeamError(.invalid, "a query of index “\(registration.name)” has the \(name) \(number)")
         }
         tree = try entities.trees(of: registration).first
+        longKeys = LongKeys(
+            transaction, tree, RegisteredCatalogue.treeName(of: registration.name, Entity.entityName))
         collator = try query.index.definition.usable(registration.name)
         switch query.selection {
         case .prefix(.string(let prefix)): asked = (nil, prefix)
@@ -249,7 +252,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             do throws(KeyError) {
                 try writer.append(prefix: prefix.dynamic, collator: collator)
             } catch {
-                throw HornbeamError(.invalid, "\(prefix) can't be a prefix: \(error)")
+                throw HornbeamError(.invalid, "\("\(prefix)".shown()) can't be a prefix: \(error)")
             }
         }
         return writer.bytes
@@ -265,10 +268,23 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
     // MARK: Counting
 
     func count(_ range: Range) throws -> Int {
-        Int(
-            clamping: try range.from.withBytes { (from) throws(StorageError) in
-                try range.to.withBytes { (to) throws(StorageError) in try transaction.count(tree, from: from, to: to) }
-            })
+        try parts(range).reduce(0) { sum, part in
+            let (sum, overflow) = sum.addingReportingOverflow(try count(part))
+            return overflow ? .max : sum
+        }
+    }
+
+    private func count(_ part: Part) throws -> Int {
+        switch part {
+        case .places(let range):
+            Int(
+                clamping: try range.from.withBytes { (from) throws(StorageError) in
+                    try range.to.withBytes { (to) throws(StorageError) in
+                        try transaction.count(tree, from: from, to: to)
+                    }
+                })
+        case .run(let prefix, let range): try entries(prefix, range).count
+        }
     }
 
     /// Of all ranges together. What a damaged file counts may be any number.
@@ -326,34 +342,90 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
     }
 
-    /// The entries of a range, in the query's order unless another one is given, until `body` returns false.
+    /// The entries of a range, in the query's order unless another one is given, until `body` returns false. Their keys
+    /// are whole.
     func walk(
         _ range: Range, descending: Bool? = nil, skipping skipped: Int = 0,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
     ) throws {
         let isDescending = descending ?? query.isDescending
+        let parts = parts(range)
+        var skipped = skipped
+        for part in isDescending ? parts.reversed() : parts {
+            if skipped > 0, parts.count > 1 {
+                let count = try count(part)
+                if skipped >= count {
+                    skipped -= count
+                    continue
+                }
+            }
+            let goesOn =
+                switch part {
+                case .places(let range): try walk(places: range, isDescending, skipping: skipped, body)
+                case .run(let prefix, let range):
+                    try walk(rest(of: try entries(prefix, range), skipped, isDescending), isDescending, body)
+                }
+            if !goesOn { return }
+            skipped = 0
+        }
+    }
+
+    /// Without so many entries at the beginning, or at the end.
+    private func rest(
+        of entries: ArraySlice<LongKeys.Entry>, _ skipped: Int, _ isDescending: Bool
+    ) -> ArraySlice<LongKeys.Entry> {
+        isDescending ? entries.dropLast(skipped) : entries.dropFirst(skipped)
+    }
+
+    /// Whether `body` never returned false.
+    private func walk(
+        places range: Range, _ isDescending: Bool, skipping skipped: Int,
+        _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
+    ) throws -> Bool {
         var cursor = try transaction.cursor(tree)
         var isValid: Bool
-        if isDescending {
-            // In range or not, this entry is the one before the end.
-            let end = try place(of: range.to) ?? transaction.count(tree)
-            let place = end.subtractingReportingOverflow(UInt64(skipped) + 1)
-            isValid = try !place.overflow && cursor.seek(index: place.partialValue)
-        } else if skipped > 0 {
-            let (place, overflow) = (try place(of: range.from) ?? 0).addingReportingOverflow(UInt64(skipped))
-            isValid = try !overflow && cursor.seek(index: place)
+        // Where the first entry lies in the tree, if some are skipped.
+        var first: UInt64?
+        if isDescending || skipped > 0 {
+            // In range or not, the entry before the end is the first one of a descending query.
+            let bound = try isDescending ? place(of: range.to) ?? transaction.count(tree) : place(of: range.from) ?? 0
+            let (index, overflow) =
+                isDescending
+                ? bound.subtractingReportingOverflow(UInt64(skipped) + 1)
+                : bound.addingReportingOverflow(UInt64(skipped))
+            isValid = try !overflow && cursor.seek(index: index)
+            if skipped > 0 { first = index }
         } else {
             isValid = try range.from.isEmpty ? cursor.first() : cursor.seek(range.from)
         }
         while isValid {
             if isDescending {
-                if cursor.key.lexicographicallyPrecedes(range.from) { return }
+                if cursor.key.lexicographicallyPrecedes(range.from) { return true }
             } else if !range.to.isEmpty, !cursor.key.lexicographicallyPrecedes(range.to) {
-                return
+                return true
             }
-            guard try body(cursor.key, cursor.value) else { return }
-            isValid = try isDescending ? cursor.previous() : cursor.next()
+            if LongKeys.isLong(cursor.key) {
+                let prefix = Array(cursor.key.prefix(MapEntryKey.keptSize))
+                var run = try longKeys.run(prefix)[...]
+                // As many of the run are skipped as the tree has of it on this side of the first entry.
+                if let first {
+                    let start = try place(of: prefix) ?? 0
+                    let before = Int(clamping: first - Swift.min(first, start))
+                    run = isDescending ? run.prefix(before + 1) : run.dropFirst(before)
+                }
+                guard try walk(run, isDescending, body) else { return false }
+                if isDescending {
+                    isValid = try cursor.seek(prefix) && cursor.previous()
+                } else {
+                    isValid = try KeyWriter.successor(ofPrefix: prefix).map { try cursor.seek($0) } ?? false
+                }
+            } else {
+                guard try body(cursor.key, cursor.value) else { return false }
+                isValid = try isDescending ? cursor.previous() : cursor.next()
+            }
+            first = nil
         }
+        return true
     }
 
     /// How many entries lie before a key; nil for an open end.

@@ -17,7 +17,7 @@ public struct CountReducer<Value: ColumnValue>: Reducer {
 }
 
 /// Adds up integers; rows without a value add nothing.
-public struct IntegerSumReducer<Value: ColumnValue & FixedWidthInteger>: Reducer {
+public struct IntegerSumReducer<Value: ColumnValue & FixedWidthInteger>: Reducer, StoredReducer {
     public var name: String { "sum" }
     public var identity: IntegerSummation<Value> { IntegerSummation() }
     public var room: Int { 16 }
@@ -48,10 +48,14 @@ public struct IntegerSumReducer<Value: ColumnValue & FixedWidthInteger>: Reducer
         sum.exact = Int128(littleEndian: bytes.loadUnaligned(as: Int128.self))
         return sum
     }
+
+    func makeFolder() -> (any StoredFolder)? {
+        StoredNumber(Value.self).map { AccumulatingFolder(IntegerSumState($0)) }
+    }
 }
 
 /// Adds up doubles without error; rows without a value add nothing.
-public struct FloatingSumReducer: Reducer {
+public struct FloatingSumReducer: Reducer, StoredReducer {
     public var name: String { "sum" }
     public var identity: FloatingSummation { FloatingSummation() }
     public var needsKeys: Bool { false }
@@ -67,6 +71,11 @@ public struct FloatingSumReducer: Reducer {
     public func finish(_ partial: FloatingSummation) -> Double { partial.total() }
     public func encode(_ partial: FloatingSummation) -> [UInt8]? { partial.bytes }
     public func decode(_ bytes: UnsafeRawBufferPointer) -> FloatingSummation? { FloatingSummation(bytes) }
+
+    func makeFolder() -> (any StoredFolder)? { AccumulatingFolder(FloatingSumState()) }
+    func partial(of folder: any StoredFolder) -> FloatingSummation {
+        (folder as? AccumulatingFolder<FloatingSumState>)?.state.sum ?? identity
+    }
 }
 
 /// A number that statistics can be had of.
@@ -108,7 +117,7 @@ public struct MapStatistics<Value: Sendable & Equatable>: Sendable, Equatable {
 }
 
 /// Count, sum, sum of squares, least and greatest value. Sums are exact until the end, and then rounded once.
-public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
+public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     public struct Partial {
         var count = 0
         var sum = FloatingSummation()
@@ -139,7 +148,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
         }
     }
 
-    public var name: String { "stats" }
+    public var name: String { "stats.2" }
     public var identity: Partial { Partial() }
     public var room: Int { 200 }
     public var needsKeys: Bool { false }
@@ -177,43 +186,24 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
             min: partial.extremes?.min, max: partial.extremes?.max, variance: partial.variance)
     }
 
-    /// Count u64, four sizes u8, and what they are of: least, greatest, the sums.
     public func encode(_ partial: Partial) -> [UInt8]? {
-        var parts: [[UInt8]] = []
+        var extremes: [[UInt8]] = []
         for value in partial.extremes.map({ [$0.min, $0.max] }) ?? [] {
             var bytes: [UInt8] = []
             guard ValueBytes.append(value.columnValue, as: Value.columnType, to: &bytes) else { return nil }
-            parts.append(bytes)
+            extremes.append(bytes)
         }
-        if parts.isEmpty { parts = [[], []] }
-        parts += [partial.sum.bytes, partial.squares.bytes]
-        var bytes = withUnsafeBytes(of: UInt64(truncatingIfNeeded: partial.count).littleEndian) { Array($0) }
-        for part in parts {
-            guard let size = UInt8(exactly: part.count) else { return nil }
-            bytes.append(size)
-        }
-        return parts.reduce(bytes, +)
+        return StoredStatistics.bytes(
+            partial.count, extremes.isEmpty ? [[], []] : extremes, partial.sum, partial.squares)
     }
 
     public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? {
-        guard bytes.count >= 12 else { return nil }
-        var partial = Partial(
-            count: Int(truncatingIfNeeded: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))))
-        var at = 12
-        var parts: [UnsafeRawBufferPointer] = []
-        for place in 0..<4 {
-            let size = Int(bytes[8 + place])
-            guard size <= bytes.count - at else { return nil }
-            parts.append(UnsafeRawBufferPointer(rebasing: bytes[at..<at + size]))
-            at += size
-        }
-        guard at == bytes.count, partial.count >= 0, let sum = FloatingSummation(parts[2]),
-            let squares = FloatingSummation(parts[3])
+        guard let stored = StoredStatistics(bytes), let sum = FloatingSummation(stored.sum),
+            let squares = FloatingSummation(stored.squares)
         else { return nil }
-        partial.sum = sum
-        partial.squares = squares
+        var partial = Partial(count: stored.count, sum: sum, squares: squares)
         if partial.count > 0 {
-            let extremes = parts.prefix(2).compactMap { part in
+            let extremes = [stored.least, stored.greatest].compactMap { part in
                 ValueBytes.decode(part, as: Value.columnType).flatMap { Value(columnValue: $0) }
             }
             guard extremes.count == 2 else { return nil }
@@ -221,14 +211,46 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer {
         }
         return partial
     }
+
+    func makeFolder() -> (any StoredFolder)? { makeFolder(hasSquares: true) }
+
+    /// - Parameter hasSquares: false where only the sum is asked for.
+    fileprivate func makeFolder(hasSquares: Bool) -> (any StoredFolder)? {
+        guard let number = StoredNumber(Value.self) else { return nil }
+        switch number.kind {
+        case .signed: return AccumulatingFolder(IntegerStatisticsState(number, hasSquares: hasSquares))
+        case .double: return AccumulatingFolder(FloatingStatisticsState(hasSquares: hasSquares))
+        case .unsigned, .float: return nil
+        }
+    }
+
+    func partial(of folder: any StoredFolder) -> Partial {
+        var partial = Partial()
+        var extremes: (Hornbeam.Value, Hornbeam.Value)?
+        if let state = (folder as? AccumulatingFolder<IntegerStatisticsState>)?.state {
+            partial.count = state.count
+            (partial.sum, partial.squares) = state.sums
+            extremes = (.int(state.least), .int(state.greatest))
+        } else if let state = (folder as? AccumulatingFolder<FloatingStatisticsState>)?.state {
+            partial.count = state.count
+            (partial.sum, partial.squares) = (state.sum, state.squares)
+            extremes = (.double(state.least), .double(state.greatest))
+        }
+        if partial.count > 0, let extremes, let min = Value(columnValue: extremes.0),
+            let max = Value(columnValue: extremes.1)
+        {
+            partial.extremes = (min, max)
+        }
+        return partial
+    }
 }
 
 /// The mean of the values; nil of nothing. The sum is exact, and then rounded once.
-public struct AverageReducer<Value: StatisticalNumber>: Reducer {
+public struct AverageReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     public typealias Partial = StatisticsReducer<Value>.Partial
 
     private let statistics = StatisticsReducer<Value>()
-    public var name: String { "average" }
+    public var name: String { "average.2" }
     public var identity: Partial { statistics.identity }
     public var room: Int { 80 }
     public var needsKeys: Bool { false }
@@ -250,14 +272,17 @@ public struct AverageReducer<Value: StatisticalNumber>: Reducer {
 
     public func encode(_ partial: Partial) -> [UInt8]? { statistics.encode(partial) }
     public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? { statistics.decode(bytes) }
+
+    func makeFolder() -> (any StoredFolder)? { statistics.makeFolder(hasSquares: false) }
+    func partial(of folder: any StoredFolder) -> Partial { statistics.partial(of: folder) }
 }
 
 /// The standard deviation of the values, that of all and not of a sample; nil of nothing.
-public struct DeviationReducer<Value: StatisticalNumber>: Reducer {
+public struct DeviationReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     public typealias Partial = StatisticsReducer<Value>.Partial
 
     private let statistics = StatisticsReducer<Value>()
-    public var name: String { "stddev" }
+    public var name: String { "stddev.2" }
     public var identity: Partial { statistics.identity }
     public var room: Int { statistics.room }
     public var needsKeys: Bool { false }
@@ -267,17 +292,9 @@ public struct DeviationReducer<Value: StatisticalNumber>: Reducer {
     public func finish(_ partial: Partial) -> Double? { partial.variance?.squareRoot() }
     public func encode(_ partial: Partial) -> [UInt8]? { statistics.encode(partial) }
     public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? { statistics.decode(bytes) }
-}
 
-extension FloatingSummation {
-    /// Adds a product without error.
-    fileprivate mutating func add(_ first: Double, times second: Double) {
-        let product = first * second
-        add(product)
-        guard product.isFinite else { return }
-        let rest = (-product).addingProduct(first, second)
-        if rest != 0 { add(rest) }
-    }
+    func makeFolder() -> (any StoredFolder)? { statistics.makeFolder() }
+    func partial(of folder: any StoredFolder) -> Partial { statistics.partial(of: folder) }
 }
 
 extension Reducer {

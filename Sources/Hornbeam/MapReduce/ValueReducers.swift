@@ -19,12 +19,18 @@ extension Comparable {
 
 /// One of the values of a range of rows: the least, the greatest, the first or the last. Rows without a value don't
 /// count; nil if there is none.
-public struct ChosenValueReducer<Value: ColumnValue>: Reducer {
-    public let name: String
+public struct ChosenValueReducer<Value: ColumnValue>: Reducer, StoredReducer {
+    /// The raw values are in files.
+    enum Choice: String {
+        case min, max, first, last
+    }
+
+    public var name: String { choice.rawValue }
+    private let choice: Choice
     private let choose: @Sendable (Value, Value) -> Value
 
-    init(_ name: String, _ choose: @escaping @Sendable (Value, Value) -> Value) {
-        self.name = name
+    init(_ choice: Choice, _ choose: @escaping @Sendable (Value, Value) -> Value) {
+        self.choice = choice
         self.choose = choose
     }
 
@@ -37,10 +43,20 @@ public struct ChosenValueReducer<Value: ColumnValue>: Reducer {
         guard let next else { return }
         partial = partial.map { choose($0, next) } ?? next
     }
+
+    func makeFolder() -> (any StoredFolder)? {
+        switch choice {
+        case .min, .max:
+            StoredNumber(Value.self).map { AccumulatingFolder(ExtremeState($0, isLeast: choice == .min)) }
+        // The bytes of an optional don't tell nil from no value.
+        case .first, .last:
+            Value.columnType.isOptional ? nil : AccumulatingFolder(PlacedState(isFirst: choice == .first))
+        }
+    }
 }
 
 /// The greatest or the least values of a range of rows, the most extreme first; of equal ones those of earlier rows.
-public struct TopReducer<Value: ColumnValue & Comparable>: Reducer {
+public struct TopReducer<Value: ColumnValue & Comparable>: Reducer, StoredReducer {
     private let count: Int
     private let isLeast: Bool
 
@@ -73,24 +89,28 @@ public struct TopReducer<Value: ColumnValue & Comparable>: Reducer {
         }
         partial = merged
     }
+
+    func makeFolder() -> (any StoredFolder)? {
+        guard count > 0 else { return nil }
+        return StoredNumber(Value.self).map { AccumulatingFolder(TopState($0, count: count, isLeast: isLeast)) }
+    }
 }
 
 /// About how many different keys a range of rows has, by HyperLogLog with 256 registers: the standard error is 6.5 %,
 /// and less where there are few.
-public struct DistinctReducer<Value: ColumnValue>: Reducer {
-    private static var registers: Int { 256 }
+public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
+    private static var registers: Int { DistinctState.registers }
 
-    public var name: String { "distinct.256" }
+    public var name: String { "distinct.256.2" }
     /// The registers, six bits of each byte used.
     public var identity: [UInt8] { [UInt8](repeating: 0, count: Self.registers) }
-    public var room: Int { Self.registers * 6 / 8 }
+    public var room: Int { DistinctState.size }
     public init() {}
 
     public func map(key: MapKey, value: Value?) -> [UInt8] {
         var registers = identity
-        let hash = Self.hash((try? key.bytes(.binary)) ?? [])
-        // A bit at the end, so that the rank is 57 at most.
-        registers[Int(hash & 0xFF)] = UInt8(((hash >> 8) | 1 << 56).trailingZeroBitCount + 1)
+        let hash = ((try? key.bytes(.binary)) ?? []).withUnsafeBytes { DistinctState.hash($0) }
+        registers[Int(hash & 0xFF)] = UInt8(truncatingIfNeeded: DistinctState.rank(hash))
         return registers
     }
 
@@ -119,15 +139,6 @@ public struct DistinctReducer<Value: ColumnValue>: Reducer {
         return 2 * sum + Double(number.exponent) * 0.693147180559945309417
     }
 
-    /// FNV-1a, its bits mixed as MurmurHash does at its end.
-    private static func hash(_ bytes: [UInt8]) -> UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
-        hash = (hash ^ (hash >> 33)) &* 0xff51_afd7_ed55_8ccd
-        hash = (hash ^ (hash >> 33)) &* 0xc4ce_b9fe_1a85_ec53
-        return hash ^ (hash >> 33)
-    }
-
     public func encode(_ partial: [UInt8]) -> [UInt8]? {
         var bytes: [UInt8] = []
         for place in stride(from: 0, to: partial.count, by: 4) {
@@ -148,6 +159,8 @@ public struct DistinctReducer<Value: ColumnValue>: Reducer {
         }
         return registers
     }
+
+    func makeFolder() -> (any StoredFolder)? { AccumulatingFolder(DistinctState()) }
 }
 
 /// A reduce function as CouchDB and the Indexer protocol write it: keys and values of rows or, where `rereduce` is
@@ -188,19 +201,19 @@ public struct ReduceFunction: Reducer {
 extension Reducer {
     /// The least value; NaN is above all numbers.
     public static func min<Value: Comparable>() -> Self where Self == ChosenValueReducer<Value> {
-        ChosenValueReducer("min") { $0.least($1) }
+        ChosenValueReducer(.min) { $0.least($1) }
     }
     /// The greatest value.
     public static func max<Value: Comparable>() -> Self where Self == ChosenValueReducer<Value> {
-        ChosenValueReducer("max") { $0.greatest($1) }
+        ChosenValueReducer(.max) { $0.greatest($1) }
     }
     /// The value of the first row that has one.
     public static func first<Value>() -> Self where Self == ChosenValueReducer<Value> {
-        ChosenValueReducer("first") { first, _ in first }
+        ChosenValueReducer(.first) { first, _ in first }
     }
     /// The value of the last row that has one.
     public static func last<Value>() -> Self where Self == ChosenValueReducer<Value> {
-        ChosenValueReducer("last") { _, last in last }
+        ChosenValueReducer(.last) { _, last in last }
     }
     /// The greatest values, the greatest first.
     public static func top<Value>(_ count: Int) -> Self where Self == TopReducer<Value> {

@@ -196,12 +196,16 @@ private struct ExactSum {
     init?(parts: ArraySlice<Double>) {
         var below: Double?
         for part in parts {
-            // No sum that is made comes near 2^1020.
-            guard abs(part) < 0x1p1020, part != 0 || parts.count == 1 else { return nil }
-            if let below, below.exponent >= part.exponentOfLowestBit { return nil }
+            guard Self.isPart(part, behind: below, isSole: parts.count == 1) else { return nil }
             below = part
         }
         self.parts = Array(parts)
+    }
+
+    static func isPart(_ part: Double, behind below: Double?, isSole: Bool) -> Bool {
+        // No sum that is made comes near 2^1020.
+        guard abs(part) < 0x1p1020, part != 0 || isSole else { return false }
+        return below.map { $0.exponent < part.exponentOfLowestBit } ?? true
     }
 
     mutating func add(_ number: Double) {
@@ -284,6 +288,65 @@ extension FloatingSummation {
             withUnsafeBytes(of: part.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
         }
         return bytes
+    }
+
+    /// Adds an integer without error. Its magnitude is 2^126 at most, and a little more.
+    mutating func add(whole: Int128) {
+        var rest = whole
+        while rest != 0 {
+            let near = Double(rest)
+            add(near)
+            rest -= Int128(near)
+        }
+    }
+
+    /// Adds a product without error.
+    mutating func add(_ first: Double, times second: Double) {
+        let product = first * second
+        add(product)
+        guard product.isFinite else { return }
+        let rest = (-product).addingProduct(first, second)
+        if rest != 0 { add(rest) }
+    }
+
+    /// Which of the sums a part is of.
+    enum PartKind { case small, great, special }
+
+    mutating func add(part: Double, _ kind: PartKind) {
+        switch kind {
+        case .small: small.add(part)
+        case .great: great.add(part)
+        case .special: special = (special ?? 0) + part
+        }
+    }
+
+    /// Adds what the `bytes` of another one say, without making it; false, with nothing done, if they are none.
+    mutating func add(stored bytes: UnsafeRawBufferPointer) -> Bool {
+        Self.forEachPart(of: bytes) { part, kind in add(part: part, kind) }
+    }
+
+    /// Calls `body` with each part of a sum's `bytes`; false, without a call, if they are none.
+    @inline(__always)
+    static func forEachPart(of bytes: UnsafeRawBufferPointer, _ body: (Double, PartKind) -> Void) -> Bool {
+        guard bytes.count >= 2, (bytes.count - 2) % 8 == 0 else { return false }
+        let count = (bytes.count - 2) / 8
+        let first = Int(bytes[0])
+        let both = first + Int(bytes[1])
+        guard count == both || count == both + 1 else { return false }
+        func part(_ place: Int) -> Double {
+            let bits = bytes.loadUnaligned(fromByteOffset: 2 + place * 8, as: UInt64.self)
+            return Double(bitPattern: UInt64(littleEndian: bits))
+        }
+        for place in 0..<both {
+            let start = place < first ? 0 : first
+            let isSole = (place < first ? first : both - first) == 1
+            guard ExactSum.isPart(part(place), behind: place > start ? part(place - 1) : nil, isSole: isSole) else {
+                return false
+            }
+        }
+        if count > both, part(both).isFinite { return false }
+        for place in 0..<count { body(part(place), place < first ? .small : place < both ? .great : .special) }
+        return true
     }
 
     /// Reads `bytes`; nil if they are none.

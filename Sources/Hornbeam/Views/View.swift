@@ -87,13 +87,13 @@ public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Reg
         ) { (entity: Entity, id) in
             do {
                 guard let place = try definition.place(of: entity) else { return [] }
-                guard let value = MapEntryValue.bytes(id: id, link: nil, value: nil) else {
+                guard let value = MapEntryValue.bytes(id: id) else {
                     throw HornbeamError(.tooLarge, "the id is longer than 65,535 bytes")
                 }
                 return [IndexEntry(key: place.key, value: value)]
             } catch let error as HornbeamError {
                 throw HornbeamError(
-                    error.code, "view “\(name)”, \(Entity.entityName) \(entity.id): \(error.message)")
+                    error.code, "view “\(name)”, \(Entity.entityName) \("\(entity.id)".shown()): \(error.message)")
             }
         }
     }

@@ -80,17 +80,27 @@ final class ReductionFold {
     }
 
     /// Calls `body` with entries of a leaf.
+    /// - Parameter withKeys: false: the keys that `body` gets are empty.
+    @inline(__always)
     func forEachEntry(
-        _ node: NodeView, _ range: Range<Int>, _ body: (_ key: Bytes, _ value: Bytes) -> Void
+        _ node: NodeView, _ range: Range<Int>, withKeys: Bool = true, _ body: (_ key: Bytes, _ value: Bytes) -> Void
     ) throws(StorageError) {
-        key.copy(node.prefix)
-        let mark = view.heldMark
+        let prefixSize = node.prefixSize
+        if withKeys { key.copy(node.prefix) }
         for index in range {
             let cell = node.cell(index)
-            (key + node.prefixSize).copy(cell.suffix)
-            let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
-            body(Bytes(start: key, count: node.prefixSize + cell.suffixSize), value)
+            var whole = Bytes(start: key, count: 0)
+            if withKeys {
+                (key + prefixSize).copy(cell.suffix)
+                whole = Bytes(start: key, count: prefixSize + cell.suffixSize)
+            }
+            guard cell.isLong else {
+                body(whole, cell.valueBytes)
+                continue
+            }
             // A long value at a time, not all of the leaf's together.
+            let mark = view.heldMark
+            body(whole, try LongValue.read(LongReference(cell.value), in: view))
             view.letGo(to: mark)
         }
     }

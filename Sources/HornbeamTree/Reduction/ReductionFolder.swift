@@ -11,6 +11,8 @@ package import HornbeamPages
 /// It must take any bytes for an entry and for a reduced value: they may come from a damaged file. What it can't read
 /// it notes, and then `write` gives nothing.
 package protocol ReductionFolder: AnyObject {
+    /// Whether it looks at keys; they are empty otherwise.
+    var needsKeys: Bool { get }
     /// Forgets what was added.
     func start()
     func add(key: Bytes, value: Bytes)
@@ -18,6 +20,10 @@ package protocol ReductionFolder: AnyObject {
     func add(reduced: Bytes)
     /// Writes what was added to memory that is all zero; false if it doesn't fit or can't be told.
     func write(to target: UnsafeMutableRawBufferPointer) -> Bool
+}
+
+extension ReductionFolder {
+    package var needsKeys: Bool { true }
 }
 
 /// What the first byte of an optional reduced value says.
@@ -45,7 +51,9 @@ extension ReductionFold {
         guard let folder else { return }
         folder.start()
         if level == 0 {
-            try forEachEntry(node, 0..<node.count) { (key, value) in folder.add(key: key, value: value) }
+            try forEachEntry(node, 0..<node.count, withKeys: folder.needsKeys) { (key, value) in
+                folder.add(key: key, value: value)
+            }
         } else {
             var state = ReducedState.present
             for index in 0..<node.count {
@@ -73,7 +81,7 @@ extension ReductionFold {
         defer { view.letGo(to: mark) }
         let node = try node(record, level: level)
         guard level > 0 else {
-            return try forEachEntry(node, Self.entries(node, from, to)) { (key, value) in
+            return try forEachEntry(node, Self.entries(node, from, to), withKeys: folder.needsKeys) { (key, value) in
                 folder.add(key: key, value: value)
             }
         }
