@@ -84,8 +84,8 @@ struct ShownTextTests {
             message { try $0.table(LibraryBook.self).update(long) { $0.title = "" } },
         ]
         for message in messages {
-            let message = try #require(message)
-            #expect(message.utf8.count < 600, "\(message.prefix(200))")
+            let text = try #require(message)
+            #expect(text.utf8.count < 600, "\(text.prefix(200))")
         }
         // The limit is in the error.
         #expect(messages[1]?.contains("884") == true && messages[2]?.contains("884") == true)

@@ -30,7 +30,7 @@ struct KeptRulesTests {
             try LibraryAuthor.delete(id: "austen", from: &context)
         }
         try database.write { context in
-            var book: LibraryBook = try #require(try context.find("emma"))
+            var book = try #require(try context.find("emma") as LibraryBook?)
             book.title = "Emma"
             try book.save(to: &context)
         }

@@ -135,7 +135,8 @@ struct IndexReadinessTests {
         struct Undone: Error {}
         try? database.write { context in
             try TaggedNote(id: "b", text: "undone").save(to: &context)
-            #expect(try others.1.query().count(in: context) == 2)
+            let count = try others.1.query().count(in: context)
+            #expect(count == 2)
             throw Undone()
         }
         #expect(try database.read { try others.1.query().count(in: $0) } == 1)
@@ -145,7 +146,8 @@ struct IndexReadinessTests {
         #expect(try database.read { try answers($0) } == first)
         try database.write { context in
             try TaggedNote(id: "b", text: "b").save(to: &context)
-            #expect(try answers(context) == #""b1""first1" [5, 1] [1, 5]"#)
+            let now = try answers(context)
+            #expect(now == #""b1""first1" [5, 1] [1, 5]"#)
         }
         try database.unregister("bySize")
         #expect(try database.read { code($0) } == .indexNotReady)
@@ -199,7 +201,8 @@ struct IndexReadinessTests {
         refuses.isOn = true
         try database.write { context in
             try TaggedNote(id: "a", text: "even").save(to: &context)
-            #expect(try TaggedNote.delete(id: "b", from: &context))
+            let isDeleted = try TaggedNote.delete(id: "b", from: &context)
+            #expect(isDeleted)
         }
         // What isn't stored yet is refused, with the error of the program.
         #expect(throws: Refusal.self) {
@@ -207,7 +210,7 @@ struct IndexReadinessTests {
         }
         refuses.isOn = false
         #expect(try database.isWhole())
-        #expect(try database.read { try $0.count(TaggedNote.self) } == 2)
+        #expect(try database.read { try TaggedNote.query().count(in: $0) } == 2)
     }
 }
 

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Hornbeam
 
-private func index(_ collation: TextCollation) -> MapIndex<TaggedNote, Int, IntegerSumReducer<Int>> {
+private func longIndex(_ collation: TextCollation) -> MapIndex<TaggedNote, Int, IntegerSumReducer<Int>> {
     MapIndex("long", version: "1", collation: collation, reducer: .sum()) {
         (note: TaggedNote, emit: inout MapEmitter<Int>) in
         for (place, word) in note.related.enumerated() { emit(key: key(word), value: place + word.utf8.count) }
@@ -73,7 +73,7 @@ struct LongKeysTests {
         SeededGenerator.seeds(2))
     func queries(collation: TextCollation, seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        let index = index(collation)
+        let index = longIndex(collation)
         let collator = try index.definition.usable("")
         var disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [TaggedNote.self], [])
@@ -194,7 +194,7 @@ struct LongKeysTests {
         "of any text can be saved, whatever its script",
         arguments: ["x", "aB", "ế", "щЖ", "設備", "각", "ก็", "😀", "ÄÉ", "क्षि"])
     func scripts(_ unit: String) throws {
-        let index = index(.unicode)
+        let index = longIndex(.unicode)
         let database = try Database.inMemory(models: TaggedNote.self, indexes: [index])
         let texts = [1, 61, 141, 500, 5_000].map { String(String(repeating: unit, count: $0).prefix($0)) }
         try database.write { context in
@@ -216,7 +216,7 @@ struct LongKeysTests {
         try database.write { context in
             for number in 0..<300 { try TaggedNote(id: "n\(number)", related: [text + "\(number)"]).save(to: &context) }
         }
-        let index = index(.unicode)
+        let index = longIndex(.unicode)
         try await database.buildIndex(index)
         try database.register(index, onDrift: .throw)
         #expect(try index.query().key(.string(text + "7")).keys(in: database) == [.string(text + "7")])

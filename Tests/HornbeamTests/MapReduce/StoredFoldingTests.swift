@@ -30,6 +30,9 @@ private struct Reversed: IndexKey, Comparable, Equatable {
     static func < (left: Self, right: Self) -> Bool { left.number > right.number }
 }
 
+/// Results with NaN aren't equal to themselves, and its sign means nothing.
+private func text(_ result: Any) -> String { "\(result)".replacingOccurrences(of: "-nan", with: "nan") }
+
 @Suite("Folding rows in their stored form")
 struct StoredFoldingTests {
     private func verify<Reduce: Reducer>(
@@ -74,7 +77,7 @@ struct StoredFoldingTests {
         _ reducer: Reduce, _ make: @escaping @Sendable (UInt64) -> Reduce.Value,
         _ location: SourceLocation = #_sourceLocation
     ) throws where Reduce.Result: Equatable {
-        try verify(reducer, make, isSame: { $0 == $1 || ($0 != $0 && "\($0)" == "\($1)") }, location)
+        try verify(reducer, make, isSame: { $0 == $1 || ($0 != $0 && text($0) == text($1)) }, location)
     }
 
     /// Every reducer that chooses among values.
@@ -84,9 +87,9 @@ struct StoredFoldingTests {
         try verify(ChosenValueReducer<Value>.first(), make)
         try verify(ChosenValueReducer<Value>.last(), make)
         // As texts: an array with NaN isn't equal to itself.
-        try verify(TopReducer<Value>.top(3), make, isSame: { "\($0)" == "\($1)" })
-        try verify(TopReducer<Value>.bottom(20), make, isSame: { "\($0)" == "\($1)" })
-        try verify(TopReducer<Value>.top(0), make, isSame: { "\($0)" == "\($1)" })
+        try verify(TopReducer<Value>.top(3), make, isSame: { text($0) == text($1) })
+        try verify(TopReducer<Value>.bottom(20), make, isSame: { text($0) == text($1) })
+        try verify(TopReducer<Value>.top(0), make, isSame: { text($0) == text($1) })
     }
 
     private func verifyIntegers<Value: ColumnValue & FixedWidthInteger>(_: Value.Type) throws {
@@ -123,7 +126,7 @@ struct StoredFoldingTests {
         try verify(FloatingSumReducer(), { Double(bitPattern: $0) })
         try verify(FloatingSumReducer(), { Double($0) / 7 })
         func verifyStatistics<Value: StatisticalNumber>(_ make: @escaping @Sendable (UInt64) -> Value) throws {
-            let isSame: (MapStatistics<Value>, MapStatistics<Value>) -> Bool = { "\($0)" == "\($1)" }
+            let isSame: (MapStatistics<Value>, MapStatistics<Value>) -> Bool = { text($0) == text($1) }
             try verify(StatisticsReducer<Value>(), make, isSame: isSame)
             try verify(AverageReducer<Value>(), make)
             try verify(DeviationReducer<Value>(), make)

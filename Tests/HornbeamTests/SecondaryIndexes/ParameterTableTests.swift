@@ -60,12 +60,15 @@ struct ParameterTableTests {
         row["data"] = sample.data.columnValue
     }
 
-    private static let numbers: [any ColumnValue] = [
-        0, 1, -1, 127, 128, -129, 255, 256, 65_535, 70_000, Int.max, Int.min, UInt64.max, 0.0, -0.0, 0.5, 1.5, -1.5,
-        2.0, 127.5, 1e30, -1e30, 1e300, -1e300, Double.infinity, -Double.infinity, Double.nan, Float(1.5),
-        Decimal(0), Decimal(1), Decimal(string: "1.5") ?? 0, Decimal(string: "-0.25") ?? 0,
-        Decimal(string: "1e80") ?? 0, Decimal(string: "-1e80") ?? 0, Decimal.nan,
+    private static let integers = [0, 1, -1, 127, 128, -129, 255, 256, 65_535, 70_000, Int.max, Int.min]
+    private static let fractions: [Double] = [
+        0, -0.0, 0.5, 1.5, -1.5, 2, 127.5, 1e30, -1e30, 1e300, -1e300, .infinity, -.infinity, .nan,
     ]
+    private static let decimals = ["0", "1", "1.5", "-0.25", "1e80", "-1e80"].compactMap { Decimal(string: $0) }
+
+    private static let numbers: [any ColumnValue] =
+        integers.map { $0 as any ColumnValue } + fractions.map { $0 as any ColumnValue }
+        + decimals.map { $0 as any ColumnValue } + [UInt64.max, Float(1.5), Decimal.nan]
 
     /// Columns by the kind of their values.
     private static let table: [(columns: [String], parameters: [any ColumnValue])] = [
