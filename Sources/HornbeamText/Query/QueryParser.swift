@@ -12,8 +12,9 @@
 //               | quoted [ "~" number | "*" ]                                         phrase, slop, prefix
 //     fields    = name { "," name }
 //
-// Words that follow each other are one list of words. In a sequence with + what has none needn't be there but counts;
-// what has − or NOT must not be there. A backslash takes away the meaning of what is behind it.
+// Words that follow each other are one list of words. In a sequence with + what has none needn't be there but counts,
+// unless the syntax asks for all: then each must be there, with + or without. What has − or NOT must not be there. A
+// backslash takes away the meaning of what is behind it.
 
 /// Reads one text, character by character.
 struct QueryParser {
@@ -239,10 +240,9 @@ struct QueryParser {
     // MARK: Sequences
 
     private func joined(_ clauses: [Clause]) -> TextQuery {
-        let isMixed = clauses.contains { $0.sign == .required }
-        let required =
-            syntax.matchesAll && !isMixed ? clauses.filter { $0.sign == .none } : Self.signed(clauses, .required)
-        let optional = syntax.matchesAll && !isMixed ? [] : Self.alternatives(Self.signed(clauses, .none))
+        // Where all must be there, a + says nothing new: it makes no other clause optional.
+        let required = clauses.filter { $0.sign == .required || syntax.matchesAll && $0.sign == .none }
+        let optional = syntax.matchesAll ? [] : Self.alternatives(Self.signed(clauses, .none))
         let excluded = Self.alternatives(Self.signed(clauses, .excluded))
         var wanted = required.map(\.query)
         if wanted.isEmpty {
