@@ -147,7 +147,7 @@ let package = Package(
             name: "HornbeamKeysTests", dependencies: ["HornbeamKeys", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamTextTests", dependencies: ["CICU", "HornbeamText", "HornbeamTestSupport"],
+            name: "HornbeamTextTests", dependencies: ["CICU", "HornbeamText", "HornbeamKeys", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamTests",

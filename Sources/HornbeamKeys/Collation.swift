@@ -139,7 +139,7 @@ extension Collator {
         if let unicode {
             try unicode.appendSortKey(of: text, to: &key)
         } else {
-            key.append(try folded(text))
+            key.append(folded(text))
         }
     }
 
@@ -147,89 +147,16 @@ extension Collator {
         if let unicode {
             try unicode.appendSortKey(ofPrefix: prefix, to: &key)
         } else {
-            key.append(prefix: try folded(prefix))
+            key.append(prefix: folded(prefix))
         }
     }
 
-    private func folded(_ text: String) throws(KeyError) -> String {
+    private func folded(_ text: String) -> String {
         switch collation {
         case .binary, .unicode: text
         case .asciiCaseInsensitive: CaseFolding.foldedASCII(Normalisation.composedString(text))
-        case .caseInsensitive: try CaseFolding.fold(text, removingAccents: false)
-        case .caseAndDiacriticInsensitive: try CaseFolding.fold(text, removingAccents: true)
-        }
-    }
-}
-
-/// Full case folding by Unicode, and the removal of accents.
-enum CaseFolding {
-    /// The version of ICU's tables.
-    static var unicodeVersion: String {
-        var four: [UInt8] = [0, 0, 0, 0]
-        hb_icu_unicode_version(&four)
-        return "\(four[0]).\(four[1])"
-    }
-
-    static func fold(_ text: String, removingAccents: Bool) throws(KeyError) -> String {
-        if text.utf8.allSatisfy({ $0 < 0x80 }) { return foldedASCII(text) }
-        // Folding must not depend on how its input is composed, hence the decomposition first (Unicode, D145). What is
-        // inert folds to the same without.
-        guard removingAccents || !Normalisation.isInert(text) else {
-            return String(decoding: try fold(Array(text.utf16)), as: UTF16.self)
-        }
-        var units: [UInt16] = []
-        for scalar in Normalisation.decomposed(text) where !(removingAccents && Accents.isAccent(scalar)) {
-            units.append(contentsOf: scalar.utf16)
-        }
-        // Only letters that decompose fold to something with an accent, so none comes back here.
-        return String(decoding: try fold(units), as: UTF16.self)
-    }
-
-    /// The text with its letters A to Z in lower case. What is equal in another form must be composed before: “Á” is
-    /// one sign, or an “A” and its accent.
-    static func foldedASCII(_ text: String) -> String {
-        String(unsafeUninitializedCapacity: text.utf8.count) { buffer in
-            var count = 0
-            for byte in text.utf8 {
-                buffer[count] = 0x41...0x5A ~= byte ? byte | 0x20 : byte
-                count += 1
-            }
-            return count
-        }
-    }
-
-    private static func fold(_ text: [UInt16]) throws(KeyError) -> [UInt16] {
-        guard let count = Int32(exactly: text.count) else {
-            throw .tooLong(size: text.count, limit: Int(Int32.max))
-        }
-        var capacity = count
-        while true {
-            var result = [UInt16](repeating: 0, count: Int(capacity))
-            var status: Int32 = 0
-            let length = hb_icu_fold_case(&result, capacity, text, count, &status)
-            guard status <= 0, length >= 0 else { throw .collationFailed(status, in: "case folding") }
-            if length <= capacity { return Array(result.prefix(Int(length))) }
-            capacity = length
-        }
-    }
-}
-
-/// The removal of accents from text.
-package enum Accents {
-    /// The text without its accents, in canonical decomposition: “é” becomes “e”, “ø” stays. Text of ASCII is as it
-    /// was.
-    package static func removed(from text: String) -> String {
-        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
-        return Normalisation.string(of: Normalisation.decomposed(text).filter { !isAccent($0) })
-    }
-
-    /// Marks on a letter: overlays, Hebrew, Arabic and Syriac points, and all that stand above, below or beside.
-    /// Marks of the other combining classes spell (the voicing of Kana, the vowels and viramas of Indic scripts).
-    static func isAccent(_ scalar: Unicode.Scalar) -> Bool {
-        guard scalar.value >= 0x300 else { return false }
-        return switch scalar.properties.canonicalCombiningClass.rawValue {
-        case 1, 10...36, 200...240: true
-        default: false
+        case .caseInsensitive: CaseFolding.folded(text)
+        case .caseAndDiacriticInsensitive: CaseFolding.folded(text, removingAccents: true)
         }
     }
 }

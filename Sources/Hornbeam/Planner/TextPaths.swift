@@ -91,8 +91,10 @@ extension StringTest {
             case .hasPrefix: .beginning
             case .hasSuffix: .end
             }
-        let analyzer = index.index.analyzer
-        guard let query = analyzer.query(forPart: folded(text), at: place) else { return nil }
+        guard
+            let query = index.index.analyzer
+                .query(forPart: folded(text), at: place, isFolded: letterCase == .folded)
+        else { return nil }
         let match = TextMatch(columns: index.columns, query: query)
         return index.answers(match) ? match : match.withoutPositions(index)
     }

@@ -38,10 +38,20 @@ package struct StringTest: Sendable, Equatable {
         case hasSuffix
     }
 
+    /// What letters of another case are to the test.
+    package enum LetterCase: Sendable {
+        /// Other letters.
+        case exact
+        /// The same ones, by `CaseFolding`.
+        case folded
+        /// The same ones where their lower case is: what statements say by `LOWER`. `ß` isn't `ss` then.
+        case lowered
+    }
+
     package var kind: Kind
     package var columns: [Int]
     package var text: String
-    package var isCaseSensitive: Bool
+    package var letterCase: LetterCase
     /// Otherwise accents are taken away before: é is e.
     package var isDiacriticSensitive: Bool
     package var isNegated: Bool
@@ -53,13 +63,21 @@ package struct StringTest: Sendable, Equatable {
         self.kind = kind
         self.columns = columns
         self.text = text
-        isCaseSensitive = caseSensitive
+        letterCase = caseSensitive ? .exact : .folded
         isDiacriticSensitive = diacriticSensitive
         isNegated = negated
     }
 
+    package var isCaseSensitive: Bool { letterCase == .exact }
+
     func describe(_ names: String) -> String {
-        let how = [isCaseSensitive ? "caseSensitive" : "", isDiacriticSensitive ? "" : "diacriticInsensitive"]
+        let rule =
+            switch letterCase {
+            case .exact: "caseSensitive"
+            case .folded: ""
+            case .lowered: "lowered"
+            }
+        let how = [rule, isDiacriticSensitive ? "" : "diacriticInsensitive"]
         let words = [names, isNegated ? "not" : "", kind.rawValue, Value.string(text).text] + how
         return words.filter { !$0.isEmpty }.joined(separator: " ")
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests strings as they lie in rows. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`, on the
-// lower-cased texts if case doesn't matter, without accents if these don't. An ASCII text is looked for in the bytes:
-// where it isn't among them, no characters are it, but for three signs that Unicode takes for ASCII; and in pure ASCII
-// there is nothing else to be asked.
+// Tests strings as they lie in rows. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`, of folded
+// texts if case doesn't matter (`CaseFolding`), without accents if these don't. An ASCII text is looked for in the
+// bytes: where it isn't among them, no characters are it, but for the few signs beyond ASCII that are ASCII letters
+// without case, or for which Unicode takes them; and in pure ASCII there is nothing else to be asked.
 
 import HornbeamKeys
 import HornbeamPages
@@ -13,19 +13,14 @@ struct StringMatcher {
     private let needle: String
     /// The same if it is ASCII and not empty.
     private let plain: PlainNeedle?
-    /// Of signs that are equal to ASCII characters those that are in the needle: the Kelvin sign is K, the Greek
-    /// question mark is a semicolon, a lone grave accent is a backtick.
-    private let twins: [[UInt8]]
+    /// The signs beyond ASCII in whose folded text the needle, or an end of it, may stand.
+    private let twins: Twins
 
     init(_ test: StringTest) {
         self.test = test
         needle = test.folded(test.text)
         plain = PlainNeedle(needle, ignoresCase: !test.isCaseSensitive)
-        var twins: [[UInt8]] = []
-        if plain?.contains(UInt8(ascii: "k"), UInt8(ascii: "K")) == true { twins.append([0xE2, 0x84, 0xAA]) }
-        if plain?.contains(UInt8(ascii: ";")) == true { twins.append([0xCD, 0xBE]) }
-        if plain?.contains(UInt8(ascii: "`")) == true { twins.append([0xE1, 0xBF, 0xAF]) }
-        self.twins = twins
+        twins = Twins(of: needle, test.letterCase)
     }
 
     func accepts(_ row: RowReader) throws(HornbeamError) -> Bool {
@@ -45,7 +40,7 @@ struct StringMatcher {
             let isAbsent = !isAmong && test.isDiacriticSensitive
             if isAbsent, twins.isEmpty { return false }
             if PlainNeedle.isPlain(utf8) { return isAmong }
-            if isAbsent, !hasTwins(utf8) { return false }
+            if isAbsent, !twins.isAny(in: utf8) { return false }
         }
         guard let stored = try text() else { return false }
         return test.kind.holds(test.folded(stored), needle)
@@ -58,10 +53,53 @@ struct StringMatcher {
         case .hasSuffix: needle.isIn(utf8, at: utf8.count - needle.count)
         }
     }
+}
 
-    private func hasTwins(_ utf8: Bytes) -> Bool {
-        twins.contains { twin in
-            utf8.indices.contains { utf8[$0] == twin[0] && utf8[$0...].starts(with: twin) }
+/// Signs beyond ASCII that an ASCII needle may be found in.
+private struct Twins {
+    /// In UTF-8.
+    private var signs: [[UInt8]] = []
+    /// Whether a byte is the first of one.
+    private var leads: [Bool] = []
+
+    /// Signs that Unicode takes for ASCII: the Kelvin sign is K, the Greek question mark a semicolon, a lone grave
+    /// accent a backtick.
+    private static let equals: [(sign: Unicode.Scalar, text: String)] = [
+        ("\u{212A}", "k"), ("\u{37E}", ";"), ("\u{1FEF}", "`"),
+    ]
+
+    /// Signs that fold to ASCII letters, alone or beside others, and to what. Letters with marks aren't here: with the
+    /// mark they are other characters.
+    private static let folding: [(sign: Unicode.Scalar, text: String)] = [
+        ("ß", "ss"), ("ŉ", "\u{2BC}n"), ("ſ", "s"), ("ẚ", "a\u{2BE}"), ("ẞ", "ss"), ("ﬀ", "ff"), ("ﬁ", "fi"),
+        ("ﬂ", "fl"), ("ﬃ", "ffi"), ("ﬄ", "ffl"), ("ﬅ", "st"), ("ﬆ", "st"),
+    ]
+
+    /// - Parameter needle: in the form in which the test compares.
+    init(of needle: String, _ letterCase: StringTest.LetterCase) {
+        let needle = letterCase == .exact ? needle.lowercased() : needle
+        var known = Self.equals
+        if case .folded = letterCase { known += Self.folding }
+        for (sign, text) in known where Self.overlap(needle, text) {
+            if leads.isEmpty { leads = Array(repeating: false, count: 256) }
+            signs.append(Array(UTF8.encode(sign) ?? UTF8.encodedReplacementCharacter))
+            leads[Int(signs[signs.count - 1][0])] = true
+        }
+    }
+
+    /// Whether one may begin in the other and end behind it, or be in it.
+    private static func overlap(_ left: String, _ right: String) -> Bool {
+        if left.contains(right) || right.contains(left) { return true }
+        return (1..<max(1, min(left.count, right.count))).contains {
+            left.suffix($0) == right.prefix($0) || right.suffix($0) == left.prefix($0)
+        }
+    }
+
+    var isEmpty: Bool { signs.isEmpty }
+
+    func isAny(in utf8: Bytes) -> Bool {
+        utf8.indices.contains { place in
+            leads[Int(utf8[place])] && signs.contains { utf8[place...].starts(with: $0) }
         }
     }
 }
@@ -69,8 +107,12 @@ struct StringMatcher {
 extension StringTest {
     /// The text in the form in which this test compares.
     func folded(_ text: String) -> String {
-        let plain = isDiacriticSensitive ? text : Accents.removed(from: text)
-        return isCaseSensitive ? plain : plain.lowercased()
+        switch letterCase {
+        case .folded: return CaseFolding.folded(text, removingAccents: !isDiacriticSensitive)
+        case .exact: return isDiacriticSensitive ? text : Accents.removed(from: text)
+        case .lowered:
+            return (isDiacriticSensitive ? text : Accents.removed(from: text)).lowercased()
+        }
     }
 }
 

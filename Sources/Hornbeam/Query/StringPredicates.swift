@@ -4,8 +4,9 @@
 import FoundationEssentials
 
 extension Predicate {
-    // Without regard to case: by the lower-cased texts. Without regard to diacritics: accents are taken away before, so
-    // that "e" finds "é". Of `String` and `String?` alike, also mixed; nil contains and begins with nothing.
+    // Without regard to case: by the case-folded texts, as `TextCollation.caseInsensitive` compares them, so that "ss"
+    // finds "ß". Without regard to diacritics: accents are taken away before, so that "e" finds "é". Of `String` and
+    // `String?` alike, also mixed; nil contains and begins with nothing.
 
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, contains text: String,

@@ -188,7 +188,7 @@ struct FilterPush {
         return lifted(.elements(ElementTest(column: column.number, values: values, wantsAll: false)), column)
     }
 
-    /// `CONTAINS(title, 'x')`, also of `LOWER(title)`, and others that are told by their names.
+    /// `CONTAINS(title, 'x')`, also of `FOLD(title)` and `LOWER(title)`, and others that are told by their names.
     private func called(_ name: String, _ arguments: [BoundExpression], _ wanted: Bool) -> PushedFilter? {
         if name == "array_contains" {
             guard wanted, case .slot(let slot) = arguments[0] else { return nil }
@@ -196,19 +196,24 @@ struct FilterPush {
         }
         let kinds = ["contains": StringTest.Kind.contains, "starts_with": .hasPrefix, "ends_with": .hasSuffix]
         guard let kind = kinds[name], let part = item(arguments[1])?.text, !part.isEmpty else { return nil }
-        let subject: BoundExpression
-        var isLowered = false
-        if case .call(let function, let inner, _) = arguments[0], function.name == "lower" {
-            (subject, isLowered) = (inner[0], true)
-        } else {
-            subject = arguments[0]
+        var subject = arguments[0]
+        var letterCase = StringTest.LetterCase.exact
+        if case .call(let function, let inner, _) = subject {
+            switch function.name {
+            case "fold": letterCase = .folded
+            case "lower": letterCase = .lowered
+            default: return nil
+            }
+            subject = inner[0]
         }
-        guard case .slot(let slot) = subject, let column = column(slot), case .string = column.columnType.unwrapped,
-            !isLowered || part == part.lowercased()
+        guard case .slot(let slot) = subject, let column = column(slot), case .string = column.columnType.unwrapped
         else { return nil }
-        let test = Filter.string(
-            StringTest(kind, columns: [column.number], part, caseSensitive: !isLowered, negated: !wanted))
-        return lifted(wanted ? test : test.and(.not(.isNull(column: column.number))), column)
+        var test = StringTest(kind, columns: [column.number], part, negated: !wanted)
+        test.letterCase = letterCase
+        // A part in another form than the texts is left to the function.
+        guard test.folded(part) == part else { return nil }
+        let filter = Filter.string(test)
+        return lifted(wanted ? filter : filter.and(.not(.isNull(column: column.number))), column)
     }
 
     private func like(

@@ -7,6 +7,7 @@ enum StringFunctions {
     static let all: [ScalarFunction] = [
         text("lower") { .string($0.lowercased()) },
         text("upper") { .string($0.uppercased()) },
+        text("fold") { .string(CaseFolding.folded($0)) },
         text("unaccent") { .string(Accents.removed(from: $0)) },
         text("length") { .int($0.count) },
         text("reverse") { .string(String($0.reversed())) },

@@ -21,6 +21,8 @@ indirect enum StoredCondition: Codable, Sendable, Equatable {
         var test: String
         var text: String
         var caseSensitive: Bool
+        /// Whether texts are folded. Without it, those without case are lower-cased, as they were before there was this.
+        var folded: Bool?
         var diacriticSensitive: Bool
         var negated: Bool
     }
@@ -58,8 +60,8 @@ indirect enum StoredCondition: Codable, Sendable, Equatable {
             self = .string(
                 StringCondition(
                     properties: properties, test: test.kind.rawValue, text: test.text,
-                    caseSensitive: test.isCaseSensitive, diacriticSensitive: test.isDiacriticSensitive,
-                    negated: test.isNegated))
+                    caseSensitive: test.isCaseSensitive, folded: test.letterCase == .folded ? true : nil,
+                    diacriticSensitive: test.isDiacriticSensitive, negated: test.isNegated))
         case .elements(let test):
             guard let property = name(test.column),
                 case .array(let element) = type.columns[test.column].type.unwrapped,
@@ -154,9 +156,11 @@ indirect enum StoredCondition: Codable, Sendable, Equatable {
             columns.append(column)
         }
         guard let kind = StringTest.Kind(rawValue: test.test) else { throw Self.unreadable(test.test) }
-        return StringTest(
+        var found = StringTest(
             kind, columns: columns, test.text, caseSensitive: test.caseSensitive,
             diacriticSensitive: test.diacriticSensitive, negated: test.negated)
+        if !test.caseSensitive, test.folded != true { found.letterCase = .lowered }
+        return found
     }
 
     private func column(_ property: String, _ type: EntityDescription) throws(HornbeamError) -> Int {

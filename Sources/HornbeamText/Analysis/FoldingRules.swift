@@ -75,9 +75,11 @@ struct FoldingRules: @unchecked Sendable {
         return Facts(bits: facts[Int(pages[Int(scalar >> 8)]) << 8 | Int(scalar & 255)])
     }
 
-    /// Calls `body` with the scalars of the folded form: what all cases and widths of a letter have in common.
+    /// Calls `body` with the scalars of the folded form: what all cases and widths of a letter have in common, as
+    /// `CaseFolding` has it. The dot of an i counts as an accent: where these count, `ı` isn't `i`.
     @inline(__always)
-    func forEachFolded(_ scalar: UInt32, _ body: (UInt32) -> Void) {
+    func forEachFolded(_ scalar: UInt32, keepsAccents: Bool, _ body: (UInt32) -> Void) {
+        if keepsAccents, scalar == 0x131 { return body(scalar) }
         if facts(scalar).hasFolding, let folded = foldings[scalar] {
             for part in folded { body(part) }
         } else {

@@ -62,7 +62,7 @@ final class TrigramTokenizer {
                 }
                 letter.end = index
             }
-            rules.forEachFolded(scalar) { folded in
+            rules.forEachFolded(scalar, keepsAccents: keepsAccents) { folded in
                 if keepsAccents { text.append(folded) } else { rules.forEachBase(folded) { text.append($0) } }
             }
         }

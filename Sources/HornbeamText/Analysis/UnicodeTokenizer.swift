@@ -173,7 +173,7 @@ final class UnicodeTokenizer {
             word.append(ascii: isUpper ? upper | 0x20 : upper)
         } else {
             isASCII = false
-            rules.forEachFolded(scalar) { word.append($0) }
+            rules.forEachFolded(scalar, keepsAccents: keepsAccents) { word.append($0) }
         }
     }
 }

@@ -3,9 +3,9 @@
 // may too. It says so only of characters whose tokens don't depend on how they are written or on what is beside them;
 // the rest of the part is left to whoever looks at the texts.
 //
-// The test compares by characters (grapheme clusters) that are canonically equivalent, on the lower-cased texts if case
-// doesn't matter. So what a text has where the part is found are characters of which each, in lower case, is the
-// part's.
+// The test compares by characters (grapheme clusters) that are canonically equivalent, on the folded texts if case
+// doesn't matter (`CaseFolding`). So the folded text has the part's characters where the part is found, and the terms
+// of all analyzers but `words` are of folded text too. `words` lower-cases: ß stays, and ſ isn't s to it.
 
 /// Where in a text a part must be.
 package enum PartPlace: Sendable {
@@ -15,10 +15,12 @@ package enum PartPlace: Sendable {
 extension Analyzer {
     /// A query that finds every document one of whose fields has the part in this place; nil if there is nothing to
     /// ask for.
-    /// - Parameter part: lower-cased, if case doesn't matter: by `String.lowercased`, as the texts are for the test.
-    package func query(forPart part: String, at place: PartPlace) -> TextQuery? {
-        guard let roles = CharacterRoles(rules) else { return nil }
-        var parts = PartQuery(self)
+    /// - Parameters:
+    ///   - part: in the form in which the test compares.
+    ///   - isFolded: whether that is the case-folded one.
+    package func query(forPart part: String, at place: PartPlace, isFolded: Bool) -> TextQuery? {
+        guard let roles = CharacterRoles(rules, isFolded: isFolded) else { return nil }
+        var parts = PartQuery(self, isFolded: isFolded)
         var run: [(character: Character, role: CharacterRole)] = []
         // Whether the text begins before the run, or what is known to end a word.
         var isBounded = place == .beginning
@@ -50,10 +52,12 @@ private enum CharacterRole {
 /// The role of each character of which it is known.
 private struct CharacterRoles {
     private let rules: Analyzer.Rules
+    private let isFolded: Bool
     private let folding = FoldingRules.shared
 
     /// Nil for rules that may depend on more than the characters.
-    init?(_ rules: Analyzer.Rules) {
+    init?(_ rules: Analyzer.Rules, isFolded: Bool) {
+        self.isFolded = isFolded
         switch rules {
         case .words, .trigrams, .unicode(_, stemming: nil): self.rules = rules
         case .unicode, .custom, .unknown: return nil
@@ -85,12 +89,19 @@ private struct CharacterRoles {
         let lower = ScalarTables.shared.lower(scalar)
         guard folding.parts(of: lower) == nil else { return nil }
         guard ScalarTables.shared.isWord(lower) else { return .separator }
+        if isFolded, !Self.isOnlyLowered(lower) { return nil }
         // Of sigmas the place in a word tells which it is; iota, some letters of others, ideographs and syllables of
         // Hangul stand in Unicode more than once.
         switch lower {
         case 0x1F0, 0x2B9, 0x390, 0x3B0, 0x3B9, 0x3C2...0x3C3, 0x1100...: return nil
         default: return .word
         }
+    }
+
+    /// Whether nothing but its capital folds to it, as far as that is known: s may be of ß or ſ, f of a ligature. An
+    /// “a” may be half of ẚ, which `PartQuery` sees to.
+    private static func isOnlyLowered(_ scalar: UInt32) -> Bool {
+        scalar < 0x80 && scalar != 0x66 && scalar != 0x73
     }
 
     /// Blocks that were looked through: `SubstringQueryTests` asks each scalar of Unicode whether it counts as one of
@@ -114,10 +125,13 @@ private struct CharacterRoles {
 /// Gathers what known characters that stand together ask for.
 private struct PartQuery {
     private let analyzer: Analyzer
+    /// Whether terms may have ẚ where the part ends with an “a”.
+    private let mayEndInside: Bool
     private var queries: [TextQuery] = []
 
-    init(_ analyzer: Analyzer) {
+    init(_ analyzer: Analyzer, isFolded: Bool) {
         self.analyzer = analyzer
+        mayEndInside = if case .words = analyzer.rules { isFolded } else { false }
     }
 
     /// A beginning of a word that is shorter stands for too many.
@@ -171,7 +185,8 @@ private struct PartQuery {
         queries.append(.phrase(text, slop: 0))
     }
 
-    private mutating func prefix(_ text: String, behind words: [String]) {
+    private mutating func prefix(_ beginning: String, behind words: [String]) {
+        let text = mayEndInside && beginning.hasSuffix("a") ? String(beginning.dropLast()) : beginning
         guard text.unicodeScalars.count >= Self.shortestPrefix, words.count < Self.limit else {
             return phrase(of: words)
         }

@@ -3,6 +3,7 @@
 // asked with indexes, without, and of a naive evaluation in plain Swift.
 
 import Foundation
+import HornbeamKeys
 import HornbeamTestSupport
 import Testing
 
@@ -102,7 +103,7 @@ private struct Naive {
                 guard case .string(var text) = row[column] else { return false }
                 var needle = test.text
                 if !test.isDiacriticSensitive { (text, needle) = (plain(text), plain(needle)) }
-                if !test.isCaseSensitive { (text, needle) = (text.lowercased(), needle.lowercased()) }
+                if !test.isCaseSensitive { (text, needle) = (CaseFolding.folded(text), CaseFolding.folded(needle)) }
                 switch test.kind {
                 case .contains: return needle.isEmpty || text.contains(needle)
                 case .hasPrefix: return text.hasPrefix(needle)

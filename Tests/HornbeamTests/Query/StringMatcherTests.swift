@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of strings on bytes say what Swift says of the strings.
 
+import HornbeamKeys
 import HornbeamPages
 import HornbeamTestSupport
 import Testing
@@ -24,7 +25,8 @@ struct StringMatcherTests {
     /// Letters with twins, signs of two scalars, and what one character is made of and another one isn't.
     private let letters: [String] = [
         "a", "A", "b", "k", "K", "\u{212A}", ";", "\u{37E}", "`", "\u{1FEF}", "e", "é", "e\u{301}", "\u{301}", "i",
-        "I", "İ", "ı", "\n", "\r\n", "\r", "ß", "@", "[", "{", "\u{7F}", "中", "“", " ",
+        "I", "İ", "ı", "\n", "\r\n", "\r", "ß", "@", "[", "{", "\u{7F}", "中", "“", " ", "s", "S", "ſ", "ẞ", "f", "ﬁ",
+        "ﬆ", "t", "n", "ŉ", "\u{2BC}", "ẚ", "\u{2BE}", "σ", "ς", "Σ",
     ]
 
     @Test("A part is found, or not, as in the strings themselves, whatever letters there are", .seeded)
@@ -37,7 +39,7 @@ struct StringMatcherTests {
             func text(_ count: Int) -> String { (0..<count).map { _ in few[random.below(few.count)] }.joined() }
             var test = StringTest(
                 [.contains, .hasPrefix, .hasSuffix][random.below(3)], columns: [0], text(random.below(4)))
-            test.isCaseSensitive = random.oneIn(2)
+            test.letterCase = [.exact, .folded, .lowered][random.below(3)]
             test.isDiacriticSensitive = !random.oneIn(4)
             let stored = text(random.below(70)) + (random.oneIn(3) ? letters[random.below(letters.count)] : "")
             let expected = holds(test, stored)
@@ -60,6 +62,29 @@ struct StringMatcherTests {
             }
         }
         #expect(try !matches(StringTest(.contains, columns: [0], part), String(part.dropLast())))
+    }
+
+    @Test("Every sign whose folded text has ASCII in it is found by that, and by no other")
+    func foldedSigns() throws {
+        var signs = 0
+        for value in UInt32(0x80)...0x1_FFFF {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let folded = CaseFolding.folded(String(scalar))
+            guard folded.utf8.contains(where: { $0 < 0x80 }) else { continue }
+            signs += 1
+            let (stored, whole) = ("x\(scalar)y", Array("x\(folded)y"))
+            for first in whole.indices {
+                for end in first + 1...whole.count {
+                    for part in [String(whole[first..<end]), String(whole[first..<end]).uppercased()] {
+                        for kind in [StringTest.Kind.contains, .hasPrefix, .hasSuffix] {
+                            let test = StringTest(kind, columns: [0], part)
+                            #expect(try matches(test, stored) == holds(test, stored), "\(part) in \(stored)")
+                        }
+                    }
+                }
+            }
+        }
+        #expect(signs > 15)
     }
 
     @Test("Signs that Unicode takes for ASCII are found by it")

@@ -3,6 +3,7 @@
 // and the query must say as much as the tokens allow.
 
 import Foundation
+import HornbeamKeys
 import HornbeamTestSupport
 import HornbeamText
 import Testing
@@ -15,8 +16,8 @@ private let analyzers: [Analyzer] = [
 
 /// The test that the query narrows.
 private func holds(_ text: String, _ part: String, _ place: PartPlace, ignoringCase: Bool) -> Bool {
-    let text = ignoringCase ? text.lowercased() : text
-    let part = ignoringCase ? part.lowercased() : part
+    let text = ignoringCase ? CaseFolding.folded(text) : text
+    let part = ignoringCase ? CaseFolding.folded(part) : part
     switch place {
     case .anywhere: return part.isEmpty || text.contains(part)
     case .beginning: return text.hasPrefix(part)
@@ -25,7 +26,7 @@ private func holds(_ text: String, _ part: String, _ place: PartPlace, ignoringC
 }
 
 private func query(_ analyzer: Analyzer, _ part: String, _ place: PartPlace, ignoringCase: Bool) -> TextQuery? {
-    analyzer.query(forPart: ignoringCase ? part.lowercased() : part, at: place)
+    analyzer.query(forPart: ignoringCase ? CaseFolding.folded(part) : part, at: place, isFolded: ignoringCase)
 }
 
 private func matches(_ query: TextQuery, _ text: String, _ analyzer: Analyzer) -> Bool {
@@ -47,7 +48,7 @@ struct SubstringQueryTests {
                 [
                     letter, letter.lowercased(), letter.uppercased(), letter.decomposedStringWithCanonicalMapping,
                     letter.precomposedStringWithCanonicalMapping,
-                    letter.uppercased().decomposedStringWithCanonicalMapping,
+                    letter.uppercased().decomposedStringWithCanonicalMapping, CaseFolding.folded(letter),
                 ].map(Spelling.init))
             guard forms.count > 1 else { continue }
             for text in forms {
@@ -56,6 +57,32 @@ struct SubstringQueryTests {
                 }
             }
         }
+    }
+
+    @Test("A part that begins or ends within what a letter folds to is found")
+    func insideLetters() {
+        for value in UInt32(0x80)..<0x2_0000 {
+            guard let scalar = Unicode.Scalar(value), case let folded = CaseFolding.folded(String(scalar)),
+                folded.count > 1 || folded.utf8.contains(where: { $0 < 0x80 })
+            else { continue }
+            let text = "on aaa\(scalar)b of"
+            for cut in 0...folded.count {
+                check(text: text, part: "on aaa" + folded.prefix(cut))
+                check(text: text, part: folded.suffix(cut) + "b of")
+                check(text: "\(scalar)aaa of", part: folded.suffix(cut) + "aaa ")
+            }
+        }
+    }
+
+    @Test("Of `words`, whose terms aren't folded, only letters that nothing else folds to are asked for without case")
+    func wordsWithoutCase() {
+        func query(_ part: String) -> TextQuery? { Analyzer.words.query(forPart: part, at: .anywhere, isFolded: true) }
+        #expect(query("quick brown dog") == .prefix("brown dog"))
+        #expect(query("quick brown fox ") == .phrase("brown", slop: 0))
+        #expect(query("a panda") == .prefix("pand"))
+        #expect(query(" strasse ") == nil && query(" οδος ") == nil)
+        let unicode = Analyzer(.unicode(keepsAccents: true, stemming: nil))
+        #expect(unicode.query(forPart: " strasse ", at: .anywhere, isFolded: true) == .phrase("strasse", slop: 0))
     }
 
     /// Strings that are equal by their scalars alone.
@@ -82,7 +109,7 @@ struct SubstringQueryTests {
         "ο", "Δ", "漢", "字", "東", "\u{F900}", "か", "が", "か\u{3099}", "カ", "ﾊﾟ", "한", "\u{1112}\u{1161}\u{11AB}", "글",
         " ", " ", " ", " ", "\n", ".", ",", "'", "’", "_", "-", "\u{AD}", "\u{200D}", "\u{200B}", "\u{212A}", "K", "k",
         "\u{212B}", "å", "\u{2126}", "1", "2", "½", "😀", "\u{300}", "\u{951}", "\r\n", "\r", "ก", "ำ", "า", "ﬁ", "Ǆ",
-        "\u{340}", "ᾳ", "\u{345}", "ё", "й", "\u{FF21}", "‑", "\u{37E}", ";", "\u{1FEF}", "`",
+        "\u{340}", "ᾳ", "\u{345}", "ё", "й", "\u{FF21}", "‑", "\u{37E}", ";", "\u{1FEF}", "`", "s", "ſ", "ẚ", "ŉ",
     ]
 
     @Test("Random parts of random texts are found, wherever they are cut", .seeded)
@@ -140,38 +167,39 @@ struct SubstringQueryTests {
             ("quick", .beginning, .prefix("quick")),
         ])
     func words(part: String, place: PartPlace, expected: TextQuery) {
-        #expect(Analyzer.words.query(forPart: part, at: place) == expected)
+        #expect(Analyzer.words.query(forPart: part, at: place, isFolded: false) == expected)
     }
 
     @Test("Trigrams are asked for by what is known of the part, pairs by the run")
     func runs() {
         let trigrams = Analyzer(.trigrams(keepsAccents: false))
-        #expect(trigrams.query(forPart: "gine", at: .anywhere) == .phrase("gine", slop: 0))
+        #expect(trigrams.query(forPart: "gine", at: .anywhere, isFolded: true) == .phrase("gine", slop: 0))
         #expect(
-            trigrams.query(forPart: "abc\u{AD}défg", at: .anywhere)
+            trigrams.query(forPart: "abc\u{AD}défg", at: .anywhere, isFolded: true)
                 == .all([.phrase("abc", slop: 0), .phrase("défg", slop: 0)]))
         let unicode = Analyzer(.unicode(keepsAccents: false, stemming: nil))
-        #expect(unicode.query(forPart: "東京都", at: .anywhere) == .phrase("東京都", slop: 0))
+        #expect(unicode.query(forPart: "東京都", at: .anywhere, isFolded: true) == .phrase("東京都", slop: 0))
     }
 
     @Test("Nothing is asked where nothing is known")
     func nothing() {
         for analyzer in analyzers {
             for part in ["", " ", "ab", "é", "\u{301}", "\r\n", "😀😀😀", "字"] {
-                #expect(analyzer.query(forPart: part, at: .anywhere) == nil, "\(part) by \(analyzer.specification)")
+                let query = analyzer.query(forPart: part, at: .anywhere, isFolded: true)
+                #expect(query == nil, "\(part) by \(analyzer.specification)")
             }
         }
-        #expect(Analyzer.words.query(forPart: "quick", at: .anywhere) == nil)
-        #expect(Analyzer.words.query(forPart: "qu", at: .beginning) == nil)
+        #expect(Analyzer.words.query(forPart: "quick", at: .anywhere, isFolded: true) == nil)
+        #expect(Analyzer.words.query(forPart: "qu", at: .beginning, isFolded: true) == nil)
         let stems = Analyzer(.unicode(keepsAccents: false, stemming: .english))
-        #expect(stems.query(forPart: " running ", at: .anywhere) == nil)
+        #expect(stems.query(forPart: " running ", at: .anywhere, isFolded: true) == nil)
     }
 
     @Test("A long part asks for some of it")
     func longPart() {
         let part = Array(repeating: "word", count: 1_000).joined(separator: " ")
         #expect(
-            Analyzer.words.query(forPart: part + " ", at: .anywhere)
+            Analyzer.words.query(forPart: part + " ", at: .anywhere, isFolded: true)
                 == .phrase(Array(repeating: "word", count: 24).joined(separator: " "), slop: 0))
     }
 }

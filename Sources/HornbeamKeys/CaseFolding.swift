@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text without case, and text without accents. This is the one place that says what case is: collations without case,
+// string conditions without case and `FOLD` in statements all compare what `CaseFolding.folded` gives.
+// Full-text analyzers but `words` fold by tables of their own, frozen in the file's format, and agree with it.
+
+private import CICU
+
+/// Full case folding by Unicode (The Unicode Standard, 3.13, toCasefold), in no language's own way.
+///
+/// `ß`, `ẞ` and `ss` are equal, and so are `ς`, `σ` and `Σ`, `ﬁ` and `fi`, `İ` and an `i` with a dot above. `ı` isn't `i`,
+/// and `İ` isn't either. What is canonically equivalent folds to what is.
+package enum CaseFolding {
+    /// The version of ICU's tables.
+    static var unicodeVersion: String {
+        var four: [UInt8] = [0, 0, 0, 0]
+        hb_icu_unicode_version(&four)
+        return "\(four[0]).\(four[1])"
+    }
+
+    /// The folded text. Folding again changes nothing. Linear in the text's length; text of ASCII costs a pass over its
+    /// bytes.
+    /// - Parameter removingAccents: whether accents go too, as `Accents` has it.
+    package static func folded(_ text: String, removingAccents: Bool = false) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return foldedASCII(text) }
+        // Folding must not depend on how its input is composed, hence the decomposition first (Unicode, D145). What is
+        // inert folds to the same without.
+        guard removingAccents || !Normalisation.isInert(text) else { return folded(Array(text.utf16)) }
+        var units: [UInt16] = []
+        for scalar in Normalisation.decomposed(text) where !(removingAccents && Accents.isAccent(scalar)) {
+            units.append(contentsOf: scalar.utf16)
+        }
+        // Only letters that decompose fold to something with an accent, so none comes back here.
+        return folded(units)
+    }
+
+    /// The text with its letters A to Z in lower case. What is equal in another form must be composed before: “Á” is
+    /// one sign, or an “A” and its accent.
+    static func foldedASCII(_ text: String) -> String {
+        String(unsafeUninitializedCapacity: text.utf8.count) { buffer in
+            var count = 0
+            for byte in text.utf8 {
+                buffer[count] = 0x41...0x5A ~= byte ? byte | 0x20 : byte
+                count += 1
+            }
+            return count
+        }
+    }
+
+    /// ICU counts in 32 bits, so a long text is folded in pieces.
+    private static let pieceSize = 1 << 20
+
+    private static func folded(_ text: [UInt16]) -> String {
+        if text.count <= pieceSize { return String(decoding: folded(text[...]), as: UTF16.self) }
+        var result = ""
+        var start = 0
+        while start < text.count {
+            // Each scalar folds by itself, whatever is beside it.
+            var end = min(start + pieceSize, text.count)
+            if end < text.count, UTF16.isLeadSurrogate(text[end - 1]) { end -= 1 }
+            result += String(decoding: folded(text[start..<end]), as: UTF16.self)
+            start = end
+        }
+        return result
+    }
+
+    private static func folded(_ piece: ArraySlice<UInt16>) -> [UInt16] {
+        // No scalar folds to more than three times its units.
+        [UInt16](unsafeUninitializedCapacity: 3 * piece.count) { buffer, count in
+            piece.withUnsafeBufferPointer { piece in
+                var status: Int32 = 0
+                let length = hb_icu_fold_case(
+                    buffer.baseAddress, Int32(buffer.count), piece.baseAddress, Int32(piece.count), &status)
+                if status <= 0, length >= 0, length <= buffer.count {
+                    count = Int(length)
+                } else {
+                    // ICU refuses arguments alone, and these are sound. Were it otherwise, case would count.
+                    count = buffer.initialize(fromContentsOf: piece)
+                }
+            }
+        }
+    }
+}
+
+/// The removal of accents from text.
+package enum Accents {
+    /// The text without its accents, in canonical decomposition: “é” becomes “e”, “ø” stays. Text of ASCII is as it
+    /// was.
+    package static func removed(from text: String) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
+        return Normalisation.string(of: Normalisation.decomposed(text).filter { !isAccent($0) })
+    }
+
+    /// Marks on a letter: overlays, Hebrew, Arabic and Syriac points, and all that stand above, below or beside.
+    /// Marks of the other combining classes spell (the voicing of Kana, the vowels and viramas of Indic scripts).
+    static func isAccent(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.value >= 0x300 else { return false }
+        return switch scalar.properties.canonicalCombiningClass.rawValue {
+        case 1, 10...36, 200...240: true
+        default: false
+        }
+    }
+}
