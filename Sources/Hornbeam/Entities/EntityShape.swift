@@ -90,12 +90,16 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     }
 
     public static func text(
-        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer = .words,
+        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer? = nil,
         positions: Bool = true
     ) -> Self {
         var description = IndexDescription(
-            name: name, kind: .text, components: components, analyzer: analyzer.declaration, positions: positions)
-        description.declared.analyzer = analyzer.analyzer
+            name: name, kind: .text, components: components, analyzer: analyzer?.declaration, positions: positions)
+        if let analyzer {
+            description.declared.analyzer = analyzer.analyzer
+        } else {
+            description.nameNoAnalyzer()
+        }
         return Self(description: description, collisions: nil)
     }
 }

@@ -155,25 +155,27 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
 public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
     // The analyzer is for the macro too: making it for each entity would cost more than the entity.
     public init<each Property>(
-        _ keyPaths: repeat KeyPath<Entity, each Property>, analyzer: @autoclosure () -> TextAnalyzer = .words,
+        _ keyPaths: repeat KeyPath<Entity, each Property>,
+        analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true),
         positions: Bool = true
     ) {}
 
     @inlinable @inline(__always)
     public init<A>(
-        _ first: KeyPath<Entity, A>, analyzer: @autoclosure () -> TextAnalyzer = .words, positions: Bool = true
+        _ first: KeyPath<Entity, A>, analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true),
+        positions: Bool = true
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>,
-        analyzer: @autoclosure () -> TextAnalyzer = .words, positions: Bool = true
+        analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true), positions: Bool = true
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B, C>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
-        analyzer: @autoclosure () -> TextAnalyzer = .words, positions: Bool = true
+        analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true), positions: Bool = true
     ) {}
 
     private init(empty: Void) {}

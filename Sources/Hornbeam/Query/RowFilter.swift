@@ -155,7 +155,7 @@ struct RowFilter {
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
         try match.requireSense(type)
         let index = type.wording(of: match)?.index
-        let analyzer = index?.analyzer ?? .words
+        let analyzer = index?.analyzer ?? .standard
         if let words = match.words, let test = TokenTest(words, analyzer) { return .matches(match.columns, test) }
         return .search(
             match.columns, QueryMatcher(match.query, analyzer, hasPositions: index?.storesPositions ?? true))

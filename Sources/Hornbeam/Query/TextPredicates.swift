@@ -85,7 +85,7 @@ extension Predicate {
     ///
     /// What a word is, the analyzer says of the index over exactly these properties, in whatever order; else of the
     /// first declared that has all of them among its own; else of the first that has one of them; without
-    /// any it is `.words`.
+    /// any it is `.unicode(keepsAccents: true)`.
     ///
     /// - Parameter index: the full-text index that is meant, by the name of the property which declares it, where
     ///   several are over these properties: one by stems and one by whole words, say. The search is its words then, and

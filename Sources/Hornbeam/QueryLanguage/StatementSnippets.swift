@@ -55,7 +55,7 @@ struct RowSnippets {
         columns = match.columns
         let found = store.type.wording(of: match)
         let index = found?.index
-        matcher = QueryMatcher(match.query, index?.analyzer ?? .words, hasPositions: index?.storesPositions ?? true)
+        matcher = QueryMatcher(match.query, index?.analyzer ?? .standard, hasPositions: index?.storesPositions ?? true)
         searcher = try found.flatMap { $0.columns == match.columns ? try IndexSearch($0, match, store).searcher : nil }
     }
 

@@ -127,6 +127,8 @@ public struct IndexDescription: Codable, Hashable, Sendable {
 /// An analyzer that isn't stored, nor compared: its description is.
 struct DeclaredAnalyzer: Hashable, Sendable {
     var analyzer: Analyzer?
+    /// Whether it names none: the description has the default one then.
+    var isDefault = false
     static func == (left: Self, right: Self) -> Bool { true }
     func hash(into hasher: inout Hasher) {}
 }
@@ -137,6 +139,13 @@ extension IndexDescription {
         guard let analyzer else { return .words }
         if let declared = declared.analyzer, declared.specification == analyzer { return declared }
         return Analyzer(specification: analyzer)
+    }
+
+    /// Makes it one of `Analyzer.standard`, or of `words` where the file has it with that, as it has if it was made
+    /// when that was the default.
+    package mutating func nameNoAnalyzer() {
+        analyzer = Analyzer.standard.specification
+        declared.isDefault = true
     }
 
     /// Of a full-text index: whether it can tell what a search over its columns finds.

@@ -40,12 +40,13 @@ package enum SchemaCatalogue {
         rewrite: RowCompletion.Rewrite? = nil, mayChange: Bool = true, lacking: (_ what: [String]) -> Void = { _ in }
     ) throws -> Schema? {
         let stored = try read(transaction)
-        let declared = mayChange ? declared : declared.map { SchemaComparison.unrenewed($0, as: stored) }
+        var declared = mayChange ? declared : declared.map { SchemaComparison.unrenewed($0, as: stored) }
         let plan = try MigrationPlan(migrations.map(\.step), stored: stored, declared: declared) { type in
             try ["e:", "n:"].allSatisfy { kind in
                 try transaction.tree(kind + type).map { try transaction.count($0) == 0 } ?? true
             }
         }
+        declared = declared.map { SchemaComparison.keepingWords($0, as: plan.types[$0.name]) }
         var merged: [Merged] = []
         var work: [SchemaChange] = []
         for description in declared {

@@ -141,6 +141,18 @@ enum SchemaComparison {
         return declared
     }
 
+    /// A declared type whose full-text indexes that name no analyzer keep `words` where the file has them with that.
+    static func keepingWords(_ declared: EntityDescription, as stored: EntityDescription?) -> EntityDescription {
+        guard let stored else { return declared }
+        var declared = declared
+        for place in declared.indexes.indices where declared.indexes[place].declared.isDefault {
+            let name = declared.indexes[place].name
+            let former = stored.indexes.first { $0.name == name && $0.kind == .text }
+            if let former, former.analyzer == nil { declared.indexes[place].analyzer = nil }
+        }
+        return declared
+    }
+
     /// Whether nothing has to be written: the order of indexes and relations doesn't count, but for full-text indexes:
     /// of several over the same properties the first says what words are.
     private static func isSame(_ new: EntityDescription, _ old: EntityDescription) -> Bool {

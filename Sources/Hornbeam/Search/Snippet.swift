@@ -120,7 +120,7 @@ extension SearchQuery {
             throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
         }
         let index = try shape.wording(of: TextMatch(columns: columns, query: query, using: name))
-        let analyzer = index?.analyzer.flatMap { Analyzer(specification: $0) } ?? .words
+        let analyzer = index.map { $0.knownAnalyzer ?? .words } ?? .standard
         return QueryMatcher(query, analyzer, hasPositions: index?.positions ?? true)
     }
 }

@@ -36,8 +36,8 @@ extension Array where Element: SearchedIndex {
         return nil
     }
 
-    /// The one that says what words are to a `matches` condition, with or without its help; nil stands for `.words`, or
-    /// for a name that none has which is over all that is searched.
+    /// The one that says what words are to a `matches` condition, with or without its help; nil stands for `.standard`,
+    /// or for a name that none has which is over all that is searched.
     func wording(of match: TextMatch) -> Element? {
         if let index = answering(match) { return index }
         guard let name = match.index else {

@@ -33,13 +33,70 @@ enum ASCIIBlock {
             target.storeBytes(of: bytes.littleEndian, toByteOffset: offset, as: UInt64.self)
             let letters = within(bytes, UInt8(ascii: "a"), UInt8(ascii: "z"))
             let marks = letters | within(bytes, UInt8(ascii: "0"), UInt8(ascii: "9"))
-            // The highest bit of each byte, side by side.
-            let bits = ((marks &>> 7) &* 0x0102_0408_1020_4080) &>> 56
-            words |= bits &<< UInt64(truncatingIfNeeded: offset)
+            words |= gathered(marks) &<< UInt64(truncatingIfNeeded: offset)
             offset &+= 8
         }
         return words
     }
+
+    /// The same, and of the bytes between two letters or two digits those that join them to a word by Unicode's
+    /// annex 29: an apostrophe, a full stop, of digits a comma or a semicolon too. Nil if bytes of ASCII alone don't
+    /// tell, or if there is an underscore, which may be no word by itself.
+    /// - Parameters:
+    ///   - before: what stands before the block in the same word, in lower case; a space if nothing does.
+    ///   - behind: the byte behind the block.
+    @inline(__always)
+    static func lowerJoined(
+        _ source: UnsafeRawPointer, to target: UnsafeMutableRawPointer, before: UInt8, behind: UInt8
+    ) -> UInt64? {
+        if bits(of: UInt8(ascii: "_"), source) != 0 { return nil }
+        var words = lower(source, to: target)
+        let starts = words &<< 1 | (isWord(before) ? 1 : 0)
+        let ends = words &>> 1 | (isWord(behind) || behind >= 0x80 ? 1 &<< 63 : 0)
+        var middles = ~words & starts & ends
+        // Words mostly have one space between them.
+        if middles != 0 { middles &= ~bits(of: UInt8(ascii: " "), target) }
+        while middles != 0 {
+            let place = middles.trailingZeroBitCount
+            middles &= middles &- 1
+            let middle = target.load(fromByteOffset: place, as: UInt8.self)
+            let left = place > 0 ? target.load(fromByteOffset: place &- 1, as: UInt8.self) : before
+            let right = place < 63 ? target.load(fromByteOffset: place &+ 1, as: UInt8.self) : behind
+            if right >= 0x80 {
+                if joinsDigits(middle) { return nil }
+            } else if isDigit(left) ? isDigit(right) && joinsDigits(middle) : !isDigit(right) && joinsLetters(middle) {
+                words |= 1 &<< UInt64(truncatingIfNeeded: place)
+            }
+        }
+        return words
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }
+
+    private static func isWord(_ byte: UInt8) -> Bool { isDigit(byte) || (byte | 0x20) &- UInt8(ascii: "a") < 26 }
+
+    private static func joinsLetters(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "'") || byte == UInt8(ascii: ".") }
+
+    private static func joinsDigits(_ byte: UInt8) -> Bool {
+        joinsLetters(byte) || byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
+    }
+
+    /// Bit i tells whether byte i of 64 bytes of ASCII is this one.
+    @inline(__always)
+    private static func bits(of byte: UInt8, _ source: UnsafeRawPointer) -> UInt64 {
+        var found: UInt64 = 0
+        var offset = 0
+        while offset < size {
+            let bytes = UInt64(littleEndian: source.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            found |= gathered(within(bytes, byte, byte)) &<< UInt64(truncatingIfNeeded: offset)
+            offset &+= 8
+        }
+        return found
+    }
+
+    /// The highest bit of each byte, side by side.
+    @inline(__always)
+    private static func gathered(_ marks: UInt64) -> UInt64 { ((marks &>> 7) &* 0x0102_0408_1020_4080) &>> 56 }
 
     /// The highest bit of each byte that lies between the two, all of them below 0x80.
     @inline(__always)

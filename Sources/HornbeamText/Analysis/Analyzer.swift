@@ -52,6 +52,8 @@ package struct Analyzer: Sendable {
     }
 
     package static let words = Analyzer(.words)
+    /// What words are where nobody says it.
+    package static let standard = Analyzer(.unicode(keepsAccents: true, stemming: nil))
 
     /// The analyzer that an index was declared with; nil if none of that name is known here.
     package init?(specification: String) {

@@ -50,6 +50,14 @@ struct ByteBuffer: ~Copyable {
         }
     }
 
+    /// Forgets all and takes these bytes, each as the table of 256 has it.
+    mutating func replace(by bytes: UnsafeBufferPointer<UInt8>, mapped table: [UInt8]) {
+        count = 0
+        if capacity < bytes.count { grow(by: bytes.count) }
+        for place in bytes.indices { start[place] = table[Int(bytes[place])] }
+        count = bytes.count
+    }
+
     private mutating func grow(by size: Int) {
         let larger = max(capacity * 2, count + size)
         let new = UnsafeMutablePointer<UInt8>.allocate(capacity: larger)

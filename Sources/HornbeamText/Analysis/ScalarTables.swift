@@ -82,6 +82,11 @@ enum ASCIITable {
     static let separator: UInt8 = 0
     static let beyond: UInt8 = 1
 
+    /// The same for `unicode`: what may join words is told by what is beside it, as is all beyond ASCII.
+    static let separating: [UInt8] = shared.enumerated().map { byte, mapped in
+        "_'.,;".utf8.contains(UInt8(byte)) ? beyond : mapped
+    }
+
     static let shared: [UInt8] = (0...255).map { byte in
         switch UInt8(byte) {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"): UInt8(byte)

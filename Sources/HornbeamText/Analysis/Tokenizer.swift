@@ -15,9 +15,13 @@ package struct Tokenizer: ~Copyable {
     private static let edgeLimit = 2048
     /// Nil for `words`, which is read here.
     let rules: OtherRules?
+    /// Of `unicode` without stems, whose words of ASCII are read here too.
+    private let unicode: UnicodeTokenizer?
 
     package init(_ analyzer: Analyzer) {
-        rules = OtherRules(analyzer.rules)
+        let others = OtherRules(analyzer.rules)
+        rules = others
+        unicode = if case .unicode(let tokenizer)? = others, !tokenizer.stems { tokenizer } else { nil }
         capacity = 1024
         token = .allocate(capacity: capacity)
         token.initialize(repeating: 0, count: capacity)
@@ -61,6 +65,7 @@ package struct Tokenizer: ~Copyable {
     @inline(__always)
     mutating func forEachBatch(in text: Bytes, _ body: (TokenBatch) -> Void) {
         guard rules == nil else {
+            if let unicode { return forEachBatch(of: unicode, in: text, body) }
             let edges = edges
             return forEachToken(in: text) { token in
                 guard let start = token.baseAddress else { return }
@@ -93,10 +98,42 @@ package struct Tokenizer: ~Copyable {
     /// Their tokens are copied to where memory goes on behind them.
     @inline(never)
     private mutating func forEachToken(of rules: OtherRules, in text: Bytes, _ taker: TokenTaker) {
-        rules.forEachToken(in: text) { bytes in
-            reserve(bytes.count)
-            UnsafeMutableRawBufferPointer(start: token, count: bytes.count).copyMemory(from: bytes)
-            taker.take(Bytes(start: token, count: bytes.count))
+        if let unicode {
+            return forEachBatch(of: unicode, in: text) { batch in
+                for place in 0..<batch.count { taker.take(batch[place]) }
+            }
+        }
+        rules.forEachToken(in: text) { taker.take(copied($0)) }
+    }
+
+    private mutating func copied(_ bytes: Bytes) -> Bytes {
+        reserve(bytes.count)
+        UnsafeMutableRawBufferPointer(start: token, count: bytes.count).copyMemory(from: bytes)
+        return Bytes(start: token, count: bytes.count)
+    }
+
+    /// The tokens of `unicode`: those of blocks of ASCII some thousand at a time, all others one by one.
+    @inline(never)
+    private mutating func forEachBatch(
+        of unicode: UnicodeTokenizer, in text: Bytes, _ body: (TokenBatch) -> Void
+    ) {
+        reserve(text.count)
+        let edges = edges
+        text.withMemoryRebound(to: UInt8.self) { source in
+            var index = 0
+            while index < source.count {
+                var end = index
+                let count = scanJoined(source, from: &index, upTo: &end) / 2
+                if count > 0 {
+                    body(TokenBatch(count: count, bytes: UnsafeRawPointer(token), edges: UnsafePointer(edges)))
+                }
+                if index >= end { continue }
+                unicode.forEachToken(in: source, from: &index, upTo: end) { bytes in
+                    guard let start = copied(bytes).baseAddress else { return }
+                    (edges[0], edges[1]) = (0, UInt32(truncatingIfNeeded: bytes.count))
+                    body(TokenBatch(count: 1, bytes: start, edges: UnsafePointer(edges)))
+                }
+            }
         }
     }
 
@@ -139,6 +176,54 @@ package struct Tokenizer: ~Copyable {
                 continue
             }
             let words = ASCIIBlock.lower(from, to: target)
+            var changes = words ^ (words &<< 1 | UInt64(truncatingIfNeeded: count & 1))
+            while changes != 0 {
+                edges[count] = UInt32(truncatingIfNeeded: size &+ changes.trailingZeroBitCount)
+                count &+= 1
+                changes &= changes &- 1
+            }
+            place &+= block
+            size &+= ASCIIBlock.size
+        }
+        if count & 1 == 1 {
+            if place == source.count {
+                edges[count] = UInt32(truncatingIfNeeded: size)
+                count &+= 1
+            } else {
+                count &-= 1
+                place &-= size &- Int(edges[count])
+            }
+        }
+        index = place
+        return count
+    }
+
+    /// The same by the rules of `unicode`, as far as there are blocks of ASCII that tell by themselves which words they
+    /// have. Where one doesn't, `end` moves behind it and `index` to where no word goes on before it; else `end` stays.
+    @inline(never)
+    private func scanJoined(
+        _ source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: inout Int
+    ) -> Int {
+        guard let text = source.baseAddress else { return 0 }
+        let space = UInt8(ascii: " ")
+        var (place, size, count) = (index, 0, 0)
+        while place < source.count, count < Self.edgeLimit {
+            let block = min(source.count &- place, ASCIIBlock.size)
+            let target = UnsafeMutableRawPointer(token + size)
+            var from = UnsafeRawPointer(text + place)
+            if block < ASCIIBlock.size {
+                target.initializeMemory(as: UInt8.self, repeating: space, count: ASCIIBlock.size)
+                target.copyMemory(from: from, byteCount: block)
+                from = UnsafeRawPointer(target)
+            }
+            guard ASCIIBlock.isASCII(from),
+                let words = ASCIIBlock.lowerJoined(
+                    from, to: target, before: count & 1 == 1 ? token[size &- 1] : space,
+                    behind: place &+ block < source.count ? source[place &+ block] : space)
+            else {
+                end = place &+ block
+                break
+            }
             var changes = words ^ (words &<< 1 | UInt64(truncatingIfNeeded: count & 1))
             while changes != 0 {
                 edges[count] = UInt32(truncatingIfNeeded: size &+ changes.trailingZeroBitCount)

@@ -15,6 +15,7 @@ final class UnicodeTokenizer {
     private let rules = FoldingRules.shared
     private var word = ComposedText()
     private var base = ByteBuffer()
+    private let ascii = ASCIITable.separating
     /// The unit before `word` in a run without spaces.
     private var unit = ByteBuffer()
     private var isASCII = true
@@ -29,10 +30,25 @@ final class UnicodeTokenizer {
         self.stemmer = stemmer
     }
 
+    /// Whether words are reduced to stems.
+    var stems: Bool { stemmer != nil }
+
     /// Calls `body` with each token, in order. The bytes live until `body` returns.
     func forEachToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes) -> Void) {
         var index = 0
-        while index < source.count {
+        forEachToken(in: source, from: &index, upTo: source.count, body)
+    }
+
+    /// The same of the words that begin from `index` on, where none goes on, and before `end`. `index` moves behind them.
+    func forEachToken(
+        in source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: Int, _ body: (Bytes) -> Void
+    ) {
+        while index < end {
+            if ascii[Int(source[index])] == ASCIITable.separator {
+                index += 1
+                continue
+            }
+            if readASCII(source, &index, body) { continue }
             var next = index
             let scalar = UTF8Scalars.decode(source, at: &next)
             switch rules.facts(scalar).part {
@@ -44,6 +60,25 @@ final class UnicodeTokenizer {
     }
 
     // MARK: Words
+
+    /// Reads the word that begins at `index` if it is of letters and digits of ASCII, and what is behind it joins
+    /// nothing to it. False if it is not; then `index` stays.
+    private func readASCII(
+        _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void
+    ) -> Bool {
+        var end = index
+        while end < source.count {
+            let mapped = ascii[Int(source[end])]
+            if mapped == ASCIITable.separator { break }
+            if mapped == ASCIITable.beyond { return false }
+            end += 1
+        }
+        base.replace(by: UnsafeBufferPointer(rebasing: source[index..<end]), mapped: ascii)
+        place = (index, end)
+        index = end
+        body(stemmer?.stem(base.bytes) ?? base.bytes)
+        return true
+    }
 
     /// Reads the word that begins at `index`, and moves there where it ends.
     private func readWord(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {

@@ -33,7 +33,13 @@ enum SchemaFile {
         // The version of a collation is that of the system where an index is made.
         let unversioned = entities.map { entity in
             var entity = entity
-            for place in entity.indexes.indices { entity.indexes[place].collationVersion = nil }
+            for place in entity.indexes.indices {
+                entity.indexes[place].collationVersion = nil
+                // Without a name it would be the default.
+                if entity.indexes[place].kind == .text, entity.indexes[place].analyzer == nil {
+                    entity.indexes[place].analyzer = "words"
+                }
+            }
             return entity
         }
         return String(decoding: try encoder.encode(["entities": unversioned]), as: UTF8.self)
@@ -144,13 +150,15 @@ private struct Index: Decodable {
             throw DecodingError.dataCorruptedError(
                 forKey: .kind, in: fields, debugDescription: "“\(kindName)” is none of value, unique, hash, text")
         }
-        let index = IndexDescription(
+        let analyzer = try fields.decodeIfPresent(String.self, forKey: .analyzer)
+        var index = IndexDescription(
             name: try fields.decode(String.self, forKey: .name), kind: kind,
             components: try fields.decode([Component].self, forKey: .components).map(\.description),
-            analyzer: try fields.decodeIfPresent(String.self, forKey: .analyzer).flatMap { $0 == "words" ? nil : $0 },
+            analyzer: analyzer == "words" ? nil : analyzer,
             positions: try fields.decodeIfPresent(Bool.self, forKey: .positions) ?? true,
             nilsDistinct: try fields.decodeIfPresent(Bool.self, forKey: .nilsDistinct) ?? true,
             collation: try fields.decodeIfPresent(String.self, forKey: .collation))
+        if kind == .text, analyzer == nil { index.nameNoAnalyzer() }
         // One that this system hasn't got is refused when it is applied.
         description = index.renewed ?? index
     }

@@ -18,7 +18,7 @@ enum SchemaText {
     }
 
     private static func options(_ index: IndexDescription) -> String {
-        let analyzer = index.analyzer.map { ["analyzer \($0)"] } ?? []
+        let analyzer = index.kind == .text ? ["analyzer \(index.analyzer ?? "words")"] : []
         let rules = (index.collation.map { ["collation \($0)"] } ?? []) + (index.nilsDistinct ? [] : ["one nil"])
         return (analyzer + (index.positions ? [] : ["without positions"]) + rules).joined(separator: ", ")
     }

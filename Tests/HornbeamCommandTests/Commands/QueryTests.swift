@@ -131,6 +131,9 @@ struct QueryTests {
             return try CommandRun(
                 "schema", "apply", library.file, try library.folder.write("\(analyzer).json", schema))
         }
+        #expect(try library.lines("schema").contains { $0.contains("search") && $0.contains("unicode+accents") })
+        #expect(try CommandRun("search", library.file, "Book", "昔話", "--json").output.contains("anon"))
+        #expect(try apply("words").code == 0)
         #expect(try CommandRun("search", library.file, "Book", "昔話", "--json").output == "")
         #expect(try apply("unicode").code == 0)
         #expect(try CommandRun("search", library.file, "Book", "昔話", "--json").output.contains("anon"))
@@ -139,6 +142,10 @@ struct QueryTests {
         let refused = try apply("klingon")
         #expect(refused.code != 0 && refused.errors.contains("klingon") && refused.errors.contains("search"))
         #expect(try apply("words").code == 0)
-        #expect(try !library.lines("schema").contains { $0.contains("analyzer") })
+        #expect(try library.lines("schema").contains { $0.contains("search") && $0.contains("analyzer words") })
+        // What names none keeps that.
+        let unnamed = try library.folder.write("unnamed.json", Library.schema)
+        #expect(try CommandRun("schema", "apply", library.file, unnamed).code == 0)
+        #expect(try library.lines("schema").contains { $0.contains("search") && $0.contains("analyzer words") })
     }
 }

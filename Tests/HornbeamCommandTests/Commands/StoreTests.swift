@@ -102,7 +102,7 @@ struct StoreTests {
                              year   int32?
                              price  decimal?
                   indexes    byYear  value  year, title
-                             search  text   title
+                             search  text   title        analyzer unicode+accents
                   relations  author  Author?  inverse books
 
                 """)

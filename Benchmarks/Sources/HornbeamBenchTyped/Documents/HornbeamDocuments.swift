@@ -20,7 +20,7 @@ struct PlainDocument {
 struct Document {
     @Index<Self>(\.score) private var byScore
     @Unique<Self>(\.key) private var byKey
-    @FullTextIndex<Self>(\.text) private var search
+    @FullTextIndex<Self>(\.text, analyzer: .words) private var search
 
     let id: Int
     var key: String

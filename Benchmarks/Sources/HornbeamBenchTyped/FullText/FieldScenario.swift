@@ -7,7 +7,7 @@ import Hornbeam
 
 @EntityModel
 struct TitledPage {
-    @FullTextIndex<Self>(\.title, \.text) private var search
+    @FullTextIndex<Self>(\.title, \.text, analyzer: .words) private var search
 
     let id: Int
     var title: String

@@ -17,7 +17,7 @@ struct PlainPage {
 @EntityModel
 struct Page {
     @Index<Self>(\.group) private var byGroup
-    @FullTextIndex<Self>(\.text) private var search
+    @FullTextIndex<Self>(\.text, analyzer: .words) private var search
 
     let id: Int
     var group: Int
@@ -31,7 +31,7 @@ struct Page {
 @EntityModel
 struct WordsPage {
     @Index<Self>(\.group) private var byGroup
-    @FullTextIndex<Self>(\.text, positions: false) private var search
+    @FullTextIndex<Self>(\.text, analyzer: .words, positions: false) private var search
 
     let id: Int
     var group: Int
