@@ -46,7 +46,7 @@ struct LetterCaseTests {
     }
 
     private static func typed(
-        _ name: String, _ condition: @escaping @Sendable (String) -> Predicate<Lettered>
+        _ name: String, _ condition: @escaping @Sendable (String) -> Hornbeam.Predicate<Lettered>
     ) -> Way {
         Way(name: name) { text, database in
             try database.read { (context) throws in try Lettered.filter(condition(text)).ids(in: context).sorted() }
