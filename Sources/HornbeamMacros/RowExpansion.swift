@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns: the table of key paths, and the code that writes an entity into a row and reads it back. The calls resolve
-// to overloads by each property's own type, so a type that can't be stored is an error at its place.
+// Columns: the table of key paths, and the code that writes an entity into a row and reads it back. The compiler finds
+// how a property lies in its column by the property's key path, so a type that can't be stored is an error at its place.
 
 extension ModelDeclaration {
     /// One item a column, in order of column numbers.
     var columnItems: [String] {
-        properties.map { ".init(.of(\"\($0.name)\", \\Self.\($0.code)), \\Self.\($0.code))" }
+        properties.map { ".init(.of(\"\($0.name)\", \(form(of: $0))), \\Self.\($0.code))" }
     }
 
+    /// How the property lies in its column.
+    private func form(of property: Property) -> String { "Hornbeam.ColumnForms.of(\\Self.\(property.code))" }
+
     var rowMembers: [String] {
-        let writes = properties.enumerated().map { "    row.write(self.\($1.code), column: \($0))" }
+        let writes = properties.enumerated().map { number, property in
+            "    \(form(of: property)).write(self.\(property.code), to: &row, column: \(number))"
+        }
         return readMembers + [
             """
             \(access)func write(to row: inout Hornbeam.RowWriter) {
@@ -24,7 +29,7 @@ extension ModelDeclaration {
         guard types.count == properties.count, !isNested else { return [assigningRead] }
         // An initialiser that can throw keeps what it has in memory, and copies all of it at its end: 320 instructions
         // of an entity with five strings. So all columns are read first, and one that can't throw takes them.
-        let reads = properties.indices.map { "try row.read(column: \($0))" }
+        let reads = properties.enumerated().map { "try \(form(of: $1)).read(row, column: \($0))" }
         let parameters = types.enumerated().map { "\($0 == 0 ? "_columns" : "_") column\($0): \($1)" }
         let writes = properties.enumerated().map { "    self.\($1.code) = column\($0)" }
         return [
@@ -44,12 +49,15 @@ extension ModelDeclaration {
         ]
     }
 
-    /// For types whose properties' types aren't all written out, or can't be written here. A row that is older than a
-    /// property with a default keeps the default.
+    /// For types whose properties' types aren't all written out, or can't be written here. A property with a default
+    /// keeps it where the row is older than the property, and where its type doesn't know the stored value.
     private var assigningRead: String {
         let reads = properties.enumerated().map { number, property in
-            let guarded = property.hasDefault ? "if row.contains(column: \(number)) { " : ""
-            return "    \(guarded)self.\(property.code) = try row.read(column: \(number))\(guarded.isEmpty ? "" : " }")"
+            guard property.hasDefault else {
+                return "    self.\(property.code) = try \(form(of: property)).read(row, column: \(number))"
+            }
+            let value = "let value\(number) = try \(form(of: property)).readIfKnown(row, column: \(number))"
+            return "    if row.contains(column: \(number)), \(value) { self.\(property.code) = value\(number) }"
         }
         return """
             \(access)init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {

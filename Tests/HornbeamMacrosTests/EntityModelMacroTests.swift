@@ -40,12 +40,12 @@ struct EntityModelExpansionTests {
 
             public static let entityShape = Hornbeam.EntityShape<Self>(
                 columns: [
-                    .init(.of("id", \Self.id), \Self.id),
-                    .init(.of("room", \Self.room), \Self.room),
-                    .init(.of("key", \Self.key), \Self.key),
-                    .init(.of("text", \Self.text), \Self.text),
-                    .init(.of("note", \Self.note), \Self.note),
-                    .init(.of("sentAt", \Self.sentAt), \Self.sentAt),
+                    .init(.of("id", Hornbeam.ColumnForms.of(\Self.id)), \Self.id),
+                    .init(.of("room", Hornbeam.ColumnForms.of(\Self.room)), \Self.room),
+                    .init(.of("key", Hornbeam.ColumnForms.of(\Self.key)), \Self.key),
+                    .init(.of("text", Hornbeam.ColumnForms.of(\Self.text)), \Self.text),
+                    .init(.of("note", Hornbeam.ColumnForms.of(\Self.note)), \Self.note),
+                    .init(.of("sentAt", Hornbeam.ColumnForms.of(\Self.sentAt)), \Self.sentAt),
                 ],
                 indexes: [
                     .value("byRoom", [.of("room", \Self.room), .of("sentAt", \Self.sentAt, descending: true)]),
@@ -59,23 +59,23 @@ struct EntityModelExpansionTests {
             )
 
             public init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
-                self.id = try row.read(column: 0)
-                self.room = try row.read(column: 1)
-                self.key = try row.read(column: 2)
-                if row.contains(column: 3) {
-                    self.text = try row.read(column: 3)
+                self.id = try Hornbeam.ColumnForms.of(\Self.id).read(row, column: 0)
+                self.room = try Hornbeam.ColumnForms.of(\Self.room).read(row, column: 1)
+                self.key = try Hornbeam.ColumnForms.of(\Self.key).read(row, column: 2)
+                if row.contains(column: 3), let value3 = try Hornbeam.ColumnForms.of(\Self.text).readIfKnown(row, column: 3) {
+                    self.text = value3
                 }
-                self.note = try row.read(column: 4)
-                self.sentAt = try row.read(column: 5)
+                self.note = try Hornbeam.ColumnForms.of(\Self.note).read(row, column: 4)
+                self.sentAt = try Hornbeam.ColumnForms.of(\Self.sentAt).read(row, column: 5)
             }
 
             public func write(to row: inout Hornbeam.RowWriter) {
-                row.write(self.id, column: 0)
-                row.write(self.room, column: 1)
-                row.write(self.key, column: 2)
-                row.write(self.text, column: 3)
-                row.write(self.note, column: 4)
-                row.write(self.sentAt, column: 5)
+                Hornbeam.ColumnForms.of(\Self.id).write(self.id, to: &row, column: 0)
+                Hornbeam.ColumnForms.of(\Self.room).write(self.room, to: &row, column: 1)
+                Hornbeam.ColumnForms.of(\Self.key).write(self.key, to: &row, column: 2)
+                Hornbeam.ColumnForms.of(\Self.text).write(self.text, to: &row, column: 3)
+                Hornbeam.ColumnForms.of(\Self.note).write(self.note, to: &row, column: 4)
+                Hornbeam.ColumnForms.of(\Self.sentAt).write(self.sentAt, to: &row, column: 5)
             }
 
             public mutating func normalize() {
@@ -123,7 +123,7 @@ struct EntityModelExpansionTests {
 
                     static let entityShape = Hornbeam.EntityShape<Self>(
                         columns: [
-                            .init(.of("id", \Self.id), \Self.id),
+                            .init(.of("id", Hornbeam.ColumnForms.of(\Self.id)), \Self.id),
                         ],
                         indexes: [],
                         relations: []
@@ -131,7 +131,7 @@ struct EntityModelExpansionTests {
 
                     init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
                         self.init(
-                            _columns: try row.read(column: 0))
+                            _columns: try Hornbeam.ColumnForms.of(\Self.id).read(row, column: 0))
                     }
 
                     private init(
@@ -141,7 +141,7 @@ struct EntityModelExpansionTests {
                     }
 
                     func write(to row: inout Hornbeam.RowWriter) {
-                        row.write(self.id, column: 0)
+                        Hornbeam.ColumnForms.of(\Self.id).write(self.id, to: &row, column: 0)
                     }
 
                     mutating func normalize() {
@@ -226,7 +226,7 @@ struct EntityModelExpansionTests {
     @Test("names in back-ticks as they are written, and without the back-ticks in the store")
     func escapedNames() {
         let text = Expansion("@EntityModel struct Thing { let id: Int; var `default`: Bool }").text
-        #expect(text.contains(#".init(.of("default", \Self.`default`), \Self.`default`)"#))
+        #expect(text.contains(#".init(.of("default", Hornbeam.ColumnForms.of(\Self.`default`)), \Self.`default`)"#))
         #expect(text.contains("self.`default` = column1"))
     }
 
@@ -240,12 +240,12 @@ struct EntityModelExpansionTests {
         for other in ["var a = 3", "var a: Int = 3", "@Clamped var a: Int"] {
             let text = Expansion("@EntityModel struct Thing { let id: Int; \(other) }").text
             #expect(!text.contains("_columns"), "\(other)")
-            #expect(text.contains("self.a = try row.read(column: 1)"), "\(other)")
+            #expect(text.contains(#"ColumnForms.of(\Self.a).read"#), "\(other)")
         }
         // An extension of a nested type doesn't see the names around that.
         let nested = Expansion("enum Shop { enum Kind {}; @EntityModel struct Item { let id: Int; var kind: Kind } }")
             .text
-        #expect(nested.contains("self.kind = try row.read(column: 1)"))
+        #expect(nested.contains(#"self.kind = try Hornbeam.ColumnForms.of(\Self.kind).read(row, column: 1)"#))
     }
 }
 

@@ -17,6 +17,9 @@ public protocol ColumnValue: Sendable {
     /// Reads it back. The default goes through `columnValue`. The row is borrowed from its page: it must not be kept
     /// after the call.
     static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self
+    /// The same, but nil for a value that fits the column and isn't known to the type: then an optional property is
+    /// nil, and one with a default has that. The default goes through `columnValue`.
+    static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self?
 }
 
 /// A column value with an order: it can be an index's key and an entity's id. The order of the values must be that of

@@ -48,7 +48,7 @@ enum JSONNode: Equatable {
         }
     }
 
-    private static func write(_ string: String, to text: inout String) {
+    static func write(_ string: String, to text: inout String) {
         text += "\""
         if string.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5C }) {
             text += string
@@ -75,7 +75,9 @@ enum JSONNode: Equatable {
 struct JSONParser {
     private let bytes: Bytes
     private var at = 0
-    private static let maximumDepth = 128
+    /// Arrays and objects inside one another: those that a column may hold, and those around a column, which are an
+    /// entity's line, the JSON of a deleted entity in such a line, and the arrays of a column's type.
+    private static let maximumDepth = CodedJSON.maximumDepth + 32
 
     private init(_ bytes: Bytes) { self.bytes = bytes }
 
@@ -96,6 +98,13 @@ struct JSONParser {
         HornbeamError(.invalid, "not JSON: \(what) at byte \(at)")
     }
 
+    private var tooDeep: HornbeamError {
+        HornbeamError(
+            .invalid,
+            "the JSON has more than \(Self.maximumDepth) levels of arrays and objects at byte \(at): a property may have "
+                + "\(CodedJSON.maximumDepth)")
+    }
+
     private mutating func skipSpace() {
         while at < bytes.count, bytes[at] == 0x20 || (0x09...0x0D).contains(bytes[at]) { at += 1 }
     }
@@ -114,7 +123,6 @@ struct JSONParser {
     }
 
     private mutating func value(depth: Int) throws(HornbeamError) -> JSONNode {
-        guard depth < Self.maximumDepth else { throw failure("more than \(Self.maximumDepth) levels of nesting") }
         skipSpace()
         guard at < bytes.count else { throw failure("the end instead of a value") }
         switch bytes[at] {
@@ -131,6 +139,7 @@ struct JSONParser {
     }
 
     private mutating func array(_ depth: Int) throws(HornbeamError) -> JSONNode {
+        guard depth < Self.maximumDepth else { throw tooDeep }
         at += 1
         var values: [JSONNode] = []
         skipSpace()
@@ -144,6 +153,7 @@ struct JSONParser {
     }
 
     private mutating func object(_ depth: Int) throws(HornbeamError) -> JSONNode {
+        guard depth < Self.maximumDepth else { throw tooDeep }
         at += 1
         var members: [(name: String, value: JSONNode)] = []
         skipSpace()

@@ -58,12 +58,20 @@ public struct RowReader {
     }
 
     @inline(never) @usableFromInline
-    func undecodable(_ column: Int, as type: String) -> HornbeamError {
+    func undecodable(_ column: Int, as type: String) -> HornbeamError { undecodable(column, as: type, isCoded: false) }
+
+    /// - Parameter isCoded: whether it is JSON that the type's own `init(from:)` refused.
+    @inline(never)
+    func undecodable(_ column: Int, as type: String, isCoded: Bool) -> HornbeamError {
         let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
+        let remedy =
+            isCoded
+            ? "have its init(from:) take what is stored, or change the stored values by a migration"
+            : "make the property optional, or give it a default, which such values are then read as; or change the "
+                + "stored values by a migration, .convert"
         return HornbeamError(
             .undecodable,
-            "\(owner(of: column))property “\(name)” can't be read as \(type): \(stored(column)); make the property "
-                + "optional, give it a default, or migrate the stored values")
+            "\(owner(of: column))property “\(name)” can't be read as \(type): \(stored(column)); \(remedy)")
     }
 
     /// What a column holds, for messages.
@@ -77,10 +85,11 @@ public struct RowReader {
         return "the stored \(field.type) \(text.count > 100 ? text.prefix(100) + "…" : text) doesn't fit"
     }
 
-    /// Whose property it is, for messages. The id itself may be what can't be read.
+    /// Whose property it is, for messages. The id itself may be what can't be read, or it isn't in the row: one that
+    /// an index has made holds the index's columns alone.
     private func owner(of column: Int) -> String {
         if layout.type.isEmpty { return "" }
-        guard column != 0, let id = try? value(0) else { return "\(layout.type): " }
+        guard column != 0, let id = try? value(0), id != .null else { return "\(layout.type): " }
         return "\(layout.type) \(id.text): "
     }
 

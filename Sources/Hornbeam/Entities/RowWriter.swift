@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the bytes of one row. Code that the macro writes calls `write(_:column:)` for each stored property; which
-// overload that is, the property's type decides (see RowOverloads.swift). The first failure is kept and thrown by
-// `finish`, so that writing needs no `try` for each property.
+// Builds the bytes of one row. Code that the macro writes has the form of each stored property write its value (see
+// ColumnForms.swift). The first failure is kept and thrown by `finish`, so that writing needs no `try` for each
+// property.
 
 import HornbeamPages
 
@@ -267,6 +267,7 @@ extension RowWriter {
         if value == .null { return setNull(column) }
         let field = layout.fields[column]
         guard let converted = value.converted(to: field.type) else { return mismatch(column, "\(value)") }
+        guard converted.isWithinDepth(of: layout) else { return fail(column: column, CodedJSON.tooDeep.message) }
         if place.isVariable {
             beginVariable(place)
             let start = bytes.count

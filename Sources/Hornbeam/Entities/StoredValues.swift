@@ -15,6 +15,13 @@ extension ColumnValue {
         }
         return value
     }
+
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self? {
+        let value = try row.value(column)
+        // What has no value is unknown to no type.
+        if value == .null { return try read(from: row, column: column) }
+        return Self(columnValue: value)
+    }
 }
 
 /// Raw-representable types of your own (enums above all) get everything from their raw value: declaring the
@@ -34,6 +41,11 @@ extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
     @inlinable
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self {
         try row.represented(try RawValue.read(from: row, column: column), column)
+    }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self? {
+        try RawValue.readIfKnown(from: row, column: column).flatMap { Self(rawValue: $0) }
     }
 }
 
@@ -55,6 +67,11 @@ extension ColumnValue where Self: FixedWidthInteger & SignedInteger {
         }
         return value
     }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self? {
+        try read(from: row, column: column)
+    }
 }
 
 extension ColumnValue where Self: FixedWidthInteger & UnsignedInteger {
@@ -74,6 +91,11 @@ extension ColumnValue where Self: FixedWidthInteger & UnsignedInteger {
             throw row.undecodable(column, as: "\(Self.self)")
         }
         return value
+    }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self? {
+        try read(from: row, column: column)
     }
 }
 
@@ -103,6 +125,11 @@ extension Double: IndexKey {
         guard let value = try row.double(column) else { throw row.undecodable(column, as: "Double") }
         return value
     }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Double? {
+        try read(from: row, column: column)
+    }
 }
 
 extension Float: IndexKey {
@@ -119,6 +146,11 @@ extension Float: IndexKey {
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Float {
         guard let value = try row.double(column) else { throw row.undecodable(column, as: "Float") }
         return Float(value)
+    }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Float? {
+        try read(from: row, column: column)
     }
 }
 
@@ -137,6 +169,11 @@ extension Bool: IndexKey {
         guard let value = try row.bool(column) else { throw row.undecodable(column, as: "Bool") }
         return value
     }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Bool? {
+        try read(from: row, column: column)
+    }
 }
 
 extension String: IndexKey {
@@ -153,6 +190,11 @@ extension String: IndexKey {
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> String {
         guard let value = try row.string(column) else { throw row.undecodable(column, as: "String") }
         return value
+    }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> String? {
+        try read(from: row, column: column)
     }
 }
 
@@ -172,6 +214,11 @@ extension Date: IndexKey {
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Date {
         guard let value = try row.double(column) else { throw row.undecodable(column, as: "Date") }
         return Date(timeIntervalSinceReferenceDate: value)
+    }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Date? {
+        try read(from: row, column: column)
     }
 }
 
@@ -253,7 +300,14 @@ extension Optional: ColumnValue where Wrapped: ColumnValue {
 
     @inlinable
     public static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Wrapped? {
-        try row.isNull(column: column) ? nil : try Wrapped.read(from: row, column: column)
+        try row.isNull(column: column) ? nil : try Wrapped.readIfKnown(from: row, column: column)
+    }
+
+    @inlinable
+    public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Wrapped?? {
+        if try row.isNull(column: column) { return .some(nil) }
+        guard let value = try Wrapped.readIfKnown(from: row, column: column) else { return nil }
+        return .some(value)
     }
 }
 

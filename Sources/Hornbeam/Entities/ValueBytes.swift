@@ -73,6 +73,19 @@ extension Value {
     }
 }
 
+extension Value {
+    /// Whether JSON in it has no more levels than a row of `layout` may have. A deleted entity is the JSON of a whole
+    /// entity: it has an object around each property, and those have the arrays of their types.
+    func isWithinDepth(of layout: RowLayout) -> Bool {
+        switch self {
+        case .json(let text):
+            CodedJSON.isWithinDepth(text, around: EntityType.isTombstone(layout.type) ? 1 + ColumnType.maximumDepth : 0)
+        case .array(let values): values.allSatisfy { $0.isWithinDepth(of: layout) }
+        default: true
+        }
+    }
+}
+
 /// Encoding and decoding of single values by column type.
 enum ValueBytes {
     /// Appends the bytes of a value that was converted to `type`. False if it doesn't fit the type.

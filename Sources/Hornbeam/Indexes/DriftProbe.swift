@@ -47,7 +47,7 @@ struct DriftProbe {
             let whole = (isTable ? [0] : []) + Array(key)
             guard let row = try transaction.get(type.rows, rowID),
                 let entries = try? follower.entries(rowID, try RowReader(row, of: type), in: 0),
-                let entry = entries.first(where: { $0.key == whole }), entry.value.elementsEqual(value)
+                let entry = entries.first(where: { $0.key == whole }), index.registration.isSame(value, as: entry.value)
             else { return drift(rowID, "has a row that its code doesn't give any more") }
             return nil
         }
@@ -72,7 +72,9 @@ struct DriftProbe {
             guard let found = try index.trees.value(of: entry.key, in: transaction) else {
                 return drift(rowID, "lacks a row that its code gives")
             }
-            if !found.elementsEqual(entry.value) { return drift(rowID, "has another value than its code gives") }
+            if !index.registration.isSame(found, as: entry.value) {
+                return drift(rowID, "has another value than its code gives")
+            }
         }
         return nil
     }

@@ -75,7 +75,9 @@ struct RegisteredCheck {
                         problem("\(name): a row of \(rowID) is missing")
                         continue
                     }
-                    if !found.elementsEqual(entry.value) { problem("\(name): a row of \(rowID) has another value") }
+                    if !index.registration.isSame(found, as: entry.value) {
+                        problem("\(name): a row of \(rowID) has another value")
+                    }
                 }
             } catch let error as StorageError {
                 throw error

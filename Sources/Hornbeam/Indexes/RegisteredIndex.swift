@@ -33,6 +33,9 @@ public final class IndexRegistration: Sendable {
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
+    /// A stored entry's value as this code writes it; nil if it isn't readable. Nil where equal values have always had
+    /// equal bytes.
+    private let rewritten: (@Sendable (Bytes) -> [UInt8]?)?
     /// The index as queries use it, if they use it of themselves.
     let plannable: Plannable?
     /// The record of the index that was read last.
@@ -58,11 +61,12 @@ public final class IndexRegistration: Sendable {
     convenience init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
         reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, others: Int = 0, flaw: String? = nil,
-        plannable: Plannable? = nil, entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
+        plannable: Plannable? = nil, rewritten: (@Sendable (Bytes) -> [UInt8]?)? = nil,
+        entries: @escaping @Sendable (Entity, _ id: [UInt8]?) throws -> [IndexEntry]
     ) {
         self.init(
             name: name, version: version, kind: kind, settings: settings, entity: Entity.entityName, model: Entity.self,
-            reduction: reduction, others: others, flaw: flaw, plannable: plannable,
+            reduction: reduction, others: others, flaw: flaw, plannable: plannable, rewritten: rewritten,
             emitter: EntityEmitter(isTable: others > 0, entries: entries))
     }
 
@@ -70,8 +74,9 @@ public final class IndexRegistration: Sendable {
         name: String, version: String, kind: String, settings: [String: String], entity: String,
         model: (any EntityModelProtocol.Type)?,
         reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)? = nil, others: Int = 0, flaw: String?,
-        plannable: Plannable?, emitter: any IndexEmitter
+        plannable: Plannable?, rewritten: (@Sendable (Bytes) -> [UInt8]?)? = nil, emitter: any IndexEmitter
     ) {
+        self.rewritten = rewritten
         self.name = name
         self.version = version
         self.kind = kind
@@ -89,6 +94,11 @@ public final class IndexRegistration: Sendable {
         identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })
         let reductionName = "index:" + identity.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         self.reduction = reduction.map { Reduction(name: reductionName, size: $0.size, folder: $0.folder) }
+    }
+
+    /// Whether the value of a stored entry is the one that the code gives now.
+    func isSame(_ stored: Bytes, as value: [UInt8]) -> Bool {
+        stored.elementsEqual(value) || rewritten?(stored) == value
     }
 
     /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.

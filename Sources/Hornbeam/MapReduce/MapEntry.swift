@@ -107,6 +107,15 @@ package struct MapEntryValue {
         return bytes
     }
 
+    /// The entry's value with the emitted value as it is written today, of a type that is stored as JSON: files from
+    /// before have the elements of sets in any order. Nil for other types.
+    func rewritten<Value: ColumnValue>(as _: Value.Type) -> [UInt8]? {
+        guard Value.columnType.unwrapped == .json, let emitted = try? self.value(as: Value.self),
+            case .json(let text) = emitted.columnValue
+        else { return nil }
+        return Self.bytes(id: id.map { Array($0) }, link: link.map { Array($0) }, value: Array(text.utf8))
+    }
+
     /// The emitted value, nil if there is none.
     package func value<Value: ColumnValue>(as _: Value.Type) throws(HornbeamError) -> Value? {
         guard let value else { return nil }

@@ -47,7 +47,10 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
                 }
                 stored = encoded
             } else if !value.isNil {
-                throw HornbeamError(.invalid, "an emitted value can't be encoded: \("\(value)".shown())")
+                throw HornbeamError(
+                    .invalid,
+                    "an emitted value can't be encoded, or is more than \(CodedJSON.maximumDepth) levels deep: "
+                        + "\(value)".shown())
             }
         }
         let whole = bytes.count > MapEntryKey.limit ? bytes : nil
@@ -125,7 +128,8 @@ where Reduce.Value == Value {
             flaw: isRoomy
                 ? nil
                 : "its reducer “\(reducer.name)” asks for \(room ?? 0) bytes of room: 0 to "
-                    + "\(MapFolder<Reduce>.mostRoom) are allowed"
+                    + "\(MapFolder<Reduce>.mostRoom) are allowed",
+            rewritten: { MapEntryValue($0)?.rewritten(as: Value.self) }
         ) { (entity: Entity, id) in
             var emitter = MapEmitter<Value>(try definition.usable(name), id: id)
             try map(entity, &emitter)

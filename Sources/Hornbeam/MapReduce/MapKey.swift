@@ -145,15 +145,13 @@ extension EmittedValue {
 
     /// Null if the value can't be encoded.
     public var columnValue: Value {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return (try? encoder.encode(self)).map { .json(String(decoding: $0, as: UTF8.self)) } ?? .null
+        (try? CodedJSON.text(self)).map { .json($0) } ?? .null
     }
 
     public init?(columnValue: Value) {
-        guard case .json(let text) = columnValue,
-            let value = try? JSONDecoder().decode(Self.self, from: Data(text.utf8))
-        else { return nil }
+        guard case .json(let text) = columnValue, let value = try? CodedJSON.value(Self.self, of: text) else {
+            return nil
+        }
         self = value
     }
 }

@@ -73,7 +73,7 @@ extension ColumnType: CustomStringConvertible, Codable {
     ]
 
     /// Types within one another. The spelling comes from the file, and parsing takes stack for each level.
-    private static let maximumDepth = 16
+    static let maximumDepth = 16
 
     /// Parses the schema's spelling; nil if it is none, or nested deeper than any type should be.
     package init?(_ text: some StringProtocol) {

@@ -2,8 +2,6 @@
 // Between a Swift type and the values of a column, for migrations: they meet types that are no property of a model any
 // more, so no overload can be picked for a property. The form of a type is found once, not for each row.
 
-import FoundationEssentials
-
 /// How values of a Swift type lie in a column: the same form that `@EntityModel` gives a property of that type.
 ///
 /// `@unchecked Sendable`: the closures capture types and other forms, nothing that changes. That a type may cross
@@ -22,7 +20,7 @@ struct StoredForm<Property>: @unchecked Sendable {
     }
 
     private static func forms() -> StoredForm? {
-        // In the order in which the overloads of RowOverloads.swift are preferred.
+        // In the order in which those of ColumnForms.swift are preferred.
         if let column = Property.self as? any ColumnValue.Type { return column.form(as: Property.self) }
         if let raw = Property.self as? any RawRepresentable.Type { return raw.form(as: Property.self) ?? json() }
         if let wrapping = Property.self as? any Wrapping.Type { return wrapping.form(as: Property.self) }
@@ -42,6 +40,17 @@ private protocol Wrapping {
 
 extension Optional: Wrapping {
     static func form<Property>(as _: Property.Type) -> StoredForm<Property>? {
+        // Several levels of nil around what isn't a column value are JSON, where all of them are null.
+        if Wrapped.self is any NilWrapping.Type {
+            guard let form = (Property.self as? any Codable.Type)?.jsonForm(as: Property.self) else { return nil }
+            return StoredForm<Property>(
+                type: .optional(.json),
+                encode: { value in
+                    let encoded = try form.encode(value)
+                    return encoded == .json("null") ? .null : encoded
+                },
+                decode: { $0 == .null ? same(Self.none, as: Property.self) : form.decode($0) })
+        }
         guard let wrapped = try? StoredForm<Wrapped>.find() else { return nil }
         return StoredForm<Property>(
             type: .optional(wrapped.type),
@@ -55,6 +64,9 @@ extension Optional: Wrapping {
             })
     }
 }
+
+private protocol NilWrapping {}
+extension Optional: NilWrapping {}
 
 extension Array: Wrapping {
     static func form<Property>(as _: Property.Type) -> StoredForm<Property>? {
@@ -105,13 +117,11 @@ extension Decodable where Self: Encodable {
             type: .json,
             encode: { value in
                 guard let value = same(value, as: Self.self) else { return .null }
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                return .json(String(decoding: try encoder.encode(value), as: UTF8.self))
+                return .json(try CodedJSON.text(value))
             },
             decode: { value in
                 guard case .json(let text) = value else { return nil }
-                guard let decoded = try? JSONDecoder().decode(Self.self, from: Data(text.utf8)) else { return nil }
+                guard let decoded = try? CodedJSON.value(Self.self, of: text) else { return nil }
                 return same(decoded, as: Property.self)
             })
     }
@@ -119,7 +129,7 @@ extension Decodable where Self: Encodable {
 
 /// The value in a type that the caller knows to be its own, where the compiler doesn't. No cast: casts see through
 /// optionals, so that they don't tell a nil from a failure.
-private func same<Known, Other>(_ value: Known, as _: Other.Type) -> Other? {
+func same<Known, Other>(_ value: Known, as _: Other.Type) -> Other? {
     guard Known.self == Other.self else { return nil }
     return unsafeBitCast(value, to: Other.self)
 }

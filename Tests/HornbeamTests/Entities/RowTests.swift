@@ -50,86 +50,95 @@ private struct Everything {
 }
 
 private let columns: [ColumnDescription] = [
-    .of("id", \Everything.id), .of("small", \Everything.small), .of("word", \Everything.word),
-    .of("big", \Everything.big), .of("ratio", \Everything.ratio), .of("single", \Everything.single),
-    .of("flag", \Everything.flag), .of("name", \Everything.name), .of("when", \Everything.when),
-    .of("blob", \Everything.blob), .of("uid", \Everything.uid), .of("link", \Everything.link),
-    .of("price", \Everything.price), .of("mood", \Everything.mood), .of("maybeMood", \Everything.maybeMood),
-    .of("moods", \Everything.moods), .of("maybeMoods", \Everything.maybeMoods), .of("level", \Everything.level),
-    .of("maybeLevel", \Everything.maybeLevel), .of("levels", \Everything.levels), .of("tone", \Everything.tone),
-    .of("maybeTone", \Everything.maybeTone), .of("point", \Everything.point),
-    .of("maybePoint", \Everything.maybePoint), .of("points", \Everything.points), .of("byName", \Everything.byName),
-    .of("numbers", \Everything.numbers), .of("words", \Everything.words), .of("nested", \Everything.nested),
-    .of("nothing", \Everything.nothing),
+    .of("id", ColumnForms.of(\Everything.id)), .of("small", ColumnForms.of(\Everything.small)),
+    .of("word", ColumnForms.of(\Everything.word)),
+    .of("big", ColumnForms.of(\Everything.big)), .of("ratio", ColumnForms.of(\Everything.ratio)),
+    .of("single", ColumnForms.of(\Everything.single)),
+    .of("flag", ColumnForms.of(\Everything.flag)), .of("name", ColumnForms.of(\Everything.name)),
+    .of("when", ColumnForms.of(\Everything.when)),
+    .of("blob", ColumnForms.of(\Everything.blob)), .of("uid", ColumnForms.of(\Everything.uid)),
+    .of("link", ColumnForms.of(\Everything.link)),
+    .of("price", ColumnForms.of(\Everything.price)), .of("mood", ColumnForms.of(\Everything.mood)),
+    .of("maybeMood", ColumnForms.of(\Everything.maybeMood)),
+    .of("moods", ColumnForms.of(\Everything.moods)), .of("maybeMoods", ColumnForms.of(\Everything.maybeMoods)),
+    .of("level", ColumnForms.of(\Everything.level)),
+    .of("maybeLevel", ColumnForms.of(\Everything.maybeLevel)), .of("levels", ColumnForms.of(\Everything.levels)),
+    .of("tone", ColumnForms.of(\Everything.tone)),
+    .of("maybeTone", ColumnForms.of(\Everything.maybeTone)), .of("point", ColumnForms.of(\Everything.point)),
+    .of("maybePoint", ColumnForms.of(\Everything.maybePoint)), .of("points", ColumnForms.of(\Everything.points)),
+    .of("byName", ColumnForms.of(\Everything.byName)),
+    .of("numbers", ColumnForms.of(\Everything.numbers)), .of("words", ColumnForms.of(\Everything.words)),
+    .of("nested", ColumnForms.of(\Everything.nested)),
+    .of("nothing", ColumnForms.of(\Everything.nothing)),
 ]
 
 private func row(of e: Everything, layout: RowLayout) throws -> [UInt8] {
     var row = RowWriter(layout: layout)
-    row.write(e.id, column: 0)
-    row.write(e.small, column: 1)
-    row.write(e.word, column: 2)
-    row.write(e.big, column: 3)
-    row.write(e.ratio, column: 4)
-    row.write(e.single, column: 5)
-    row.write(e.flag, column: 6)
-    row.write(e.name, column: 7)
-    row.write(e.when, column: 8)
-    row.write(e.blob, column: 9)
-    row.write(e.uid, column: 10)
-    row.write(e.link, column: 11)
-    row.write(e.price, column: 12)
-    row.write(e.mood, column: 13)
-    row.write(e.maybeMood, column: 14)
-    row.write(e.moods, column: 15)
-    row.write(e.maybeMoods, column: 16)
-    row.write(e.level, column: 17)
-    row.write(e.maybeLevel, column: 18)
-    row.write(e.levels, column: 19)
-    row.write(e.tone, column: 20)
-    row.write(e.maybeTone, column: 21)
-    row.write(e.point, column: 22)
-    row.write(e.maybePoint, column: 23)
-    row.write(e.points, column: 24)
-    row.write(e.byName, column: 25)
-    row.write(e.numbers, column: 26)
-    row.write(e.words, column: 27)
-    row.write(e.nested, column: 28)
-    row.write(e.nothing, column: 29)
+    ColumnForms.of(\Everything.id).write(e.id, to: &row, column: 0)
+    ColumnForms.of(\Everything.small).write(e.small, to: &row, column: 1)
+    ColumnForms.of(\Everything.word).write(e.word, to: &row, column: 2)
+    ColumnForms.of(\Everything.big).write(e.big, to: &row, column: 3)
+    ColumnForms.of(\Everything.ratio).write(e.ratio, to: &row, column: 4)
+    ColumnForms.of(\Everything.single).write(e.single, to: &row, column: 5)
+    ColumnForms.of(\Everything.flag).write(e.flag, to: &row, column: 6)
+    ColumnForms.of(\Everything.name).write(e.name, to: &row, column: 7)
+    ColumnForms.of(\Everything.when).write(e.when, to: &row, column: 8)
+    ColumnForms.of(\Everything.blob).write(e.blob, to: &row, column: 9)
+    ColumnForms.of(\Everything.uid).write(e.uid, to: &row, column: 10)
+    ColumnForms.of(\Everything.link).write(e.link, to: &row, column: 11)
+    ColumnForms.of(\Everything.price).write(e.price, to: &row, column: 12)
+    ColumnForms.of(\Everything.mood).write(e.mood, to: &row, column: 13)
+    ColumnForms.of(\Everything.maybeMood).write(e.maybeMood, to: &row, column: 14)
+    ColumnForms.of(\Everything.moods).write(e.moods, to: &row, column: 15)
+    ColumnForms.of(\Everything.maybeMoods).write(e.maybeMoods, to: &row, column: 16)
+    ColumnForms.of(\Everything.level).write(e.level, to: &row, column: 17)
+    ColumnForms.of(\Everything.maybeLevel).write(e.maybeLevel, to: &row, column: 18)
+    ColumnForms.of(\Everything.levels).write(e.levels, to: &row, column: 19)
+    ColumnForms.of(\Everything.tone).write(e.tone, to: &row, column: 20)
+    ColumnForms.of(\Everything.maybeTone).write(e.maybeTone, to: &row, column: 21)
+    ColumnForms.of(\Everything.point).write(e.point, to: &row, column: 22)
+    ColumnForms.of(\Everything.maybePoint).write(e.maybePoint, to: &row, column: 23)
+    ColumnForms.of(\Everything.points).write(e.points, to: &row, column: 24)
+    ColumnForms.of(\Everything.byName).write(e.byName, to: &row, column: 25)
+    ColumnForms.of(\Everything.numbers).write(e.numbers, to: &row, column: 26)
+    ColumnForms.of(\Everything.words).write(e.words, to: &row, column: 27)
+    ColumnForms.of(\Everything.nested).write(e.nested, to: &row, column: 28)
+    ColumnForms.of(\Everything.nothing).write(e.nothing, to: &row, column: 29)
     return try row.finish()
 }
 
 private func decode(_ row: RowReader) throws -> Everything {
     var e = Everything()
-    e.id = try row.read(column: 0)
-    e.small = try row.read(column: 1)
-    e.word = try row.read(column: 2)
-    e.big = try row.read(column: 3)
-    e.ratio = try row.read(column: 4)
-    e.single = try row.read(column: 5)
-    e.flag = try row.read(column: 6)
-    e.name = try row.read(column: 7)
-    e.when = try row.read(column: 8)
-    e.blob = try row.read(column: 9)
-    e.uid = try row.read(column: 10)
-    e.link = try row.read(column: 11)
-    e.price = try row.read(column: 12)
-    e.mood = try row.read(column: 13)
-    e.maybeMood = try row.read(column: 14)
-    e.moods = try row.read(column: 15)
-    e.maybeMoods = try row.read(column: 16)
-    e.level = try row.read(column: 17)
-    e.maybeLevel = try row.read(column: 18)
-    e.levels = try row.read(column: 19)
-    e.tone = try row.read(column: 20)
-    e.maybeTone = try row.read(column: 21)
-    e.point = try row.read(column: 22)
-    e.maybePoint = try row.read(column: 23)
-    e.points = try row.read(column: 24)
-    e.byName = try row.read(column: 25)
-    e.numbers = try row.read(column: 26)
-    e.words = try row.read(column: 27)
-    e.nested = try row.read(column: 28)
-    e.nothing = try row.read(column: 29)
+    e.id = try ColumnForms.of(\Everything.id).read(row, column: 0)
+    e.small = try ColumnForms.of(\Everything.small).read(row, column: 1)
+    e.word = try ColumnForms.of(\Everything.word).read(row, column: 2)
+    e.big = try ColumnForms.of(\Everything.big).read(row, column: 3)
+    e.ratio = try ColumnForms.of(\Everything.ratio).read(row, column: 4)
+    e.single = try ColumnForms.of(\Everything.single).read(row, column: 5)
+    e.flag = try ColumnForms.of(\Everything.flag).read(row, column: 6)
+    e.name = try ColumnForms.of(\Everything.name).read(row, column: 7)
+    e.when = try ColumnForms.of(\Everything.when).read(row, column: 8)
+    e.blob = try ColumnForms.of(\Everything.blob).read(row, column: 9)
+    e.uid = try ColumnForms.of(\Everything.uid).read(row, column: 10)
+    e.link = try ColumnForms.of(\Everything.link).read(row, column: 11)
+    e.price = try ColumnForms.of(\Everything.price).read(row, column: 12)
+    e.mood = try ColumnForms.of(\Everything.mood).read(row, column: 13)
+    e.maybeMood = try ColumnForms.of(\Everything.maybeMood).read(row, column: 14)
+    e.moods = try ColumnForms.of(\Everything.moods).read(row, column: 15)
+    e.maybeMoods = try ColumnForms.of(\Everything.maybeMoods).read(row, column: 16)
+    e.level = try ColumnForms.of(\Everything.level).read(row, column: 17)
+    e.maybeLevel = try ColumnForms.of(\Everything.maybeLevel).read(row, column: 18)
+    e.levels = try ColumnForms.of(\Everything.levels).read(row, column: 19)
+    e.tone = try ColumnForms.of(\Everything.tone).read(row, column: 20)
+    e.maybeTone = try ColumnForms.of(\Everything.maybeTone).read(row, column: 21)
+    e.point = try ColumnForms.of(\Everything.point).read(row, column: 22)
+    e.maybePoint = try ColumnForms.of(\Everything.maybePoint).read(row, column: 23)
+    e.points = try ColumnForms.of(\Everything.points).read(row, column: 24)
+    e.byName = try ColumnForms.of(\Everything.byName).read(row, column: 25)
+    e.numbers = try ColumnForms.of(\Everything.numbers).read(row, column: 26)
+    e.words = try ColumnForms.of(\Everything.words).read(row, column: 27)
+    e.nested = try ColumnForms.of(\Everything.nested).read(row, column: 28)
+    e.nothing = try ColumnForms.of(\Everything.nothing).read(row, column: 29)
     return e
 }
 
@@ -172,8 +181,8 @@ struct RowTests {
     func olderRows() throws {
         let old = RowLayout(columns: Array(columns.prefix(8)))
         var writer = RowWriter(layout: old)
-        writer.write(7, column: 0)
-        writer.write("name", column: 7)
+        7.write(to: &writer, column: 0)
+        "name".write(to: &writer, column: 7)
         let bytes = try writer.finish()
         try bytes.withUnsafeBytes { raw in
             let layout = RowLayout(columns: columns)
@@ -183,7 +192,7 @@ struct RowTests {
             #expect(try reader.string(7) == "name")
             #expect(try reader.value(12) == .null)
             #expect(reader.contains(column: 7) && !reader.contains(column: 8))
-            #expect(throws: HornbeamError.self) { let _: Date = try reader.read(column: 8) }
+            #expect(throws: HornbeamError.self) { _ = try Date.read(from: reader, column: 8) }
         }
     }
 

@@ -106,7 +106,7 @@ final class RowProbe {
         try rows { row in
             let start = nanoseconds()
             for _ in 0..<rounds {
-                let size: Int = try row.read(column: 4)
+                let size = try ColumnForms.of(\CodedSample.size).read(row, column: 4)
                 sum &+= size
             }
             time += nanoseconds() - start
@@ -139,18 +139,18 @@ extension CodedProbe: EntityModelProtocol {
 
     static let entityShape = EntityShape<CodedProbe>(
         columns: [
-            .init(.of("id", \Self.id), \Self.id),
-            .init(.of("name", \Self.sample.name), \Self.sample.name),
-            .init(.of("title", \Self.sample.title), \Self.sample.title),
-            .init(.of("note", \Self.sample.note), \Self.sample.note),
-            .init(.of("size", \Self.sample.size), \Self.sample.size),
-            .init(.of("price", \Self.sample.price), \Self.sample.price),
-            .init(.of("weight", \Self.sample.weight), \Self.sample.weight),
-            .init(.of("isOpen", \Self.sample.isOpen), \Self.sample.isOpen),
-            .init(.of("made", \Self.sample.made), \Self.sample.made),
-            .init(.of("changed", \Self.sample.changed), \Self.sample.changed),
-            .init(.of("words", \Self.sample.words), \Self.sample.words),
-            .init(.of("numbers", \Self.sample.numbers), \Self.sample.numbers),
+            .init(.of("id", ColumnForms.of(\Self.id)), \Self.id),
+            .init(.of("name", ColumnForms.of(\Self.sample.name)), \Self.sample.name),
+            .init(.of("title", ColumnForms.of(\Self.sample.title)), \Self.sample.title),
+            .init(.of("note", ColumnForms.of(\Self.sample.note)), \Self.sample.note),
+            .init(.of("size", ColumnForms.of(\Self.sample.size)), \Self.sample.size),
+            .init(.of("price", ColumnForms.of(\Self.sample.price)), \Self.sample.price),
+            .init(.of("weight", ColumnForms.of(\Self.sample.weight)), \Self.sample.weight),
+            .init(.of("isOpen", ColumnForms.of(\Self.sample.isOpen)), \Self.sample.isOpen),
+            .init(.of("made", ColumnForms.of(\Self.sample.made)), \Self.sample.made),
+            .init(.of("changed", ColumnForms.of(\Self.sample.changed)), \Self.sample.changed),
+            .init(.of("words", ColumnForms.of(\Self.sample.words)), \Self.sample.words),
+            .init(.of("numbers", ColumnForms.of(\Self.sample.numbers)), \Self.sample.numbers),
         ], indexes: [], relations: [])
 
     init(row: RowReader) throws(HornbeamError) {

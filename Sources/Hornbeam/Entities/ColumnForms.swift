@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the values of a property lie in a column. Code written by the macro asks `ColumnForms.of` with the property's
+// key path, and the compiler picks the form: for the column's description, for writing and for reading alike. A key
+// path's type is exact. Picked by a value or by what is expected of a call, another form could be chosen for each of
+// these, because the compiler converts values (`CGFloat` to `Double`, `[Enum]` to `[Enum?]`, `T` to `T?`).
+//
+// In order of preference: column values, raw-representable types (by raw value), any Codable (as JSON); for everything
+// else an error at compile time that says what to do. A type that is both a column value and raw-representable has
+// overloads of its own only because the compiler could not choose otherwise.
+
+public import FoundationEssentials
+
+/// How the values of a property lie in a column.
+public protocol ColumnForm {
+    associatedtype Property
+    static var columnType: ColumnType { get }
+    static func write(_ value: Property, to row: inout RowWriter, column: Int)
+    /// `.undecodable` if the stored value is none of the type.
+    static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property
+    /// The same, but nil for a value that fits the column and isn't known to the type, such as the raw value of a case
+    /// that an enum no longer has.
+    static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property?
+}
+
+/// Finds the form of a property by its key path.
+public enum ColumnForms {
+    @inlinable @inline(__always)
+    public static func of<E, V: ColumnValue>(_: KeyPath<E, V>) -> ValueForm<V>.Type { ValueForm<V>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: RawRepresentable>(_: KeyPath<E, V>) -> RawForm<V>.Type
+    where V.RawValue: ColumnValue { RawForm<V>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: RawRepresentable>(_: KeyPath<E, V?>) -> OptionalForm<RawForm<V>>.Type
+    where V.RawValue: ColumnValue { OptionalForm<RawForm<V>>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: RawRepresentable>(_: KeyPath<E, [V]>) -> RawListForm<V>.Type
+    where V.RawValue: ColumnValue { RawListForm<V>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: RawRepresentable>(_: KeyPath<E, [V]?>) -> OptionalForm<RawListForm<V>>.Type
+    where V.RawValue: ColumnValue { OptionalForm<RawListForm<V>>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: ColumnValue & RawRepresentable>(_: KeyPath<E, V>) -> ValueForm<V>.Type
+    where V.RawValue: ColumnValue { ValueForm<V>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: ColumnValue & RawRepresentable>(_: KeyPath<E, V?>) -> ValueForm<V?>.Type
+    where V.RawValue: ColumnValue { ValueForm<V?>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: ColumnValue & RawRepresentable>(_: KeyPath<E, [V]>) -> ValueForm<[V]>.Type
+    where V.RawValue: ColumnValue { ValueForm<[V]>.self }
+
+    @inlinable @inline(__always)
+    public static func of<E, V: ColumnValue & RawRepresentable>(_: KeyPath<E, [V]?>) -> ValueForm<[V]?>.Type
+    where V.RawValue: ColumnValue { ValueForm<[V]?>.self }
+
+    @_disfavoredOverload @inlinable @inline(__always)
+    public static func of<E, V: Codable>(_: KeyPath<E, V>) -> JSONForm<V>.Type { JSONForm<V>.self }
+
+    @_disfavoredOverload @inlinable @inline(__always)
+    public static func of<E, V: Codable>(_: KeyPath<E, V?>) -> OptionalJSONForm<V>.Type { OptionalJSONForm<V>.self }
+
+    @available(*, unavailable, message: "this type can't be stored: make it Codable, or conform it to ColumnValue")
+    public static func of<E, V>(_: KeyPath<E, V>) -> NoForm<V>.Type { NoForm<V>.self }
+}
+
+extension ColumnDescription {
+    public static func of<Form: ColumnForm>(_ name: String, _: Form.Type) -> ColumnDescription {
+        ColumnDescription(name: name, type: Form.columnType)
+    }
+}
+
+// MARK: - The forms
+
+/// A type that knows its column itself.
+public enum ValueForm<Property: ColumnValue>: ColumnForm {
+    public static var columnType: ColumnType { Property.columnType }
+
+    @inlinable
+    public static func write(_ value: Property, to row: inout RowWriter, column: Int) {
+        value.write(to: &row, column: column)
+    }
+
+    @inlinable
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property {
+        try Property.read(from: row, column: column)
+    }
+
+    @inlinable
+    public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property? {
+        try Property.readIfKnown(from: row, column: column)
+    }
+}
+
+/// A type with a raw value, above all an enum: the column has the raw value.
+public enum RawForm<Property: RawRepresentable>: ColumnForm where Property.RawValue: ColumnValue {
+    public static var columnType: ColumnType { Property.RawValue.columnType }
+
+    @inlinable
+    public static func write(_ value: Property, to row: inout RowWriter, column: Int) {
+        value.rawValue.write(to: &row, column: column)
+    }
+
+    @inlinable
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property {
+        try row.represented(try Property.RawValue.read(from: row, column: column), column)
+    }
+
+    @inlinable
+    public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property? {
+        try Property.RawValue.readIfKnown(from: row, column: column).flatMap { Property(rawValue: $0) }
+    }
+}
+
+/// An array of such a type.
+public enum RawListForm<Element: RawRepresentable>: ColumnForm where Element.RawValue: ColumnValue {
+    public typealias Property = [Element]
+
+    public static var columnType: ColumnType { [Element.RawValue].columnType }
+
+    @inlinable
+    public static func write(_ value: [Element], to row: inout RowWriter, column: Int) {
+        value.map(\.rawValue).write(to: &row, column: column)
+    }
+
+    @inlinable
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> [Element] {
+        var values: [Element] = []
+        let raw = try [Element.RawValue].read(from: row, column: column)
+        values.reserveCapacity(raw.count)
+        for one in raw { values.append(try row.represented(one, column)) }
+        return values
+    }
+
+    @inlinable
+    public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> [Element]? {
+        guard let raw = try [Element.RawValue].readIfKnown(from: row, column: column) else { return nil }
+        var values: [Element] = []
+        values.reserveCapacity(raw.count)
+        for one in raw {
+            guard let value = Element(rawValue: one) else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+}
+
+/// The same with nil, which is null. A value that isn't known is read as nil.
+public enum OptionalForm<Wrapped: ColumnForm>: ColumnForm {
+    public typealias Property = Wrapped.Property?
+
+    public static var columnType: ColumnType { .optional(Wrapped.columnType) }
+
+    @inlinable
+    public static func write(_ value: Wrapped.Property?, to row: inout RowWriter, column: Int) {
+        if let value { Wrapped.write(value, to: &row, column: column) } else { row.setNull(column) }
+    }
+
+    @inlinable
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Wrapped.Property? {
+        try row.isNull(column: column) ? nil : try Wrapped.readIfKnown(row, column: column)
+    }
+
+    @inlinable
+    public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Wrapped.Property?? {
+        if try row.isNull(column: column) { return .some(nil) }
+        guard let value = try Wrapped.readIfKnown(row, column: column) else { return nil }
+        return .some(value)
+    }
+}
+
+/// Any other `Codable` type, as JSON.
+public enum JSONForm<Property: Codable>: ColumnForm {
+    public static var columnType: ColumnType { .json }
+
+    public static func write(_ value: Property, to row: inout RowWriter, column: Int) {
+        row.setCoded(value, column)
+    }
+
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property {
+        guard let text = try row.string(column) else { throw row.undecodable(column, as: "\(Property.self)") }
+        return try row.decoded(text, column)
+    }
+
+    /// What JSON means is for the type to say, so there is nothing that it doesn't know.
+    public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property? {
+        try read(row, column: column)
+    }
+}
+
+/// The same with nil, which is null at any depth.
+public enum OptionalJSONForm<Wrapped: Codable>: ColumnForm {
+    public typealias Property = Wrapped?
+
+    public static var columnType: ColumnType { .optional(.json) }
+
+    public static func write(_ value: Wrapped?, to row: inout RowWriter, column: Int) {
+        if let value { row.setCoded(value, column, nullIsNone: true) } else { row.setNull(column) }
+    }
+
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Wrapped? {
+        guard let text = try row.string(column) else { return nil }
+        // As an optional: what stands for nil may be stored as JSON's null.
+        return try row.decoded(text, column)
+    }
+
+    public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Wrapped?? {
+        .some(try read(row, column: column))
+    }
+}
+
+/// Stands for the form of a type that has none, so that the compiler has one error about it and not several.
+public enum NoForm<Property>: ColumnForm {
+    public static var columnType: ColumnType { .json }
+    public static func write(_ value: Property, to row: inout RowWriter, column: Int) {}
+
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property {
+        throw row.undecodable(column, as: "\(Property.self)")
+    }
+
+    public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property? { nil }
+}
+
+// MARK: - Helpers
+
+extension RowWriter {
+    /// - Parameter nullIsNone: whether a value that is coded as null is stored as none.
+    mutating func setCoded<V: Encodable>(_ value: V, _ column: Int, nullIsNone: Bool = false) {
+        do {
+            let text = try CodedJSON.text(value)
+            if nullIsNone, text == "null" { return setNull(column) }
+            setString(text, column)
+        } catch let error as HornbeamError {
+            fail(column: column, error.message)
+        } catch {
+            fail(
+                column: column,
+                "can't be stored: its type \(V.self) has encoded nothing that JSON can hold (\(error)); see to its "
+                    + "encode(to:), or give it another value")
+        }
+    }
+}
+
+extension RowReader {
+    func decoded<V: Decodable>(_ text: String, _ column: Int) throws(HornbeamError) -> V {
+        do {
+            return try CodedJSON.value(V.self, of: text)
+        } catch {
+            throw undecodable(column, as: "\(V.self) (\(error))", isCoded: true)
+        }
+    }
+
+    @inlinable
+    func represented<V: RawRepresentable>(_ raw: V.RawValue, _ column: Int) throws(HornbeamError) -> V {
+        guard let value = V(rawValue: raw) else { throw undecodable(column, as: "\(V.self)") }
+        return value
+    }
+}
+
+// The commonest types, by a function that is no conformance's: a fifteenth of the instructions of a row with five
+// strings and three numbers.
+
+extension ValueForm where Property == Int {
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Int {
+        guard let stored = try row.int(column), let value = Int(exactly: stored) else {
+            throw row.undecodable(column, as: "Int")
+        }
+        return value
+    }
+}
+
+extension ValueForm where Property == String {
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> String {
+        guard let value = try row.string(column) else { throw row.undecodable(column, as: "String") }
+        return value
+    }
+}
+
+extension ValueForm where Property == Double {
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Double {
+        guard let value = try row.double(column) else { throw row.undecodable(column, as: "Double") }
+        return value
+    }
+}
+
+extension ValueForm where Property == Date {
+    public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Date {
+        guard let seconds = try row.double(column) else { throw row.undecodable(column, as: "Date") }
+        return Date(timeIntervalSinceReferenceDate: seconds)
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How code written by the macro describes the components of its indexes: from a key path the compiler picks an overload
+// that compiles only for types with an order-preserving key.
+
+extension IndexDescription.Component {
+    public static func of<E, V: IndexKey>(_ name: String, _: KeyPath<E, V>, descending: Bool = false) -> Self {
+        Self(column: name, descending: descending)
+    }
+
+    public static func of<E, V: RawRepresentable>(_ name: String, _: KeyPath<E, V>, descending: Bool = false) -> Self
+    where V.RawValue: IndexKey {
+        Self(column: name, descending: descending)
+    }
+
+    public static func of<E, V: RawRepresentable>(_ name: String, _: KeyPath<E, V?>, descending: Bool = false) -> Self
+    where V.RawValue: IndexKey {
+        Self(column: name, descending: descending)
+    }
+
+    public static func of<E, V: IndexKey & RawRepresentable>(
+        _ name: String, _: KeyPath<E, V>, descending: Bool = false
+    ) -> Self where V.RawValue: IndexKey {
+        Self(column: name, descending: descending)
+    }
+
+    public static func of<E, V: IndexKey & RawRepresentable>(
+        _ name: String, _: KeyPath<E, V?>, descending: Bool = false
+    ) -> Self where V.RawValue: IndexKey {
+        Self(column: name, descending: descending)
+    }
+
+    @available(
+        *, unavailable,
+        message: "this type has no order-preserving key: conform it to IndexKey, or index another property"
+    )
+    public static func of<E, V>(_ name: String, _: KeyPath<E, V>, descending: Bool = false) -> Self {
+        Self(column: name, descending: descending)
+    }
+}
