@@ -106,26 +106,20 @@ class DeletionStep {
     }
 }
 
-final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
-    private let entity: Entity
-    /// Nil if it isn't stored: the hooks run all the same.
+/// What the deletion of a stored row takes, whether or not a value can be made of it.
+class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
+    /// Nil if it isn't stored.
     private let stored: RowID?
-    /// Stores what the deletion leaves behind. A closure, because a property of type `Deleted` would have that type
-    /// looked up at every mention.
-    private var leave: ((Session) throws -> Void)?
     /// Whether somebody may have saved the entity again, as the session counts saves.
-    private var saves = 0
+    fileprivate var saves = 0
     /// What was being deleted before.
     private var former = EntityRows()
     /// Whether somebody may have removed it since it was looked up, as the session counts removals.
     private var removals: Int?
 
-    init(_ entity: Entity, at row: RowID?) {
-        self.entity = entity
-        stored = row
-    }
+    fileprivate init(at row: RowID?) { stored = row }
 
-    override fileprivate var name: String { "\(Entity.entityName) \(entity.id)" }
+    fileprivate var id: Value { .null }
 
     override fileprivate func takesOthers(_ session: Session) throws -> Bool {
         let store = try session.store(Entity.self)
@@ -141,19 +135,21 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
     /// Where it is now: a hook may have changed that.
     private func row(_ session: Session) throws -> RowID? {
         if let stored, try removals == nil || session.entities().removals == removals { return stored }
-        return try session.row(of: entity.id.columnValue, Entity.self)
+        return try session.row(of: id, Entity.self)
     }
 
     override fileprivate func prepare(in context: inout Context) throws {
         let session = context.session
         former = session.deleting
         removals = try session.run { session in
-            try session.refuseDenied([entity.id.columnValue], Entity.self)
+            try session.refuseDenied([id], Entity.self)
             return try session.entities().removals
         }
-        if let stored { try keep(stored, context) }
-        try entity.willDelete(from: &context)
+        try begin(stored, in: &context)
     }
+
+    /// Makes what the deletion leaves behind, and calls the hook.
+    fileprivate func begin(_ row: RowID?, in context: inout Context) throws {}
 
     override fileprivate func remove(in context: inout Context) throws {
         try context.session.change("deleted", of: name) { session in
@@ -161,28 +157,6 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
             try findTargets(of: row, session)
             try session.delete(row, Entity.self)
             saves = try session.entities().saves
-        }
-    }
-
-    private func keep(_ row: RowID, _ context: Context) throws {
-        let purging = context.session.purging
-        if !purging.isEmpty, purging.contains(EntityRow(type: Entity.entityName, rowID: row)) { return }
-        guard let deleted = try entity.asDeleted(in: context) else { return }
-        guard deleted.isAsStored, deleted.id == entity.id else {
-            let value = try deleted.resolved(in: context)
-            leave = { _ = try $0.save(value) }
-            return
-        }
-        try context.session.run { session in
-            // First, because a context without a database may take the type in now.
-            let kept = try session.store(Deleted<Entity>.self)
-            let store = try session.store(Entity.self)
-            guard let copy = try store.tombstone(of: row, in: kept) else { return }
-            let generation = try session.entities().generation
-            leave = { session in
-                let isCurrent = try session.entities().generation == generation
-                try (isCurrent ? kept : session.store(Deleted<Entity>.self)).saveTombstone(copy)
-            }
         }
     }
 
@@ -207,6 +181,68 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
         }
     }
 
+    override fileprivate func end(in context: inout Context) throws {
+        context.session.deleting = former
+    }
+}
+
+/// The deletion of an entity of which no value can be made, such as one with the raw value of a case that its enum no
+/// longer has. Hooks are functions of a value, so none is called, nobody is told, and it leaves no `Deleted`, which
+/// could not be read either.
+final class UnreadDeletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
+    private let key: Value
+
+    init(_ id: Value, at row: RowID) {
+        key = id
+        super.init(at: row)
+    }
+
+    override fileprivate var id: Value { key }
+    override fileprivate var name: String { "\(Entity.entityName) \(key.text)" }
+}
+
+final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
+    private let entity: Entity
+    /// Stores what the deletion leaves behind. A closure, because a property of type `Deleted` would have that type
+    /// looked up at every mention.
+    private var leave: ((Session) throws -> Void)?
+
+    /// - Parameter row: nil if it isn't stored: the hooks run all the same.
+    init(_ entity: Entity, at row: RowID?) {
+        self.entity = entity
+        super.init(at: row)
+    }
+
+    override fileprivate var id: Value { entity.id.columnValue }
+    override fileprivate var name: String { "\(Entity.entityName) \(entity.id)" }
+
+    override fileprivate func begin(_ row: RowID?, in context: inout Context) throws {
+        if let row { try keep(row, context) }
+        try entity.willDelete(from: &context)
+    }
+
+    private func keep(_ row: RowID, _ context: Context) throws {
+        let purging = context.session.purging
+        if !purging.isEmpty, purging.contains(EntityRow(type: Entity.entityName, rowID: row)) { return }
+        guard let deleted = try entity.asDeleted(in: context) else { return }
+        guard deleted.isAsStored, deleted.id == entity.id else {
+            let value = try deleted.resolved(in: context)
+            leave = { _ = try $0.save(value) }
+            return
+        }
+        try context.session.run { session in
+            // First, because a context without a database may take the type in now.
+            let kept = try session.store(Deleted<Entity>.self)
+            let store = try session.store(Entity.self)
+            guard let copy = try store.tombstone(of: row, in: kept) else { return }
+            let generation = try session.entities().generation
+            leave = { session in
+                let isCurrent = try session.entities().generation == generation
+                try (isCurrent ? kept : session.store(Deleted<Entity>.self)).saveTombstone(copy)
+            }
+        }
+    }
+
     override fileprivate func tell(
         _ row: RowID, _ type: any EntityModelProtocol.Type, _ relation: RelationDescription,
         in context: inout Context
@@ -225,7 +261,7 @@ final class Deletion<Entity: EntityModelProtocol>: DeletionStep {
             }
         }
         try entity.didDelete(from: &context)
-        context.session.deleting = former
+        try super.end(in: &context)
     }
 }
 
@@ -240,12 +276,16 @@ extension RelationDescription.DeleteRule {
 }
 
 extension EntityModelProtocol {
-    /// Tells the entity of a row, if one is stored, that an entity which led to it is deleted.
+    /// Tells the entity of a row, if one is stored and can be read, that an entity which led to it is deleted.
     fileprivate static func tell(
         _ row: RowID, of source: some EntityModelProtocol, _ relation: String, in context: inout Context
     ) throws {
-        let stored = try context.session.run { session in
-            try session.store(Self.self).row(row).map { try Self(row: $0) }
+        let stored: Self? = try context.session.run { session in
+            do {
+                return try session.store(Self.self).row(row).map { try Self(row: $0) }
+            } catch let error as HornbeamError where error.code == .undecodable {
+                return nil
+            }
         }
         guard var entity = stored, try entity.didLoseLink(from: source, relation: relation, in: &context) else {
             return

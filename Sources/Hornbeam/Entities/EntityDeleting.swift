@@ -21,7 +21,8 @@ extension EntityModelProtocol {
         try Deletion(self, at: row).runWhole(in: &context)
     }
 
-    /// Deletes the stored entity with this id; without effect, and without hooks, if there is none.
+    /// Deletes the stored entity with this id; without effect, and without hooks, if there is none. One that can't be
+    /// read (`.undecodable`) is deleted too, by its delete rules, but without hooks, and leaves no `Deleted`.
     public static func delete(id: ID, from context: inout Context) throws {
         guard let row = try context.session.run({ try $0.row(of: id.columnValue, Self.self) }),
             let deletion = try deletion(of: row, in: context)
@@ -34,7 +35,12 @@ extension EntityModelProtocol {
         // Without an optional entity on the way, whose type would be looked up each time.
         try context.session.run { session in
             guard let reader = try session.store(Self.self).row(row) else { return nil }
-            return Deletion(try Self(row: reader), at: row)
+            do throws(HornbeamError) {
+                return Deletion(try Self(row: reader), at: row)
+            } catch {
+                guard error.code == .undecodable, let id = try session.idValue(of: row, Self.self) else { throw error }
+                return UnreadDeletion<Self>(id, at: row)
+            }
         }
     }
 }
