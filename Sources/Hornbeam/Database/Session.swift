@@ -388,10 +388,10 @@ final class Session {
     }
 
     /// Stores the entity and its index entries. Refused saves leave nothing behind.
-    func save<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID {
+    func save<Entity: EntityModelProtocol>(_ entity: Entity, time: SavedTime = .stamped) throws -> RowID {
         let store = try store(Entity.self)
         let (bytes, row) = try row(of: entity, in: store)
-        try store.save(bytes, row)
+        try store.save(bytes, row, time: time)
         return row
     }
 

@@ -139,7 +139,7 @@ extension EntityModelProtocol {
             var writer = store.makeRow()
             stored.write(to: &writer)
             if let date { writer.setDouble(date.timeIntervalSinceReferenceDate, column) }
-            try store.save(try writer.finish(), row)
+            try store.save(try writer.finish(), row, time: .given)
         }
     }
 }

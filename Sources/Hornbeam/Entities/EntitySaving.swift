@@ -12,7 +12,8 @@
 import HornbeamPages
 
 extension EntityModelProtocol {
-    /// Saves the entity, the entities in its relations, and its links.
+    /// Saves the entity, the entities in its relations, and its links. What is stored already is left as it is: nothing
+    /// is written then, and no observer is told. Hooks run all the same.
     public func save(to context: inout Context) throws {
         try save(to: &context, options: Self.defaultMergeStrategy)
     }

@@ -175,36 +175,43 @@ package final class EntityStore {
 
     /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
     /// nothing changed, if another entity holds one of its unique keys. What the replaced row has in columns that are
-    /// not declared stays.
+    /// not declared stays. A row that is stored already as it is, but for the time of its save, is left alone.
     /// - Parameter hasNoCounterpart: whether it is known that the type's counterpart has no entity of this id.
-    package func save(_ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false) throws {
-        guard let (index, other) = try saveUnlessHeld(row, rowID, hasNoCounterpart: hasNoCounterpart) else { return }
+    package func save(
+        _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false
+    ) throws {
+        let held = try saveUnlessHeld(row, rowID, time: time, hasNoCounterpart: hasNoCounterpart)
+        guard let (index, other) = held else { return }
         throw try row.withUnsafeBytes { try violation(index, of: try RowReader($0, of: type), by: other) }
     }
 
     /// The same without an error: the first unique index in which another entity holds the row's key, and that entity;
     /// then nothing is changed.
     func saveUnlessHeld(
-        _ row: [UInt8], _ rowID: RowID, hasNoCounterpart: Bool = false
+        _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
         let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
-        let row = type.isCounted ? try counted(row, after: old) : row
+        var row = type.isCounted ? try counted(row, after: old) : row
+        if let old {
+            if let whole = try keeping(old, row) { row = whole }
+            if try isLeft(row, rowID, as: old, time) { return nil }
+        }
         let held: (index: IndexDescription, rowID: RowID)?
-        let (changes, newID, merged): (IndexChanges, Value?, [UInt8]?)
+        let (changes, newID): (IndexChanges, Value?)
         var followed: RegisteredChanges?
-        (held, changes, newID, merged) = try row.withUnsafeBytes { bytes in
+        (held, changes, newID) = try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
             let changes = try IndexChanges(of: type, from: old, to: new)
-            if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil, nil) }
+            if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil) }
             followed = try registered?.changes(rowID, from: old, to: new)
             capture?.note(rowID, in: type.rows, old: old)
             // An id that is its own row id has no place among the ids.
             let isNew = try old == nil && (rowID >= RowID.firstAssigned || mayMiss())
-            return (nil, changes, isNew ? try new.value(0) : nil, try old.flatMap { try keeping($0, new) })
+            return (nil, changes, isNew ? try new.value(0) : nil)
         }
         if let held { return held }
         try prepareTexts(changes)
-        try (merged ?? row).withBytes { (row) throws(StorageError) in
+        try row.withBytes { (row) throws(StorageError) in
             try transaction.put(type.rows, RowKey(rowID), row)
         }
         // What deletions leave behind is saved while rows are removed: it is not worth remembering.

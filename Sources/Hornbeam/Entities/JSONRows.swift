@@ -95,11 +95,13 @@ package struct JSONRows {
             }
             if !column.isHidden || values[number] != .null { row.set(values[number], number) }
         }
-        let bytes = try row.finish()
-        return try save(bytes, id: values[0], links)
+        let time: SavedTime = type.updatedAt.map { values[$0] == .null } ?? true ? .stamped : .given
+        return try save(try row.finish(), id: values[0], time, links)
     }
 
-    private func save(_ row: [UInt8], id: Value, _ links: [(side: EdgeSide, ids: [Value])]) throws -> RowID {
+    private func save(
+        _ row: [UInt8], id: Value, _ time: SavedTime, _ links: [(side: EdgeSide, ids: [Value])]
+    ) throws -> RowID {
         var targets: [(store: EntityStore, rows: [RowID])] = []
         do {
             // Before the row: one of them may be refused.
@@ -109,7 +111,7 @@ package struct JSONRows {
                 for id in ids { targets[targets.count - 1].rows.append(try target.ensureRowID(of: id)) }
             }
             let rowID = try store.ensureRowID(of: id, saving: true)
-            try store.save(row, rowID)
+            try store.save(row, rowID, time: time)
             for (link, target) in zip(links, targets) { try session.edges.set(link.side, rowID, target.rows) }
             return rowID
         } catch {

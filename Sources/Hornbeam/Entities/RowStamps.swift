@@ -5,7 +5,33 @@
 import FoundationEssentials
 import HornbeamPages
 
+/// Where the time in a row that is saved is from, which says whether it makes the row another one.
+package enum SavedTime {
+    /// Of the save itself: a row that differs in nothing else is stored already.
+    case stamped
+    /// Given by who saves it.
+    case given
+    /// Of the save, which is to count as a change.
+    case touched
+}
+
 extension EntityStore {
+    /// Whether nothing is to be written for a row that is saved, because it is the stored one.
+    func isLeft(
+        _ row: [UInt8], _ rowID: RowID, as old: RowReader, _ time: SavedTime
+    ) throws(HornbeamError) -> Bool {
+        guard time != .touched, row.count == old.bytes.count else { return false }
+        let isSame = try row.withBytes { (bytes) throws(HornbeamError) in
+            let new = try RowReader(bytes, of: type)
+            return new.isSame(as: old, ignoring: time == .stamped ? type.updatedAt : nil)
+        }
+        guard isSame else { return false }
+        // It counts as saved all the same for who asks within the write.
+        session.saves += 1
+        if type.hasRequired { session.required?.touch(type.name, rowID) }
+        return true
+    }
+
     /// Writes the time of the save that is under way into a row.
     package func stamp(_ row: inout RowWriter) {
         guard let column = type.updatedAt else { return }
@@ -51,15 +77,19 @@ extension EntityStore {
     }
 
     /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.
-    func keeping(_ old: RowReader, _ new: RowReader) throws -> [UInt8]? {
-        let kept = try (type.declared..<type.layout.fields.count).filter { column in
-            try !old.isNull(column: column) && new.isNull(column: column)
+    func keeping(_ old: RowReader, _ row: [UInt8]) throws -> [UInt8]? {
+        if type.declared == type.layout.count { return nil }
+        return try row.withUnsafeBytes { bytes in
+            let new = try RowReader(bytes, of: type)
+            let kept = try (type.declared..<type.layout.count).filter { column in
+                try !old.isNull(column: column) && new.isNull(column: column)
+            }
+            if kept.isEmpty { return nil }
+            var whole = makeRow()
+            for column in type.layout.columns {
+                whole.setRaw(try (kept.contains(column) ? old : new).rawBytes(column), column)
+            }
+            return try whole.finish()
         }
-        if kept.isEmpty { return nil }
-        var row = makeRow()
-        for column in type.layout.columns {
-            row.setRaw(try (kept.contains(column) ? old : new).rawBytes(column), column)
-        }
-        return try row.finish()
     }
 }

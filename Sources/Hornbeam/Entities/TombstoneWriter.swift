@@ -63,7 +63,7 @@ extension EntityStore {
     /// Stores what `tombstone` has made; the entity is not stored any more.
     func saveTombstone(_ row: [UInt8]) throws {
         let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }
-        try save(row, try ensureRowID(of: id, saving: true), hasNoCounterpart: true)
+        try save(row, try ensureRowID(of: id, saving: true), time: .given, hasNoCounterpart: true)
     }
 }
 

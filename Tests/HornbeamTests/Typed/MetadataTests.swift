@@ -28,10 +28,12 @@ private struct Bare {
 @Suite("The time of the last save")
 struct MetadataTests {
     /// Saves one memo at a time, and gives the times between which each was saved.
-    private func saved(_ ids: [String], to context: inout Context) throws -> [ClosedRange<Date>] {
+    private func saved(
+        _ ids: [String], text: String? = nil, to context: inout Context
+    ) throws -> [ClosedRange<Date>] {
         try ids.map { id in
             let start = Date()
-            try Memo(id: id, text: id).save(to: &context)
+            try Memo(id: id, text: text ?? id).save(to: &context)
             let range = start...Date()
             // The next save is later than this one, however coarse the clock.
             while Date() <= range.upperBound {}
@@ -46,11 +48,13 @@ struct MetadataTests {
         let memo = try #require(try context.find("a") as Memo?)
         let time = try #require(try memo.updatedAt(in: context))
         #expect(first.contains(time))
-        let second = try saved(["a"], to: &context)[0]
+        _ = try saved(["a"], to: &context)
+        #expect(try memo.updatedAt(in: context) == time, "nothing was to be saved")
+        let second = try saved(["a"], text: "again", to: &context)[0]
         #expect(second.contains(try #require(try memo.updatedAt(in: context))))
         #expect(try Memo.updatedAt(id: "a", in: context) == memo.updatedAt(in: context))
         #expect(try Memo.updatedAt(id: "none", in: context) == nil)
-        #expect(try context.find("a") == memo)
+        #expect(try context.find("a") == Memo(id: "a", text: "again"))
         try memo.delete(from: &context)
         #expect(try memo.updatedAt(in: context) == nil)
     }
@@ -97,7 +101,7 @@ struct MetadataTests {
         for id in ["c", "b", "a"] { _ = try saved([id], to: &context) }
         try Memo(id: "b", text: "", next: .id("c")).save(to: &context)
         try Memo(id: "a", text: "", next: .id("b")).save(to: &context)
-        _ = try saved(["c"], to: &context)
+        _ = try saved(["c"], text: "again", to: &context)
         let (a, b, c) = try (
             Memo.updatedAt(id: "a", in: context), Memo.updatedAt(id: "b", in: context),
             Memo.updatedAt(id: "c", in: context)
