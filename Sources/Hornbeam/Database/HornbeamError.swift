@@ -77,20 +77,24 @@ public struct HornbeamError: Error, Sendable {
         self.init(code, message, violation: nil)
     }
 
-    init(_ code: Code, _ message: String, violation: UniqueViolation?) {
+    init(_ code: Code, _ message: String, violation: UniqueViolation?, cause: (any Error)? = nil) {
         self.code = code
         self.message = message.shownAsMessage()
-        details = violation.map { Details($0) }
+        details = violation == nil && cause == nil ? nil : Details(violation, cause)
     }
 
     private final class Details: Sendable {
-        let violation: UniqueViolation
+        let violation: UniqueViolation?
+        let cause: (any Error)?
 
-        init(_ violation: UniqueViolation) { self.violation = violation }
+        init(_ violation: UniqueViolation?, _ cause: (any Error)?) { (self.violation, self.cause) = (violation, cause) }
     }
 
     /// Which key of which entity it was, for an error with the code `uniqueViolation` that names both entities.
     public var violation: UniqueViolation? { details?.violation }
+
+    /// What a closure of a migration threw, as it was thrown; nil for other errors.
+    public var cause: (any Error)? { details?.cause }
 }
 
 /// Two entities of a type that want the same key of a unique index.
@@ -111,6 +115,15 @@ extension HornbeamError: CustomStringConvertible {
 }
 
 extension HornbeamError {
+    /// The error of an opening for one that a closure of a migration threw. It says where, and has the code and the
+    /// violation of what was thrown; `.schemaMismatch` for an error of the program's own.
+    static func ofMigration(_ place: String, _ cause: any Error) -> HornbeamError {
+        let known = typed(cause) as? HornbeamError
+        return HornbeamError(
+            known?.code ?? .schemaMismatch, "the migration of \(place) failed: \(known?.message ?? "\(cause)")",
+            violation: known?.violation, cause: cause)
+    }
+
     /// The error, in the typed API's terms if it is the engine's.
     static func typed(_ error: any Error) -> any Error { (error as? StorageError).map { HornbeamError($0) } ?? error }
 

@@ -32,6 +32,8 @@ public struct Migration: Sendable {
         let from: ColumnType
         /// From the stored value to that of the new column. Null is given only if `from` is optional.
         let convert: @Sendable (Value) throws -> Value
+        /// Whether a value of the new column's type is one of the property's.
+        let isReadable: @Sendable (Value) -> Bool
     }
 
     let step: Step
@@ -96,8 +98,15 @@ extension Migration {
     /// Applies where the property is stored with another type than declared; `.schemaMismatch` if that is not `Old`
     /// either. A file may come from several earlier versions: give a conversion for each. Where the old type is
     /// optional and `Old` is not, nil stays nil; a new type without nil is refused with the first row that would need
-    /// it. What the closure throws fails the opening, with a message that names type, id and property. The id can't be
-    /// converted.
+    /// it. The id can't be converted.
+    ///
+    /// Where `Old` and the new type are stored alike, as a `String` and an enum with raw values of strings are, or two
+    /// `Codable` types, no description tells whether a file is of the earlier form. Then it applies to the values that
+    /// the new type can't read, and each opening looks at all entities until one is found, O(n): take the step out once
+    /// there are no such files any more.
+    ///
+    /// What the closure throws fails the opening with a `HornbeamError` that names type, id and property; its `cause`
+    /// is what was thrown.
     public static func convert<Entity: EntityModelProtocol, Old, New>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, New>, from _: Old.Type,
         _ convert: @escaping @Sendable (Old) throws -> New
@@ -112,13 +121,14 @@ extension Migration {
                         throw HornbeamError(.undecodable, "the stored value \(value.text) is no \(name)")
                     }
                     return try new.encode(try convert(stored))
-                })
+                },
+                isReadable: { new.decode($0) != nil })
             return .convert(conversion)
         }
     }
 
     /// An added property gets a value derived from the stored row. Every row of the type is rewritten. Applies where
-    /// the property isn't stored. What the closure throws fails the opening.
+    /// the property isn't stored. What the closure throws fails the opening, as that of `convert` does.
     public static func fill<Entity: EntityModelProtocol, Property>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, Property>,
         _ value: @escaping @Sendable (StoredRow) throws -> Property
@@ -165,7 +175,9 @@ extension Migration {
 
 extension Migration {
     /// Runs `body` once in the life of a file, remembered by `name`: after all other steps, in the same transaction and
-    /// with the present models. Also in a new file, where it finds nothing.
+    /// with the present models. Also in a new file, where it finds nothing. What it throws fails the opening with a
+    /// `HornbeamError` that names the step and has the code of a `HornbeamError` that was thrown; its `cause` is what was
+    /// thrown.
     public static func run(_ name: String, _ body: @escaping @Sendable (inout Context) throws -> Void) -> Migration {
         Migration(.run(name: name, body))
     }

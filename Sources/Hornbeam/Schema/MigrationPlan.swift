@@ -60,6 +60,13 @@ struct MigrationPlan {
     private(set) var tombstones: [String: TombstoneMigration] = [:]
     private let declared: [String: EntityDescription]
     private let isEmpty: (_ type: String) throws -> Bool
+    private let hasUnreadable: HasUnreadable
+
+    /// Whether the file has a value that the new type of a conversion can't read, in a column of a type, as the file
+    /// has that, or of its deleted entities.
+    typealias HasUnreadable = (
+        _ conversion: Migration.Conversion, _ type: EntityDescription, _ place: Int, _ deleted: EntityDescription?
+    ) throws -> Bool
 
     /// Whether nothing is to be done.
     var isIdle: Bool { moves.isEmpty && rows.isEmpty && trimmed.isEmpty && changed.isEmpty }
@@ -70,8 +77,9 @@ struct MigrationPlan {
     /// - Parameter isEmpty: whether the file has no entity of a type, stored or referred to.
     init(
         _ steps: [Migration.Step], stored: [EntityDescription], declared: [EntityDescription],
-        isEmpty: @escaping (_ type: String) throws -> Bool
+        isEmpty: @escaping (_ type: String) throws -> Bool, hasUnreadable: @escaping HasUnreadable
     ) throws {
+        self.hasUnreadable = hasUnreadable
         types = Dictionary(stored.map { ($0.name, $0) }) { _, last in last }
         self.declared = Dictionary(declared.map { ($0.name, $0) }) { _, last in last }
         self.isEmpty = isEmpty
@@ -259,7 +267,15 @@ struct MigrationPlan {
         guard let stored = types[conversion.type], let place = stored.column(conversion.column.name) else { return }
         let old = stored.columns[place].type
         let new = conversion.column.type
-        if old == new || .optional(old) == new { return }
+        if old == new || .optional(old) == new {
+            guard place > 0, conversion.from.unwrapped == new.unwrapped else { return }
+            // Rows that are rewritten anyway needn't be looked at before.
+            let isRewritten = rows[conversion.type] != nil
+            guard try isRewritten || hasUnreadable(conversion, inFile(stored), place, deleted(stored)) else { return }
+            return change(conversion.type, place, .convert(place, conversion, onlyUnreadable: true)) {
+                $0[place].type = new
+            }
+        }
         guard place > 0 else {
             throw HornbeamError(
                 .invalid, "\(name) is the id, whose type can't change: export the entities and import them anew")
@@ -274,7 +290,18 @@ struct MigrationPlan {
                 "\(name) is stored as \(old), declared as \(new), and converted from \(conversion.from): add a "
                     + "migration that converts it from \(old)")
         }
-        change(conversion.type, place, .convert(place, conversion)) { $0[place].type = new }
+        change(conversion.type, place, .convert(place, conversion, onlyUnreadable: false)) { $0[place].type = new }
+    }
+
+    /// A type whose rows no step changes, by its name in the file.
+    private func inFile(_ type: EntityDescription) -> EntityDescription {
+        var type = type
+        type.name = nameInFile(of: type.name)
+        return type
+    }
+
+    private func deleted(_ type: EntityDescription) -> EntityDescription? {
+        types[EntityType.tombstoneName(of: type.name)].map(inFile)
     }
 
     private mutating func fill(

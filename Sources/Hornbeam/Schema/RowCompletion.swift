@@ -82,6 +82,19 @@ package struct RowCompletion {
         return next
     }
 
+    /// What to do if the property is one that had another name, in words: there may be a stored one of its type that no
+    /// model declares. "" if there is none.
+    private func renaming(_ column: Int) -> String {
+        let new = type.description.columns[column]
+        let gone = type.description.columns[type.declared...].filter { old in
+            !old.isHidden && old.type.unwrapped == new.type.unwrapped
+        }
+        guard let first = gone.first else { return "" }
+        let names = gone.map { "“\($0.name)”" }.joined(separator: " or ")
+        return
+            "if it was called \(names), declare .rename(\(type.name).self, \"\(first.name)\", to: \\.\(new.name)); else "
+    }
+
     /// The row with all that it lacks, of which `column` is one.
     private func completed(_ old: RowReader, _ column: Int) throws -> [UInt8] {
         let name = type.description.columns[column].name
@@ -95,8 +108,8 @@ package struct RowCompletion {
         } catch let error as HornbeamError where error.code == .undecodable {
             throw HornbeamError(
                 .schemaMismatch,
-                "\(place) and can't be read without: give the property a default, make it optional, or declare a "
-                    + "migration that fills or converts it (\(error.message))")
+                "\(place) and can't be read without: \(renaming(column))give the property a default, make it optional, or "
+                    + "declare a migration that fills or converts it (\(error.message))")
         }
         return try new.withBytes { bytes in
             let new = try RowReader(bytes, of: type)

@@ -8,8 +8,8 @@ import HornbeamTree
 /// The steps of one type's rows.
 struct RowMigration {
     enum Step {
-        /// Of the column at a place.
-        case convert(Int, Migration.Conversion)
+        /// Of the column at a place; of those values alone that the new type can't read, if its form is the same.
+        case convert(Int, Migration.Conversion, onlyUnreadable: Bool)
         /// A column behind all others; with the columns that its closure sees.
         case fill([ColumnDescription], String, @Sendable (StoredRow) throws -> Value)
         case forget(Int)
@@ -48,6 +48,33 @@ struct RowMigration {
         try reports.finish()
     }
 
+    /// Whether a row has a value, of the column at a place, that the new type of a conversion can't read, or a deleted
+    /// entity has one. Reads them until it finds one.
+    static func hasUnreadable(
+        _ conversion: Migration.Conversion, _ type: EntityDescription, _ place: Int, deleted: EntityDescription?,
+        in transaction: Transaction
+    ) throws -> Bool {
+        func contains(_ type: EntityDescription, _ isMet: (RowReader) throws -> Bool) throws -> Bool {
+            guard let rows = try transaction.tree("e:\(type.name)") else { return false }
+            let layout = RowLayout(columns: type.columns)
+            defer { withExtendedLifetime(layout) {} }
+            var cursor = try transaction.cursor(rows)
+            while try cursor.next() {
+                if try isMet(try RowReader(cursor.value, layout: layout)) { return true }
+            }
+            return false
+        }
+        if try contains(type, { try !conversion.isReadable($0.value(place)) }) { return true }
+        guard let deleted, let entity = deleted.column("entity") else { return false }
+        let column = type.columns[place]
+        return try contains(deleted) { row in
+            let member = try TombstoneMigration.members(row, entity).first { $0.name == column.name }
+            // What is missing there can't be made of anything.
+            guard let value = member.flatMap({ JSONRows.value($0.value, as: column.type) }) else { return false }
+            return !conversion.isReadable(value)
+        }
+    }
+
     private func rewritten(_ reader: RowReader, _ type: String, _ layout: RowLayout) throws -> [UInt8] {
         var row = MigratingRow(reader, stored)
         for step in steps {
@@ -69,8 +96,9 @@ struct RowMigration {
         _ make: (_ row: MigratingRow, _ property: String, _ body: () throws -> Value) throws -> Value
     ) throws {
         switch step {
-        case .convert(let place, let conversion):
+        case .convert(let place, let conversion, let onlyUnreadable):
             let value = try row.value(place)
+            if onlyUnreadable, conversion.isReadable(value) { return }
             row.cells[place] = .value(
                 try make(row, conversion.column.name) {
                     if value == .null, !conversion.from.isOptional {
@@ -97,7 +125,7 @@ struct RowMigration {
         } catch {
             let id = (try? row.value(0).text) ?? "?"
             let place = "\(type) \(id)" + (property.map { ", property “\($0)”" } ?? "")
-            throw HornbeamError(.schemaMismatch, "the migration of \(place) failed: \(error)")
+            throw HornbeamError.ofMigration(place, error)
         }
     }
 }

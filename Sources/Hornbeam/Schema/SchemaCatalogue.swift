@@ -41,11 +41,14 @@ package enum SchemaCatalogue {
     ) throws -> Schema? {
         let stored = try read(transaction)
         var declared = mayChange ? declared : declared.map { SchemaComparison.unrenewed($0, as: stored) }
-        let plan = try MigrationPlan(migrations.map(\.step), stored: stored, declared: declared) { type in
-            try ["e:", "n:"].allSatisfy { kind in
-                try transaction.tree(kind + type).map { try transaction.count($0) == 0 } ?? true
-            }
-        }
+        let plan = try MigrationPlan(
+            migrations.map(\.step), stored: stored, declared: declared,
+            isEmpty: { type in
+                try ["e:", "n:"].allSatisfy { kind in
+                    try transaction.tree(kind + type).map { try transaction.count($0) == 0 } ?? true
+                }
+            },
+            hasUnreadable: { try RowMigration.hasUnreadable($0, $1, $2, deleted: $3, in: transaction) })
         declared = declared.map { SchemaComparison.keepingWords($0, as: plan.types[$0.name]) }
         var merged: [Merged] = []
         var work: [SchemaChange] = []

@@ -65,7 +65,11 @@ struct SchemaOpening {
             let session = Session(entities, models: models)
             defer { session.end() }
             var context = Context(session)
-            try body(&context)
+            do {
+                try body(&context)
+            } catch {
+                throw HornbeamError.ofMigration("step “\(name)”", error)
+            }
             try entities.flush()
             try entities.logChanges()
             try SchemaCatalogue.setRun(name, in: write)

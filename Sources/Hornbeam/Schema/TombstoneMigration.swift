@@ -87,7 +87,7 @@ struct TombstoneMigration {
         return JSONNode.object(members).text
     }
 
-    private static func members(_ row: RowReader, _ column: Int) throws -> [(name: String, value: JSONNode)] {
+    static func members(_ row: RowReader, _ column: Int) throws -> [(name: String, value: JSONNode)] {
         guard let text = try row.stringBytes(column), case .object(let members)? = try? JSONParser.parse(text) else {
             return []
         }

@@ -64,6 +64,13 @@ private let all: [Migration] = [
     .forget(Citizen.self, "ssn"),
 ]
 
+@EntityModel
+private struct Badge {
+    @Unique<Self>(\.key, collisions: .throw) private var byKey
+    let id: Int
+    var key: String
+}
+
 private func message(_ body: () throws -> Void) -> String {
     do {
         try body()
@@ -149,8 +156,10 @@ struct MigrationTests {
             guard text != "17", let age = Int(text) else { throw Odd() }
             return age
         }
-        let text = message { try file.open([Citizen.self], steps) { _ in } }
+        let error = #expect(throws: HornbeamError.self) { try file.open([Citizen.self], steps) { _ in } }
+        let text = error?.message ?? ""
         #expect(text.contains("Citizen \"p17\"") && text.contains("“age”") && text.contains("Odd"), "\(text)")
+        #expect(error?.code == .schemaMismatch && error?.cause is Odd)
         #expect(try file.types() == [human("Citizen")])
     }
 
@@ -279,7 +288,9 @@ struct MigrationTests {
         struct Stop: Error {}
         let file = try file()
         let failing = all + [.run("double") { _ in throw Stop() }]
-        #expect(throws: Stop.self) { try file.open([Citizen.self], failing) { _ in } }
+        let error = #expect(throws: HornbeamError.self) { try file.open([Citizen.self], failing) { _ in } }
+        #expect(error?.code == .schemaMismatch && error?.cause is Stop)
+        #expect(error?.message.contains("step “double”") == true, "\(error?.message ?? "")")
         #expect(try file.types().map(\.name) == ["Human"])
         let step =
             all + [
@@ -294,6 +305,45 @@ struct MigrationTests {
             try file.open([Citizen.self], step) { database throws in
                 #expect(try database.read { (try $0.find("p7") as Citizen?)?.age } == 14)
             }
+        }
+    }
+
+    @Test("an error of the library in a step keeps its code, and tells which key it was")
+    func ownCodes() throws {
+        let file = try file()
+        let step = Migration.run("twice") { context in
+            for id in 1...2 { try Badge(id: id, key: "same").save(to: &context) }
+        }
+        let error = #expect(throws: HornbeamError.self) {
+            try file.open([Citizen.self, Badge.self], all + [step]) { _ in }
+        }
+        #expect(error?.code == .uniqueViolation && error?.violation?.existing == .int(1))
+        #expect((error?.cause as? HornbeamError)?.code == .uniqueViolation)
+    }
+
+    @Test("a unique key that two entities have is refused with both of them")
+    func uniqueKeys() throws {
+        let type = EntityDescription(name: "Badge", columns: [column("id", .int64), column("key", .string)])
+        let file = try MigratedFile([type]) { store in
+            for id in [4, 7] { try store.save("Badge", [.int(Int64(id)), .string("same")]) }
+        }
+        let error = #expect(throws: HornbeamError.self) { try file.open([Badge.self]) { _ in } }
+        #expect(
+            error?.violation
+                == UniqueViolation(
+                    entityName: "Badge", indexName: "byKey", existing: .int(4), new: .int(7), values: [.string("same")])
+        )
+    }
+
+    @Test("a property that may have had another name is refused with the rename to declare")
+    func renamed() throws {
+        let type = EntityDescription(
+            name: "Badge", columns: [column("id", .int64), column("code", .string), column("size", .int64)])
+        let file = try MigratedFile([type]) { try $0.save("Badge", [.int(1), .string("a"), .int(1)]) }
+        let text = message { try file.open([Badge.self]) { _ in } }
+        #expect(text.contains(#".rename(Badge.self, "code", to: \.key)"#) && !text.contains("size"), "\(text)")
+        try file.open([Badge.self], [.rename(Badge.self, "code", to: \.key)]) { database throws in
+            #expect(try database.read { (try $0.find(1) as Badge?)?.key } == "a")
         }
     }
 
