@@ -86,13 +86,13 @@ private struct AnyKey: CodingKey {
 
 /// The id that stands for an entity in the plain form, nil for an entity. An object that has an id and nothing else is
 /// the id, even if an entity could do with that: saved as an entity it would take the other properties from the one
-/// that is stored. Only where there are no others it is an entity.
+/// that is stored, or come into being where the JSON only meant to name it.
 private struct PlainID<Entity: EntityModelProtocol>: Decodable where Entity.ID: Decodable {
     let id: Entity.ID?
 
     init(from decoder: any Decoder) throws {
         guard let keys = try? decoder.container(keyedBy: AnyKey.self).allKeys, keys.count == 1,
-            keys[0].stringValue == RelationKey.id.rawValue, Entity.entityShape.description.columns.count > 2
+            keys[0].stringValue == RelationKey.id.rawValue
         else {
             id = nil
             return

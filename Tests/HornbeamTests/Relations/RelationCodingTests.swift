@@ -134,6 +134,16 @@ struct RelationCodingTests {
             let labels: Labels = try decoded(ids, [.plain, .explicitKeyedContainer])
             #expect(labels.isId && labels.ids == [1, 2])
         }
+        // Of a type that has nothing but an id and relations, too.
+        typealias One = ToOneRelation<Chat, Relations.OneWay, Relations.Optional>
+        let chat: One = try decoded(#"{"id":"1"}"#, .plain)
+        #expect(chat.isId && chat.id == "1")
+        let chats: Chats = try decoded(#"[{"id":"1"},{"id":"2"}]"#, [.plain, .keyedContainer])
+        #expect(chats.isId && chats.ids == ["1", "2"])
+        let message: Message = try decoded(#"{"id":"1","text":"","chat":{"id":"2"}}"#, .plain)
+        #expect(message.$chat.isId && message.$chat.id == "2")
+        let entity: One = try decoded(try json(One.relation(Chat(id: "1")), .plain), .plain)
+        #expect(entity.entities?.map(\.id) == ["1"], "an entity says something of its relations")
         let whole: Main = try decoded(#"{"id":1,"title":"important"}"#, .plain)
         #expect(whole.entities?.first?.title == "important")
         let some: Labels = try decoded(#"[{"id":1},{"id":2,"weight":3}]"#, .plain)
