@@ -276,6 +276,14 @@ extension QueryList {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }
 
+    /// Without it the compiler finds no words for a sort by an enum that isn't `Comparable`.
+    @available(
+        *, unavailable,
+        message:
+            "a sort needs properties with an order: make the type Comparable; a Bool is sorted by '.asc' or '.desc'"
+    )
+    public consuming func sorted<each Property>(by keyPath: repeat KeyPath<Entity, each Property>) -> Self { self }
+
     consuming func sorted(_ terms: [SortTerm]) -> Self {
         let isPart = parts.isPart
         var list = settled(if: isPart)

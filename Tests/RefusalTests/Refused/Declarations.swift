@@ -50,6 +50,48 @@ struct Handle: Sendable {
         var handle: Handle
     }
 
+    // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
+    @EntityModel
+    struct Spare {
+        let id: Int
+        var handle: Handle?
+    }
+
+    // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
+    @EntityModel
+    struct Rack {
+        let id: Int
+        var handles: [Handle?] = []
+    }
+
+    // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
+    @EntityModel
+    struct Drawer {
+        let id: Int
+        var handles: [String: Handle]
+    }
+
+    // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
+    @EntityModel
+    struct Place {
+        let id: Int
+        var at: (Int, Int)
+    }
+
+    // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
+    @EntityModel
+    struct Task {
+        let id: Int
+        var body: @Sendable () -> Int
+    }
+
+    // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
+    @EntityModel
+    struct Owner {
+        let id: Int
+        var any: any Codable & Sendable
+    }
+
     // refused: this type has no order-preserving key: conform it to IndexKey, or index another property
     // refused: a full-text index is over String properties, or arrays of them
     @EntityModel

@@ -10,6 +10,9 @@ struct User {
     var nick: String?
     var tags: [String] = []
     var profile = Profile()
+    var mood = Mood.calm
+    var formerMood: Mood?
+    var isActive = true
 
     @Relationship(inverse: \.author) var messages: [Message]?
 }
@@ -22,6 +25,11 @@ struct Message {
     @Relationship(.required, inverse: \.messages) var author: User?
     @Relationship var replyTo: Message? = nil
     @Relationship var seenBy: [User]? = nil
+}
+
+/// Has no order either.
+enum Mood: String, Codable {
+    case calm, wild
 }
 
 /// Has no order.

@@ -24,13 +24,46 @@ func onlyWhatHasAnOrderIsCompared() {
 
 func onlyWhatHasAnOrderIsSortedBy() {
     #if REFUSED
-        // refused: instance method 'sorted(by:)' requires that 'Profile' conform to 'Comparable'
+        // refused: 'sorted(by:)' is unavailable: a sort needs properties with an order: make the type Comparable
         _ = User.query().sorted(by: \.profile)
-        // refused: instance method 'sorted(by:)' requires that 'Array<String>' conform to 'Comparable'
+        // refused: 'sorted(by:)' is unavailable: a sort needs properties with an order: make the type Comparable
         _ = User.query().sorted(by: \.tags)
+        // refused: 'sorted(by:)' is unavailable: a sort needs properties with an order: make the type Comparable
+        _ = User.filter(\.age > 3).sorted(by: \.mood).limit(3)
+        // refused: 'sorted(by:)' is unavailable: a sort needs properties with an order: make the type Comparable
+        _ = User.query().sorted(by: \.age, \.formerMood)
+        // refused: a Bool is sorted by '.asc' or '.desc'
+        _ = User.query().sorted(by: \.isActive)
+        // refused: static method 'by' requires that 'Mood' conform to 'Comparable'
+        _ = User.query().sorted(by: .by(\.mood))
     #else
+        _ = User.query().sorted(by: \.isActive.desc, \.age)
         _ = User.query().sorted(by: \.profile.about)
         _ = User.query().sorted(by: \.nick)
+    #endif
+}
+
+func onlyWhatHasAnOrderHasALeastValueAndRanges(_ context: Context) throws {
+    #if REFUSED
+        // refused: instance method 'min(_:in:)' requires that 'Mood' conform to 'Comparable'
+        _ = try User.query().min(\.mood, in: context)
+        // refused: instance method 'max(_:in:)' requires that 'Bool' conform to 'Comparable'
+        _ = try User.query().max(\.isActive, in: context)
+        // refused: static method 'max' requires that 'Mood' conform to 'Comparable'
+        _ = User.query().grouped(by: \.age).aggregate(.max(\.mood))
+        // refused: static method 'value(_:between:and:)' requires that 'Mood' conform to 'Comparable'
+        _ = User.filter(.value(\.mood, between: .calm, and: .wild))
+        // refused: operator function '<' requires that 'Mood' conform to 'Comparable'
+        _ = User.filter(\.mood < .wild)
+        // refused: instance method 'first(ofEach:)' requires that 'Profile' conform to 'Hashable'
+        _ = User.query().first(ofEach: \.profile)
+        // refused: instance method 'grouped(by:)' requires that 'Profile' conform to 'Hashable'
+        _ = User.query().grouped(by: \.profile)
+    #else
+        _ = try User.query().min(\.age, in: context)
+        _ = User.query().grouped(by: \.mood).aggregate(.max(\.age))
+        _ = User.filter(.value(\.age, between: 1, and: 2))
+        _ = User.query().first(ofEach: \.mood)
     #endif
 }
 
