@@ -40,8 +40,8 @@ enum ASCIIBlock {
     }
 
     /// The same, and of the bytes between two letters or two digits those that join them to a word by Unicode's
-    /// annex 29: an apostrophe, a full stop, of digits a comma or a semicolon too. Nil if bytes of ASCII alone don't
-    /// tell, or if there is an underscore, which may be no word by itself.
+    /// annex 29: an apostrophe, a full stop, of digits a comma or a semicolon too, and an underscore between any two.
+    /// Nil if bytes of ASCII alone don't tell, or if another underscore is there, which may be no word by itself.
     /// - Parameters:
     ///   - before: what stands before the block in the same word, in lower case; a space if nothing does.
     ///   - behind: the byte behind the block.
@@ -49,11 +49,12 @@ enum ASCIIBlock {
     static func lowerJoined(
         _ source: UnsafeRawPointer, to target: UnsafeMutableRawPointer, before: UInt8, behind: UInt8
     ) -> UInt64? {
-        if bits(of: UInt8(ascii: "_"), source) != 0 { return nil }
+        let underscores = bits(of: UInt8(ascii: "_"), source)
         var words = lower(source, to: target)
         let starts = words &<< 1 | (isWord(before) ? 1 : 0)
         let ends = words &>> 1 | (isWord(behind) || behind >= 0x80 ? 1 &<< 63 : 0)
-        var middles = ~words & starts & ends
+        if underscores & ~(starts & ends) != 0 || underscores &>> 63 == 1 && behind >= 0x80 { return nil }
+        var middles = ~words & starts & ends & ~underscores
         // Words mostly have one space between them.
         if middles != 0 { middles &= ~bits(of: UInt8(ascii: " "), target) }
         while middles != 0 {
@@ -68,7 +69,7 @@ enum ASCIIBlock {
                 words |= 1 &<< UInt64(truncatingIfNeeded: place)
             }
         }
-        return words
+        return words | underscores
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "0") < 10 }

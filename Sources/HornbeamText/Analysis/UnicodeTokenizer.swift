@@ -13,17 +13,17 @@ final class UnicodeTokenizer {
     private let keepsAccents: Bool
     private let stemmer: Stemmer?
     private let rules = FoldingRules.shared
-    private var word = ComposedText()
-    private var base = ByteBuffer()
+    @exclusivity(unchecked) private var word = ComposedText()
+    @exclusivity(unchecked) private var base = ByteBuffer()
     private let ascii = ASCIITable.separating
     /// The unit before `word` in a run without spaces.
-    private var unit = ByteBuffer()
-    private var isASCII = true
+    @exclusivity(unchecked) private var unit = ByteBuffer()
+    @exclusivity(unchecked) private var isASCII = true
     /// Where the token that `body` was last called with stands in the source.
-    private(set) var place = (start: 0, end: 0)
+    @exclusivity(unchecked) private(set) var place = (start: 0, end: 0)
     /// Where `unit` and `word` begin in a run without spaces.
-    private var unitStart = 0
-    private var wordStart = 0
+    @exclusivity(unchecked) private var unitStart = 0
+    @exclusivity(unchecked) private var wordStart = 0
 
     init(keepsAccents: Bool, stemmer: Stemmer?) {
         self.keepsAccents = keepsAccents
