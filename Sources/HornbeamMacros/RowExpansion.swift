@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns: the table of key paths, and the code that writes an entity into a row and reads it back. The compiler finds
-// how a property lies in its column by the property's key path, so a type that can't be stored is an error at its place.
+// how a property lies in its column by the property's key path: a type that can't be stored is an error at its place.
 
 extension ModelDeclaration {
     /// One item a column, in order of column numbers.

@@ -77,7 +77,7 @@ struct JSONParser {
     private var at = 0
     /// Arrays and objects inside one another: those that a column may hold, and those around a column, which are an
     /// entity's line, the JSON of a deleted entity in such a line, and the arrays of a column's type.
-    private static let maximumDepth = CodedJSON.maximumDepth + 32
+    static let maximumDepth = CodedJSON.maximumDepth + 32
 
     private init(_ bytes: Bytes) { self.bytes = bytes }
 
@@ -99,10 +99,7 @@ struct JSONParser {
     }
 
     private var tooDeep: HornbeamError {
-        HornbeamError(
-            .invalid,
-            "the JSON has more than \(Self.maximumDepth) levels of arrays and objects at byte \(at): a property may have "
-                + "\(CodedJSON.maximumDepth)")
+        failure("more than \(Self.maximumDepth) levels of nesting (a property may have \(CodedJSON.maximumDepth))")
     }
 
     private mutating func skipSpace() {

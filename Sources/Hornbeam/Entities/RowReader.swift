@@ -85,8 +85,8 @@ public struct RowReader {
         return "the stored \(field.type) \(text.count > 100 ? text.prefix(100) + "…" : text) doesn't fit"
     }
 
-    /// Whose property it is, for messages. The id itself may be what can't be read, or it isn't in the row: one that
-    /// an index has made holds the index's columns alone.
+    /// Whose property it is, for messages. The id itself may be what can't be read, and some rows lack it: those that
+    /// an index covers.
     private func owner(of column: Int) -> String {
         if layout.type.isEmpty { return "" }
         guard column != 0, let id = try? value(0), id != .null else { return "\(layout.type): " }

@@ -98,8 +98,9 @@ struct IndexBuilder {
         let values = try holder.map { try index.description.text(of: $0, type) } ?? "?"
         return HornbeamError(
             .uniqueViolation,
-            "unique index “\(index.description.name)” of \(type.name) can't be built: \(ids[0].text) and \(ids[1].text) "
-                + "have the same \(values): change or delete one of them first, or open the store without the index",
+            "unique index “\(index.description.name)” of \(type.name) can't be built: \(ids[0].text) and "
+                + "\(ids[1].text) have the same \(values): change or delete one of them first, or open the store "
+                + "without the index",
             violation: UniqueViolation(
                 entityName: type.name, indexName: index.description.name, existing: ids[0], new: ids[1],
                 values: try holder.map { try index.description.values(of: $0, type) } ?? []))

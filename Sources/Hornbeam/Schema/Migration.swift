@@ -176,8 +176,8 @@ extension Migration {
 extension Migration {
     /// Runs `body` once in the life of a file, remembered by `name`: after all other steps, in the same transaction and
     /// with the present models. Also in a new file, where it finds nothing. What it throws fails the opening with a
-    /// `HornbeamError` that names the step and has the code of a `HornbeamError` that was thrown; its `cause` is what was
-    /// thrown.
+    /// `HornbeamError` that names the step and has the code of a `HornbeamError` that was thrown; its `cause` is what
+    /// was thrown.
     public static func run(_ name: String, _ body: @escaping @Sendable (inout Context) throws -> Void) -> Migration {
         Migration(.run(name: name, body))
     }

@@ -91,8 +91,8 @@ package struct RowCompletion {
         }
         guard let first = gone.first else { return "" }
         let names = gone.map { "“\($0.name)”" }.joined(separator: " or ")
-        return
-            "if it was called \(names), declare .rename(\(type.name).self, \"\(first.name)\", to: \\.\(new.name)); else "
+        let step = ".rename(\(type.name).self, \"\(first.name)\", to: \\.\(new.name))"
+        return "if it was called \(names), declare \(step); else "
     }
 
     /// The row with all that it lacks, of which `column` is one.
@@ -108,8 +108,8 @@ package struct RowCompletion {
         } catch let error as HornbeamError where error.code == .undecodable {
             throw HornbeamError(
                 .schemaMismatch,
-                "\(place) and can't be read without: \(renaming(column))give the property a default, make it optional, or "
-                    + "declare a migration that fills or converts it (\(error.message))")
+                "\(place) and can't be read without: \(renaming(column))give the property a default, make it optional, "
+                    + "or declare a migration that fills or converts it (\(error.message))")
         }
         return try new.withBytes { bytes in
             let new = try RowReader(bytes, of: type)

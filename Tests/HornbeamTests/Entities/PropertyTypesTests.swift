@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of types: every kind of type that `@EntityModel` takes, by itself, optional, in arrays, in arrays with nil and
-// nested in `Codable` types. What is saved comes back from the closed file, from exported lines and from `Deleted`.
+// A table of types: every kind of type that `@EntityModel` takes, by itself, optional, in arrays, in arrays with nil
+// and nested in `Codable` types. What is saved comes back from the closed file, from exported lines and from `Deleted`.
 
 import Foundation
 import HornbeamPages

@@ -59,35 +59,35 @@ struct Handle: Sendable {
 
     // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
     @EntityModel
-    struct Rack {
+    struct Toolbox {
         let id: Int
         var handles: [Handle?] = []
     }
 
     // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
     @EntityModel
-    struct Drawer {
+    struct Cabinet {
         let id: Int
         var handles: [String: Handle]
     }
 
     // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
     @EntityModel
-    struct Place {
+    struct Spot {
         let id: Int
         var at: (Int, Int)
     }
 
     // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
     @EntityModel
-    struct Task {
+    struct Callback {
         let id: Int
         var body: @Sendable () -> Int
     }
 
     // refused: this type can't be stored: make it Codable, or conform it to ColumnValue
     @EntityModel
-    struct Owner {
+    struct Mystery {
         let id: Int
         var any: any Codable & Sendable
     }
