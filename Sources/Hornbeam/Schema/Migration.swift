@@ -33,7 +33,7 @@ public struct Migration: Sendable {
         /// From the stored value to that of the new column. Null is given only if `from` is optional.
         let convert: @Sendable (Value) throws -> Value
         /// Whether a value of the new column's type is one of the property's.
-        let isReadable: @Sendable (Value) -> Bool
+        var isReadable: @Sendable (Value) -> Bool = { _ in true }
     }
 
     let step: Step
