@@ -101,3 +101,20 @@ void *hbs_map(int descriptor, size_t length) {
 }
 
 void hbs_name_thread(const char *name) { pthread_setname_np(pthread_self(), name); }
+
+size_t hbs_stack_room(void) {
+    static _Thread_local uintptr_t lowest;
+    if (lowest == 0) {
+        pthread_attr_t attributes;
+        void *address;
+        size_t size;
+        lowest = 1;
+        if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+            if (pthread_attr_getstack(&attributes, &address, &size) == 0) lowest = (uintptr_t)address;
+            pthread_attr_destroy(&attributes);
+        }
+    }
+    // A stack that the program has made for itself is not the thread's.
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return here > lowest ? here - lowest : SIZE_MAX / 2;
+}

@@ -55,6 +55,9 @@ void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
 /// Names the calling thread, for the system's tools; 15 bytes at most.
 void hbs_name_thread(const char *name);
 
+/// How many bytes of the calling thread's stack are left. More than there is memory if the system can't tell.
+size_t hbs_stack_room(void);
+
 // Signals (guard.c)
 
 /// Guards a mapping of a file against SIGBUS: a page that can't be read is replaced by zeros; then either the thread was
