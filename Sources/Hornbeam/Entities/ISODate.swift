@@ -3,33 +3,36 @@
 
 enum ISODate {
     /// Seconds from 1970-01-01 to the reference date 2001-01-01.
-    private static let referenceOffset = 978_307_200.0
+    private static let referenceOffset = 978_307_200
     static var daysTo2001: Int { 11_323 }
 
     /// Seconds since the reference date as `2001-01-01T00:00:00Z`, with a fraction of up to nine digits; nil if no such
     /// text is exact, or the year is beyond 0000–9999.
     static func text(_ seconds: Double) -> String? {
-        let whole = seconds.rounded(.down)
-        guard abs(whole) < 1e12 else { return nil }
-        let days = Int(whole / 86_400.0 + (whole < 0 ? -1 : 0))
-        var day = days
-        var second = Int(whole) - day * 86_400
-        if second >= 86_400 {
-            day += 1
-            second -= 86_400
-        }
-        let (year, month, dayOfMonth) = civil(day + Int(referenceOffset) / 86_400)
+        guard let whole = wholeSeconds(seconds) else { return nil }
+        let nanoseconds = Int(((seconds - seconds.rounded(.down)) * 1e9).rounded())
+        let text = text(whole, fraction: nanoseconds, digits: 9)
+        return text.flatMap { ISODate.seconds($0) }?.bitPattern == seconds.bitPattern ? text : nil
+    }
+
+    /// Milliseconds since 1970 as such a text, which is exact; nil if the year is beyond 0000–9999.
+    static func text(milliseconds: Int) -> String? {
+        let part = (milliseconds % 1000 + 1000) % 1000
+        return text(milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0), fraction: part, digits: 3)
+    }
+
+    /// - Parameter seconds: since 1970.
+    private static func text(_ seconds: Int, fraction: Int, digits: Int) -> String? {
+        let (day, second) = dayAndSecond(seconds)
+        let (year, month, dayOfMonth) = civil(day)
         guard (0...9999).contains(year) else { return nil }
         let head = pad(year, 4) + "-" + pad(month, 2) + "-" + pad(dayOfMonth, 2) + "T" + pad(second / 3600, 2)
-        let time = head + ":" + pad(second / 60 % 60, 2) + ":" + pad(second % 60, 2)
-        let nanoseconds = Int(((seconds - whole) * 1e9).rounded())
-        var fraction = ""
-        if nanoseconds > 0 {
-            fraction = "." + pad(nanoseconds, 9)
-            while fraction.hasSuffix("0") { fraction.removeLast() }
+        var text = head + ":" + pad(second / 60 % 60, 2) + ":" + pad(second % 60, 2)
+        if fraction > 0 {
+            text += "." + pad(fraction, digits)
+            while text.hasSuffix("0") { text.removeLast() }
         }
-        let text = time + fraction + "Z"
-        return ISODate.seconds(text)?.bitPattern == seconds.bitPattern ? text : nil
+        return text + "Z"
     }
 
     private static func pad(_ number: Int, _ width: Int) -> String {
@@ -37,14 +40,41 @@ enum ISODate {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
+    /// Whole seconds since 1970 of a date, without its fraction; nil if it is further away than any text says.
+    static func wholeSeconds(_ seconds: Double) -> Int? {
+        abs(seconds) < 1e12 ? Int(seconds.rounded(.down)) + referenceOffset : nil
+    }
+
+    /// Whole milliseconds since 1970: those that are nearest, for a date has few that are exact.
+    static func milliseconds(_ seconds: Double) -> Int? {
+        wholeSeconds(seconds).map { $0 * 1000 + Int(((seconds - seconds.rounded(.down)) * 1000).rounded()) }
+    }
+
     /// Reads `YYYY-MM-DD`, `YYYY-MM-DDThh:mm[:ss[.fraction]]` with `Z`, an offset `±hh:mm`, or neither (UTC).
     static func seconds(_ text: String) -> Double? {
+        guard let (whole, fraction) = read(text) else { return nil }
+        let part = fraction.isEmpty ? 0 : Double("0." + String(decoding: fraction, as: UTF8.self)) ?? 0
+        return Double(whole - referenceOffset) + part
+    }
+
+    /// The same without the fraction, since 1970.
+    static func wholeSeconds(_ text: String) -> Int? { read(text)?.seconds }
+
+    /// The same in milliseconds since 1970, without what is less than one.
+    static func milliseconds(_ text: String) -> Int? {
+        guard let (whole, fraction) = read(text) else { return nil }
+        let digits = fraction.prefix(3) + Array(repeating: 48, count: max(0, 3 - fraction.count))
+        return digits.reduce(0) { $0 * 10 + Int($1 - 48) } + whole * 1000
+    }
+
+    /// Seconds since 1970, and the digits of the fraction.
+    private static func read(_ text: String) -> (seconds: Int, fraction: ArraySlice<UInt8>)? {
         var scanner = Scanner(bytes: Array(text.utf8))
         guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
             let day = scanner.number(2), (1...12).contains(month), (1...lastDay(year, month)).contains(day)
         else { return nil }
-        var total = (daysSince1970(year, month, day) - Int(referenceOffset) / 86_400) * 86_400
-        var fraction = 0.0
+        var total = daysSince1970(year, month, day) * 86_400
+        var fraction: ArraySlice<UInt8> = []
         if scanner.take("T") || scanner.take(" ") {
             guard let hour = scanner.number(2), scanner.take(":"), let minute = scanner.number(2), hour < 24,
                 minute < 60
@@ -61,7 +91,7 @@ enum ISODate {
             guard let zone = scanner.zone() else { return nil }
             total -= zone
         }
-        return scanner.isAtEnd ? Double(total) + fraction : nil
+        return scanner.isAtEnd ? (total, fraction) : nil
     }
 
     private static func lastDay(_ year: Int, _ month: Int) -> Int {
@@ -78,6 +108,13 @@ enum ISODate {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
+    /// The day since 1970, and the second of it.
+    static func dayAndSecond(_ seconds: Int) -> (day: Int, second: Int) {
+        let second = (seconds % 86_400 + 86_400) % 86_400
+        return ((seconds - second) / 86_400, second)
+    }
+
+    /// - Parameter days: since 1970.
     static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
@@ -112,11 +149,11 @@ enum ISODate {
             return number
         }
 
-        mutating func fraction() -> Double? {
+        mutating func fraction() -> ArraySlice<UInt8>? {
             let start = at
             while at < bytes.count, (48...57).contains(bytes[at]) { at += 1 }
             guard at > start, at - start <= 18 else { return nil }
-            return Double("0." + String(decoding: bytes[start..<at], as: UTF8.self))
+            return bytes[start..<at]
         }
 
         /// Seconds east of UTC.
