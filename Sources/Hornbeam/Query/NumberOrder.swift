@@ -78,13 +78,7 @@ enum NumberOrder {
 extension KeyDecimal {
     /// What the shortest text of a finite double says: `-1.5e-07`.
     init?(written number: Double) {
-        let text = number.description
-        let parts = text.split(separator: "e")
-        let digits = parts[0].drop { $0 == "-" }.split(separator: ".", omittingEmptySubsequences: false)
-        let fraction = digits.count > 1 ? digits[1] : ""
-        guard let mantissa = UInt128(digits[0] + fraction), let exponent = parts.count > 1 ? Int(parts[1]) : 0 else {
-            return nil
-        }
-        self.init(isNegative: text.hasPrefix("-"), mantissa: mantissa, exponent: exponent - fraction.count)
+        guard let parts = DecimalParts(written: number) else { return nil }
+        self.init(isNegative: parts.isNegative, mantissa: parts.mantissa, exponent: parts.exponent)
     }
 }
