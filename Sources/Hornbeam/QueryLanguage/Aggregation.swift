@@ -131,14 +131,19 @@ struct NumberSum {
     /// Nil if there was no number; an error if a sum of integers is none of 64 bits, or one of decimals none.
     func total() throws(HornbeamError) -> Item? {
         if count == 0 { return nil }
-        if hasDecimal { return .value(.decimal(try allDecimals.total())) }
+        if isDecimal { return .value(.decimal(try allDecimals.total())) }
         return hasDouble ? .double(all.total()) : try Arithmetic.item(integers, "the sum")
     }
 
     func average() throws(HornbeamError) -> Item? {
         if count == 0 { return nil }
-        if hasDecimal { return .value(.decimal(allDecimals.mean(of: count))) }
+        if isDecimal { return .value(.decimal(allDecimals.mean(of: count))) }
         return .double(hasDouble ? all.mean(of: count) : IntegerSummation<Int>.mean(integers, count))
+    }
+
+    /// Whether it is one of decimals: not with doubles whose sum is none.
+    private var isDecimal: Bool {
+        hasDecimal && (!hasDouble || Item.decimal(.double(doubles.total())) != nil)
     }
 
     /// The other numbers among the decimals; the sum of doubles rounded once.
@@ -149,9 +154,10 @@ struct NumberSum {
         return all
     }
 
-    /// The integers among the doubles, in two parts that are exact.
+    /// The integers among the doubles, in two parts that are exact, and the decimals as one double.
     private var all: FloatingSummation {
         var all = doubles
+        if hasDecimal { all.add((try? decimals.total()).flatMap { Item.value(.decimal($0)).number } ?? .nan) }
         let low = integers % (1 << 53)
         all.add(Double(low))
         all.add(Double(integers - low))

@@ -14,11 +14,12 @@ enum Arithmetic {
         if let first = integer(first), let second = integer(second) {
             return try compute(sign, first, second) { "\(left.node.text) \(sign.rawValue) \(right.node.text)" }
         }
-        // Remainders of decimals are computed as those of doubles.
-        if sign != .remainder, isDecimal(first) || isDecimal(second), let first = Item.decimal(first),
-            let second = Item.decimal(second)
-        {
-            return compute(sign, first, second)
+        if isDecimal(first) || isDecimal(second), let first = Item.decimal(first), let second = Item.decimal(second) {
+            let result = compute(sign, first, second)
+            guard case .value(.decimal(let number)) = result, number.isNaN, !first.isNaN, !second.isNaN else {
+                return result
+            }
+            throw beyondDecimals("\(left.node.text) \(sign.rawValue) \(right.node.text)")
         }
         return compute(sign, left.number ?? .nan, right.number ?? .nan)
     }
@@ -36,6 +37,13 @@ enum Arithmetic {
             .invalid, "\(what()) is \(number), which is beyond the integers of 64 bits: compute with doubles (1.0 * …)")
     }
 
+    static func beyondDecimals(_ what: String) -> HornbeamError {
+        HornbeamError(
+            .invalid,
+            "\(what) is beyond the decimals, which have 38 digits and 10^-128 to 10^127: compute with doubles (1e0 * …)"
+        )
+    }
+
     static func isNumber(_ value: Value) -> Bool {
         switch value {
         case .int, .uint, .double, .decimal: true
@@ -43,7 +51,7 @@ enum Arithmetic {
         }
     }
 
-    private static func isDecimal(_ value: Value) -> Bool { if case .decimal = value { true } else { false } }
+    static func isDecimal(_ value: Value) -> Bool { if case .decimal = value { true } else { false } }
 
     private static func integer(_ value: Value) -> Int128? {
         switch value {
@@ -76,8 +84,14 @@ enum Arithmetic {
         case .add: .value(.decimal(left + right))
         case .subtract: .value(.decimal(left - right))
         case .multiply: .value(.decimal(left * right))
-        default: right == 0 ? .null : .value(.decimal(left / right))
+        case .divide: right == 0 ? .null : .value(.decimal(left / right))
+        default: right == 0 ? .null : .value(.decimal(remainder(left, right)))
         }
+    }
+
+    static func remainder(_ left: Decimal, _ right: Decimal) -> Decimal {
+        guard let left = DecimalParts(left), let right = DecimalParts(right) else { return .nan }
+        return left.remainder(dividingBy: right).decimal ?? .nan
     }
 
     private static func compute(_ sign: BinaryOperator, _ left: Double, _ right: Double) -> Item {

@@ -2,10 +2,12 @@
 // Resolves the names of a statement against the schema: sources first, in their order, then the expressions. A column
 // that is read gets a slot in the frame; a path through a to-one relation gets a source of its own, which follows it.
 
+import FoundationEssentials
+
 /// What a slot has in it.
 enum SlotContent: Equatable {
     case column(Int)
-    /// The id that a to-one relation leads to, or null.
+    /// The id that a to-one relation leads to, or null. Links to what isn't stored don't count, here and below.
     case link(String)
     /// The ids that a to-many relation leads to.
     case links(String)
@@ -82,10 +84,14 @@ struct Binder {
     private var used: Set<Parameter.Name> = []
     /// The size of what was computed already.
     var folded = 0
+    /// What NOW() is: the same wherever in a run it is asked for.
+    let moment = Date().timeIntervalSinceReferenceDate
     /// Set while what follows a grouping is bound.
     var grouping: GroupScope?
     /// What columns of the result are called, for the clauses behind them.
     var aliases: [String: Expression] = [:]
+    /// The names of all columns of the result that have one, for errors.
+    var resultNames: Set<String> = []
 
     init(_ text: String, _ session: EntitySession, _ parameters: StatementParameters) {
         self.text = text
@@ -291,9 +297,12 @@ struct Binder {
             return try bind(path.steps[...], of: source, path, asObjects)
         }
         let types = sources.filter { !$0.isImplicit }
-        let names = types.flatMap { source in
-            [source.alias] + (source.type.map { $0.description.columns.map(\.name) + $0.relations.map(\.name) } ?? [])
+        if resultNames.contains(path.head) {
+            throw failure(
+                "“\(path.head)” is a column of the result, which isn't known yet here: write what it stands for",
+                at: path.place)
         }
+        let names = types.flatMap { [$0.alias] + ($0.type?.names ?? []) }
         let owner = types.count == 1 ? types[0].type.map { "\($0.name) has no “\(path.head)”" } : nil
         throw failure((owner ?? "nothing is called “\(path.head)”") + hint(path.head, names), at: path.place)
     }
@@ -311,8 +320,7 @@ struct Binder {
             return follow(rest, of: slot(.column(column), of: source))
         }
         guard let side = type.relations.first(where: { $0.name == name }) else {
-            let names = type.description.columns.map(\.name) + type.relations.map(\.name)
-            throw failure("\(type.name) has no “\(name)”" + hint(name, names), at: path.place)
+            throw failure("\(type.name) has no “\(name)”" + hint(name, type.names), at: path.place)
         }
         if side.isToMany {
             if case .name(let next)? = rest.first {
@@ -333,8 +341,10 @@ struct Binder {
         switch (column.type.unwrapped, step) {
         case (.json, _), (.array, .index): return
         case (_, .name(let name)):
-            throw failure("\(type.name).\(column.name) is a \(column.type), which has no “\(name)”", at: path.place)
-        case (_, .index): throw failure("\(type.name).\(column.name) is a \(column.type), and no array", at: path.place)
+            throw failure(
+                "\(type.name).\(column.name) is of type \(column.type), which has no “\(name)”", at: path.place)
+        case (_, .index):
+            throw failure("\(type.name).\(column.name) is of type \(column.type), and no array", at: path.place)
         }
     }
 
@@ -390,10 +400,17 @@ struct Binder {
         let last = used.reduce(0) { if case .position(let position) = $1 { max($0, position) } else { $0 } }
         if parameters.positions.count > last {
             throw HornbeamError(
-                .invalid, "the statement has \(last) parameters, and \(parameters.positions.count) values are given")
+                .invalid,
+                "the statement has \(last == 1 ? "1 parameter" : "\(last) parameters"), and "
+                    + "\(parameters.positions.count) values are given")
         }
         if let name = parameters.names.keys.sorted().first(where: { !used.contains(.name($0)) }) {
             throw HornbeamError(.invalid, "the statement has no parameter $\(name), for which a value is given")
         }
     }
+}
+
+extension EntityType {
+    /// The columns and relations that a path may name.
+    fileprivate var names: [String] { shownColumns.map(\.name) + relations.map(\.name) }
 }

@@ -34,7 +34,9 @@ struct GroupScope {
 }
 
 extension Binder {
+    /// `.tooLarge` if it is nested too deep for the thread's stack.
     mutating func bind(_ expression: Expression) throws -> BoundExpression {
+        try StackRoom.require()
         if let named = try bindAlias(expression) { return named }
         guard grouping != nil else { return fold(try structure(expression)) }
         return try grouped(expression)
@@ -84,8 +86,7 @@ extension Binder {
 
     /// Whether an aggregate is in it, or in what an alias in it stands for.
     func hasAggregate(_ expression: Expression) -> Bool {
-        if let aliased = aliased(expression) { return aliased.hasAggregate }
-        return expression.isAggregate || expression.children.contains { hasAggregate($0) }
+        expression.contains { $0.isAggregate || aliased($0)?.hasAggregate == true }
     }
 
     private mutating func aggregate(_ call: FunctionCall) throws -> BoundExpression {
@@ -136,7 +137,7 @@ extension Binder {
         case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .decimal, .json: return
         default:
             throw failure(
-                "\(call.name.uppercased()) takes numbers, and \(type.name).\(column.name) is a \(column.type)",
+                "\(call.name.uppercased()) takes numbers, and \(type.name).\(column.name) is of type \(column.type)",
                 at: call.place)
         }
     }
@@ -145,8 +146,10 @@ extension Binder {
         let count = call.arguments.count
         guard !arity.contains(count) else { return }
         let wanted =
-            arity.lowerBound == arity.upperBound ? "\(arity.lowerBound)" : "\(arity.lowerBound) to \(arity.upperBound)"
-        throw failure("\(call.name.uppercased()) takes \(wanted) arguments, not \(count)", at: call.place)
+            arity == 1...1
+            ? "1 argument"
+            : (arity.lowerBound == arity.upperBound ? "" : "\(arity.lowerBound) to ") + "\(arity.upperBound) arguments"
+        throw failure("\(call.name.uppercased()) takes \(wanted), not \(count)", at: call.place)
     }
 
     // MARK: Structure
@@ -170,6 +173,7 @@ extension Binder {
             case .minus: return .minus(inner, Mark(place))
             case .plus: return .plus(inner)
             }
+        case .binary(let sign, _, _, _) where sign.isArithmetic && grouping == nil: return try bindRow(expression)
         case .binary(let sign, let left, let right, let place):
             let sides = Comparison(sign) == nil ? try bindAll([left, right]) : try bindCompared([left, right])
             return .binary(sign, sides[0], sides[1], Mark(place))
@@ -179,10 +183,9 @@ extension Binder {
         case .between(let value, let low, let high):
             let parts = try bindCompared([value, low, high])
             return .between(parts[0], parts[1], parts[2])
-        case .within(let value, let list):
-            let parts = try bindCompared([value] + list)
-            return .within(parts[0], Array(parts.dropFirst()))
-        case .withinArray(let value, let list): return .withinArray(try bind(value), try bindArray(list))
+        case .within(let value, let list): return try bindMembership(of: value, in: list)
+        case .withinArray(let value, .array(let list, _)): return try bindCompared(value, list)
+        case .withinArray(let value, let list): return try bindMembership(of: value, in: list)
         case .test(let inner, let test): return .test(try bind(inner), test)
         case .collate(_, _, let place):
             throw failure(
@@ -196,11 +199,11 @@ extension Binder {
             }
             return .choice(subject: subject, bound, otherwise: try bindIfAny(otherwise))
         case .quantified(let quantifier, let variable, let array, let condition):
-            let array = try bindArray(array)
+            let array = try bindArray(array, asObjects: true)
             let (slot, bound) = try binding(variable) { try $0.bind(condition) }
             return .quantified(quantifier, slot: slot, array, bound)
         case .comprehension(let value, let variable, let array, let condition, let place):
-            let array = try bindArray(array)
+            let array = try bindArray(array, asObjects: true)
             let (slot, (bound, test)) = try binding(variable) { binder in
                 (try binder.bind(value), try binder.bindIfAny(condition))
             }
@@ -213,8 +216,35 @@ extension Binder {
         }
     }
 
+    /// Operators in a row nest to the left: they are bound without a call for each.
+    private mutating func bindRow(_ expression: Expression) throws -> BoundExpression {
+        var row: [(sign: BinaryOperator, right: Expression, place: TextPlace)] = []
+        var first = expression
+        while case .binary(let sign, let left, let right, let place) = first, sign.isArithmetic {
+            row.append((sign, right, place))
+            first = left
+        }
+        var bound = try bind(first)
+        for (sign, right, place) in row.reversed() {
+            bound = fold(.binary(sign, bound, try bind(right), Mark(place)))
+        }
+        return bound
+    }
+
+    // MARK: Comparisons
+
     /// What is compared with each other, or put in order: where one says by which collation, all texts go by it.
     mutating func bindCompared(_ parts: [Expression]) throws -> [BoundExpression] {
+        let collating = try collating(parts)
+        var bound: [BoundExpression] = []
+        for part in parts { bound.append(collated(try bind(part.withoutCollation), collating)) }
+        return bound
+    }
+
+    private typealias Collating = (function: ScalarFunction, mark: Mark)
+
+    /// The collation that some of them name; nil if none does.
+    private func collating(_ parts: [Expression]) throws -> Collating? {
         var chosen: (collation: TextCollation, place: TextPlace)?
         for case .collate(_, let collation, let place) in parts {
             if let chosen, chosen.collation != collation {
@@ -223,20 +253,57 @@ extension Binder {
             }
             chosen = (collation, place)
         }
-        guard let (collation, place) = chosen, collation != .binary else {
-            return try bindAll(parts.map(\.withoutCollation))
-        }
-        let function: ScalarFunction
+        guard let (collation, place) = chosen, collation != .binary else { return nil }
         do {
-            function = try ScalarFunction.collating(by: collation)
+            return (try ScalarFunction.collating(by: collation), Mark(place))
         } catch {
             throw failure(error.message, at: place)
         }
-        var bound: [BoundExpression] = []
-        for part in parts {
-            bound.append(fold(.call(function, [try bind(part.withoutCollation)], Mark(place))))
+    }
+
+    private mutating func collated(_ bound: BoundExpression, _ collating: Collating?) -> BoundExpression {
+        guard let (function, mark) = collating else { return bound }
+        return fold(.call(function, [bound], mark))
+    }
+
+    /// By the collation of `expression`, if it names one.
+    mutating func collated(_ bound: BoundExpression, as expression: Expression) throws -> BoundExpression {
+        collated(bound, try collating([expression]))
+    }
+
+    // MARK: IN
+
+    /// `x IN (a, b)`. One parameter alone that is a list is the list.
+    private mutating func bindMembership(of value: Expression, in list: [Expression]) throws -> BoundExpression {
+        if list.count == 1, case .parameter(let parameter) = list[0], case .array = try self.value(of: parameter) {
+            return try bindMembership(of: value, in: list[0])
         }
-        return bound
+        return try bindCompared(value, list)
+    }
+
+    private mutating func bindCompared(_ value: Expression, _ list: [Expression]) throws -> BoundExpression {
+        let parts = try bindCompared([value] + list)
+        let items = parts.dropFirst().compactMap { if case .constant(let item) = $0 { item } else { nil } }
+        guard items.count == list.count else { return .within(parts[0], Array(parts.dropFirst())) }
+        return .among(parts[0], ItemList(items))
+    }
+
+    /// `x IN array`
+    private mutating func bindMembership(of value: Expression, in list: Expression) throws -> BoundExpression {
+        let collating = try collating([value, list])
+        let subject = collated(try bind(value.withoutCollation), collating)
+        let bound = try bindArray(list.withoutCollation, asObjects: false)
+        if case .constant(.array(let items)) = bound {
+            guard collating != nil else { return .among(subject, ItemList(items)) }
+            let places = items.compactMap { item in
+                if case .constant(let place) = collated(.constant(item), collating) { place } else { nil }
+            }
+            if places.count == items.count { return .among(subject, ItemList(places)) }
+        }
+        if let (_, mark) = collating {
+            throw failure("COLLATE goes with a list behind IN that is the same for all rows", at: mark.place)
+        }
+        return .withinArray(subject, bound)
     }
 
     private mutating func bindAll(_ expressions: [Expression]) throws -> [BoundExpression] {
@@ -250,12 +317,18 @@ extension Binder {
         return try bind(expression)
     }
 
-    /// What gives elements: of a relation, whole entities.
-    private mutating func bindArray(_ expression: Expression) throws -> BoundExpression {
+    /// What gives elements: of a relation to many, ids or whole entities.
+    private mutating func bindArray(_ expression: Expression, asObjects: Bool) throws -> BoundExpression {
         guard case .path(let path) = expression, grouping == nil, aliased(expression) == nil else {
             return try bind(expression)
         }
-        return try bind(path, asObjects: true)
+        let bound = try bind(path, asObjects: asObjects)
+        if case .slot(let slot) = bound, let (source, content) = content(of: slot), case .link(let name) = content {
+            throw failure(
+                "\(source.type?.name ?? source.alias).\(name) leads to one entity, and is no array: compare it with =, "
+                    + "or go on with a path, \(path.text).…", at: path.place)
+        }
+        return bound
     }
 
     private mutating func bind(_ call: FunctionCall) throws -> BoundExpression {
@@ -266,7 +339,7 @@ extension Binder {
         }
         if call.name == "now" {
             try check(call, 0...0)
-            return .constant(.value(.date(Date().timeIntervalSinceReferenceDate)))
+            return .constant(.value(.date(moment)))
         }
         if call.name == "snippet" {
             try check(call, 0...4)
@@ -281,7 +354,13 @@ extension Binder {
         }
         try check(call, function.arity)
         if call.isDistinct { throw failure("DISTINCT is for aggregates", at: call.place) }
-        return .call(function, try bindAll(call.arguments), Mark(call.place))
+        let arguments = try bindAll(call.arguments)
+        if call.name == "array_contains", case .constant(.array(let items)) = arguments[0] {
+            // IN, but for what isn't known in the list. That is never found, and doesn't make the answer unknown.
+            let known = items.filter { !$0.isUnknown }
+            if !known.isEmpty { return .among(arguments[1], ItemList(known)) }
+        }
+        return .call(function, arguments, Mark(call.place))
     }
 
     private mutating func bindMeta(
@@ -349,24 +428,42 @@ extension Expression {
         if case .call(let call) = self { BoundAggregate.Function(rawValue: call.name) != nil } else { false }
     }
 
-    var hasAggregate: Bool { isAggregate || children.contains(where: \.hasAggregate) }
+    var hasAggregate: Bool { contains(where: \.isAggregate) }
+
+    /// Whether it asks for the time.
+    var isOfTime: Bool { contains { if case .call(let call) = $0 { call.name == "now" } else { false } } }
+
+    /// Whether the test holds of it, or of a part of it. Makes no call for each level, as rows of operators are deep.
+    func contains(where test: (Expression) -> Bool) -> Bool {
+        var waiting = [self]
+        while let expression = waiting.popLast() {
+            if test(expression) { return true }
+            waiting += expression.children
+        }
+        return false
+    }
 
     /// Where it begins; of CASE and the quantifiers where the first expression in them does.
     var place: TextPlace {
-        switch self {
-        case .literal(_, let place), .missing(let place), .array(_, let place), .object(_, let place),
-            .unary(_, _, let place), .comprehension(_, _, _, _, let place), .rank(let place), .meta(_, _, let place),
-            .star(_, let place):
-            place
-        case .parameter(let parameter): parameter.place
-        case .path(let path): path.place
-        case .call(let call): call.place
-        case .match(let matching): matching.place
-        case .binary(_, let left, _, _), .like(let left, _, _), .between(let left, _, _), .within(let left, _),
-            .withinArray(let left, _), .test(let left, _), .collate(let left, _, _):
-            left.place
-        case .choice(let subject, let cases, _): (subject ?? cases.first?.condition)?.place ?? 0
-        case .quantified(_, _, let array, _): array.place
+        var first = self
+        while true {
+            switch first {
+            case .literal(_, let place), .missing(let place), .array(_, let place), .object(_, let place),
+                .unary(_, _, let place), .comprehension(_, _, _, _, let place), .rank(let place),
+                .meta(_, _, let place), .star(_, let place):
+                return place
+            case .parameter(let parameter): return parameter.place
+            case .path(let path): return path.place
+            case .call(let call): return call.place
+            case .match(let matching): return matching.place
+            case .binary(_, let left, _, _), .like(let left, _, _), .between(let left, _, _), .within(let left, _),
+                .withinArray(let left, _), .test(let left, _), .collate(let left, _, _):
+                first = left
+            case .choice(let subject, let cases, _):
+                guard let condition = subject ?? cases.first?.condition else { return 0 }
+                first = condition
+            case .quantified(_, _, let array, _): first = array
+            }
         }
     }
 }

@@ -49,7 +49,8 @@ extension Binder {
                 throw failure("there is no full-text index or column “\(name)”" + hint(name, indexes), at: path.place)
             }
             guard type.description.columns[column].type.isText else {
-                throw failure("\(name) is no text but a \(type.description.columns[column].type)", at: path.place)
+                throw failure(
+                    "\(name) is no text, but of type \(type.description.columns[column].type)", at: path.place)
             }
             if let found, found.source !== source { throw failure("MATCH takes columns of one source", at: path.place) }
             found = (source, (found?.columns ?? []) + [column])

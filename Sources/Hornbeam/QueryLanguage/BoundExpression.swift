@@ -12,7 +12,7 @@ struct Mark: Sendable, Equatable {
 }
 
 /// An expression ready to be computed.
-indirect enum BoundExpression: Sendable, Equatable {
+indirect enum BoundExpression: Sendable {
     case constant(Item)
     case slot(Int)
     case field(BoundExpression, String)
@@ -27,6 +27,8 @@ indirect enum BoundExpression: Sendable, Equatable {
     case between(BoundExpression, BoundExpression, BoundExpression)
     case within(BoundExpression, [BoundExpression])
     case withinArray(BoundExpression, BoundExpression)
+    /// `x IN` a list that is the same for all rows.
+    case among(BoundExpression, ItemList)
     case test(BoundExpression, StateTest)
     case choice(subject: BoundExpression?, [BoundChoice], otherwise: BoundExpression?)
     /// The slot is the variable's.
@@ -35,12 +37,12 @@ indirect enum BoundExpression: Sendable, Equatable {
     case call(ScalarFunction, [BoundExpression], Mark)
 }
 
-struct BoundField: Sendable, Equatable {
+struct BoundField: Sendable {
     var name: String
     var value: BoundExpression
 }
 
-struct BoundChoice: Sendable, Equatable {
+struct BoundChoice: Sendable {
     var condition: BoundExpression
     var value: BoundExpression
 }
@@ -51,7 +53,7 @@ extension BoundExpression {
         switch self {
         case .constant, .slot: []
         case .field(let inner, _), .element(let inner, _), .not(let inner), .minus(let inner, _), .plus(let inner),
-            .test(let inner, _):
+            .test(let inner, _), .among(let inner, _):
             [inner]
         case .array(let parts, _): parts
         case .object(let fields, _): fields.map(\.value)
@@ -70,19 +72,65 @@ extension BoundExpression {
     /// The slots that it reads, those of its own variables too.
     var slots: Set<Int> {
         var found: Set<Int> = []
-        addSlots(to: &found)
+        _ = contains { part in
+            if case .slot(let slot) = part { found.insert(slot) }
+            return false
+        }
         return found
     }
 
-    private func addSlots(to found: inout Set<Int>) {
-        if case .slot(let slot) = self { found.insert(slot) }
-        for child in children { child.addSlots(to: &found) }
+    /// Whether the test holds of it, or of a part of it. Makes no call for each level, as rows of operators are deep.
+    func contains(where test: (BoundExpression) -> Bool) -> Bool {
+        var waiting = [self]
+        while let expression = waiting.popLast() {
+            if test(expression) { return true }
+            waiting += expression.children
+        }
+        return false
     }
 
     /// The parts of which all must be true.
     var conjuncts: [BoundExpression] {
         guard case .binary(.and, let left, let right, _) = self else { return [self] }
         return left.conjuncts + right.conjuncts
+    }
+}
+
+extension BoundExpression: Equatable {
+    /// Makes no call for each level.
+    static func == (left: BoundExpression, right: BoundExpression) -> Bool {
+        var waiting = [(left, right)]
+        while let (left, right) = waiting.popLast() {
+            guard left.isLike(right) else { return false }
+            let (parts, others) = (left.children, right.children)
+            guard parts.count == others.count else { return false }
+            waiting += zip(parts, others)
+        }
+        return true
+    }
+
+    /// Whether both are the same but for their parts.
+    private func isLike(_ other: BoundExpression) -> Bool {
+        switch (self, other) {
+        case (.constant(let left), .constant(let right)): left == right
+        case (.slot(let left), .slot(let right)): left == right
+        case (.field(_, let left), .field(_, let right)): left == right
+        case (.element(_, let left), .element(_, let right)): left == right
+        case (.object(let left, _), .object(let right, _)): left.map(\.name) == right.map(\.name)
+        case (.binary(let left, _, _, _), .binary(let right, _, _, _)): left == right
+        case (.among(_, let left), .among(_, let right)): left == right
+        case (.test(_, let left), .test(_, let right)): left == right
+        case (.choice(let left, let cases, let last), .choice(let right, let others, let end)):
+            (left == nil) == (right == nil) && cases.count == others.count && (last == nil) == (end == nil)
+        case (.quantified(let left, let slot, _, _), .quantified(let right, let other, _, _)):
+            left == right && slot == other
+        case (.comprehension(let left, _, _, _, _), .comprehension(let right, _, _, _, _)): left == right
+        case (.call(let left, _, _), .call(let right, _, _)): left == right
+        case (.array, .array), (.not, .not), (.minus, .minus), (.plus, .plus), (.like, .like), (.between, .between),
+            (.within, .within), (.withinArray, .withinArray):
+            true
+        default: false
+        }
     }
 }
 

@@ -100,6 +100,7 @@ extension StatementParser {
                 "no collation is called so: there are BINARY, NOCASE, FOLDED, (FOLDED NODIAC), UNICODE, and "
                     + "(UNICODE NOCASE NODIAC 'locale') with any of its parts", at: start)
         }
+        try grow(to: height + 1)
         return .collate(operand, collation, start)
     }
 

@@ -130,6 +130,9 @@ private struct ElementQuestions {
             let items = list.compactMap { push.item($0) }
             guard items.count == list.count, let (slot, part) = Self.part(value) else { return [] }
             return [ElementQuestion(slot: slot, part: part, test: .within(items))]
+        case .among(let value, let list):
+            guard let (slot, part) = Self.part(value) else { return [] }
+            return [ElementQuestion(slot: slot, part: part, test: .within(list.items))]
         case .withinArray(let value, let list):
             guard case .array(let items)? = push.item(list), let (slot, part) = Self.part(value) else { return [] }
             return [ElementQuestion(slot: slot, part: part, test: .within(items))]

@@ -15,6 +15,7 @@ extension BoundExpression {
         case .field(let inner, let name): return try inner.evaluate(frame).field(name)
         case .element(let inner, let index): return try inner.evaluate(frame).element(index)
         default:
+            try StackRoom.require()
             let held = frame.held
             let item = try compute(frame)
             // What it was computed from is gone.
@@ -46,6 +47,8 @@ extension BoundExpression {
             let item = try inner.evaluate(frame)
             return try frame.marked(mark) { try Arithmetic.negation(item) }
         case .plus(let inner): return try Arithmetic.compute(.add, .int(0), try inner.evaluate(frame))
+        case .binary(let sign, .binary(let first, _, _, _), _, _) where sign.isArithmetic && first.isArithmetic:
+            return try Self.row(self, frame)
         case .binary(let sign, let left, let right, let mark): return try Self.binary(sign, left, right, mark, frame)
         case .like(let text, let pattern, let escape, let mark):
             return try Self.like(text, pattern, escape, mark, frame)
@@ -60,6 +63,9 @@ extension BoundExpression {
             let (value, list) = (try value.evaluate(frame), try list.evaluate(frame))
             try frame.work(on: list)
             return Self.within(value, array: list)
+        case .among(let value, let list):
+            try frame.work(1)
+            return Self.within(try value.evaluate(frame), list)
         case .test(let inner, let test): return Self.test(try inner.evaluate(frame), test)
         case .choice(let subject, let cases, let otherwise):
             return try Self.choose(subject, cases, frame) ?? otherwise?.evaluate(frame) ?? .null
@@ -129,6 +135,22 @@ extension BoundExpression {
         }
     }
 
+    /// Operators of numbers in a row nest to the left: they are computed without a call for each.
+    private static func row(_ expression: BoundExpression, _ frame: Frame) throws -> Item {
+        var row: [(sign: BinaryOperator, right: BoundExpression, mark: Mark)] = []
+        var first = expression
+        while case .binary(let sign, let left, let right, let mark) = first, sign.isArithmetic {
+            row.append((sign, right, mark))
+            first = left
+        }
+        var item = try first.evaluate(frame)
+        for (sign, right, mark) in row.reversed() {
+            let second = try right.evaluate(frame)
+            item = try frame.marked(mark) { try Arithmetic.compute(sign, item, second) }
+        }
+        return item
+    }
+
     /// Values of different kinds are unequal, and neither is less.
     static func compare(_ sign: BinaryOperator, _ left: Item, _ right: Item) -> Item {
         if left == .missing || right == .missing { return .missing }
@@ -150,6 +172,13 @@ extension BoundExpression {
         if value == .missing || array == .missing { return .missing }
         guard case .array(let list) = array else { return .null }
         return within(value, list)
+    }
+
+    private static func within(_ value: Item, _ list: ItemList) -> Item {
+        if list.items.isEmpty { return .bool(false) }
+        if value.isUnknown { return value }
+        if list.contains(value) { return .bool(true) }
+        return list.hasUnknown ? .null : .bool(false)
     }
 
     /// An empty list has nothing in it, whatever is looked for.

@@ -2,7 +2,7 @@
 // What a text in the query language says, as a tree: expressions, clauses and whole statements, with the place of each
 // part in the text. The parser makes it; nothing here knows of entity types or of a store.
 
-/// A place in a statement: a count of characters before it.
+/// A place in a statement: a count of Unicode scalars before it.
 typealias TextPlace = Int
 
 /// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing. Places
@@ -114,6 +114,13 @@ enum BinaryOperator: String, Sendable {
     case multiply = "*"
     case divide = "/"
     case remainder = "%"
+
+    var isArithmetic: Bool {
+        switch self {
+        case .add, .subtract, .multiply, .divide, .remainder: true
+        default: false
+        }
+    }
 }
 
 /// `IS NULL` and its like; the negated ones are a `NOT` around.

@@ -79,7 +79,8 @@ extension BoundExpression {
             return inner.isOfJSON(type) ? .json : .all
         case .array, .comprehension: return [.array, .null]
         case .object: return .object
-        case .not, .like, .between, .within, .withinArray, .test, .quantified: return [.bool, .missing, .null]
+        case .not, .like, .between, .within, .withinArray, .among, .test, .quantified:
+            return [.bool, .missing, .null]
         case .minus, .plus: return [.number, .missing, .null]
         case .binary(let sign, _, _, _):
             if Comparison(sign) != nil { return [.bool, .missing, .null] }
@@ -108,15 +109,19 @@ extension BoundExpression {
 
     /// Whether there may be nothing where it leads to, which isn't null.
     var mayBeMissing: Bool {
-        switch self {
-        case .field, .element, .constant(.missing): true
-        case .call(let function, _, _) where function.name == "missingif": true
-        default: children.contains(where: \.mayBeMissing)
+        contains { part in
+            switch part {
+            case .field, .element, .constant(.missing): true
+            case .call(let function, _, _): function.name == "missingif"
+            default: false
+            }
         }
     }
 
-    /// The same with other slots; nil if one has none, and for what has variables, which are slots too.
+    /// The same with other slots; nil if one has none, for what has variables, which are slots too, and for what is
+    /// nested too deep for the thread's stack.
     func mappingSlots(_ slot: (Int) -> Int?) -> BoundExpression? {
+        guard StackRoom.isEnough else { return nil }
         func all(_ parts: [BoundExpression]) -> [BoundExpression]? {
             let found = parts.compactMap { $0.mappingSlots(slot) }
             return found.count == parts.count ? found : nil
@@ -144,6 +149,7 @@ extension BoundExpression {
             return all([value, low, high]).map { .between($0[0], $0[1], $0[2]) }
         case .within(let value, let list): return all([value] + list).map { .within($0[0], Array($0.dropFirst())) }
         case .withinArray(let value, let list): return all([value, list]).map { .withinArray($0[0], $0[1]) }
+        case .among(let value, let list): return value.mappingSlots(slot).map { .among($0, list) }
         case .test(let inner, let test): return inner.mappingSlots(slot).map { .test($0, test) }
         case .choice(let subject, let cases, let otherwise):
             let count = subject == nil ? 0 : 1

@@ -21,26 +21,49 @@ extension StatementParser {
     private static let maxRow = 500
 
     mutating func expression() throws(HornbeamError) -> Expression {
-        try deeper { (parser) throws(HornbeamError) in
-            var parts = [try parser.conjunction()]
-            let place = parser.place
-            while parser.take("OR") { parts.append(try parser.conjunction()) }
-            return Self.balanced(.or, parts[...], place)
-        }
-    }
-
-    private mutating func deeper(
-        _ body: (inout StatementParser) throws(HornbeamError) -> Expression
-    ) throws(HornbeamError) -> Expression {
-        guard depth < Self.maxDepth else { throw failure("more than \(Self.maxDepth) levels of nesting") }
-        depth += 1
-        let expression = try body(&self)
+        try descend()
+        let expression = try disjunction()
         depth -= 1
         return expression
     }
 
-    /// A tree of an operator that may be computed in any grouping: its height is the logarithm of the number of parts,
-    /// so that a condition of thousands of parts takes no more stack than a short one.
+    private mutating func descend() throws(HornbeamError) {
+        guard depth < Self.maxDepth else { throw failure("more than \(Self.maxDepth) levels of nesting") }
+        try StackRoom.require()
+        depth += 1
+    }
+
+    // MARK: Logic
+
+    private mutating func disjunction() throws(HornbeamError) -> Expression {
+        let first = try conjunction()
+        guard isAt("OR") else { return first }
+        return try row(.or, first, { $0.take("OR") }) { (parser) throws(HornbeamError) in try parser.conjunction() }
+    }
+
+    private mutating func conjunction() throws(HornbeamError) -> Expression {
+        let first = try negation()
+        guard isAt("AND") else { return first }
+        return try row(.and, first, { $0.take("AND") }) { (parser) throws(HornbeamError) in try parser.negation() }
+    }
+
+    /// Operands of an operator that may be computed in any grouping: the height of their tree is the logarithm of their
+    /// number, so that a condition of thousands of parts takes no more stack than a short one.
+    private mutating func row(
+        _ sign: BinaryOperator, _ first: Expression, _ goesOn: (inout StatementParser) -> Bool,
+        _ operand: (inout StatementParser) throws(HornbeamError) -> Expression
+    ) throws(HornbeamError) -> Expression {
+        let place = place
+        var parts = [first]
+        var highest = height
+        while goesOn(&self) {
+            parts.append(try operand(&self))
+            highest = max(highest, height)
+        }
+        try grow(to: highest + Int.bitWidth - (parts.count - 1).leadingZeroBitCount)
+        return Self.balanced(sign, parts[...], place)
+    }
+
     /// - Parameter place: of the first operator.
     private static func balanced(
         _ sign: BinaryOperator, _ parts: ArraySlice<Expression>, _ place: TextPlace
@@ -50,28 +73,31 @@ extension StatementParser {
         return .binary(sign, balanced(sign, parts[..<middle], place), balanced(sign, parts[middle...], place), place)
     }
 
-    private mutating func conjunction() throws(HornbeamError) -> Expression {
-        var parts = [try negation()]
-        let place = place
-        while take("AND") { parts.append(try negation()) }
-        return Self.balanced(.and, parts[...], place)
-    }
-
     private mutating func negation() throws(HornbeamError) -> Expression {
         let start = place
         guard take("NOT") else { return try comparison() }
-        return try deeper { (parser) throws(HornbeamError) in .unary(.not, try parser.negation(), start) }
+        try descend()
+        let inner = try negation()
+        depth -= 1
+        try grow(to: height + 1)
+        return .unary(.not, inner, start)
     }
 
     // MARK: Comparisons
 
     private mutating func comparison() throws(HornbeamError) -> Expression {
         let start = rowed
-        var left = try concatenation()
+        return try compared(try concatenation(), start)
+    }
+
+    /// A comparison, if one follows the operand.
+    private mutating func compared(_ operand: Expression, _ start: Int) throws(HornbeamError) -> Expression {
+        var left = operand
         if let sign = comparisonSign() {
-            let place = place
+            let (place, before) = (place, height)
             next()
             left = .binary(sign, left, try concatenation(), place)
+            try grow(to: max(before, height) + 1)
             if comparisonSign() != nil {
                 throw failure("comparisons don't stand in a row: combine two with AND, or use parentheses")
             }
@@ -92,6 +118,7 @@ extension StatementParser {
                 test = .valued
             }
             left = isNegated ? .unary(.not, .test(left, test), place) : .test(left, test)
+            try grow(to: height + (isNegated ? 2 : 1))
         }
         return left
     }
@@ -116,11 +143,14 @@ extension StatementParser {
         let isNegated = isAt("NOT") && words.contains { Self.isKeyword(token(after: 1), $0) }
         if isNegated { next() }
         var test: Expression
+        var highest = height
         if take("LIKE") {
             let pattern = try concatenation()
+            highest = max(highest, height)
             test = .like(left, pattern, escape: take("ESCAPE") ? try concatenation() : nil)
         } else if take("BETWEEN") {
             let low = try concatenation()
+            highest = max(highest, height)
             try expect("AND", "between the bounds of BETWEEN")
             test = .between(left, low: low, high: try concatenation())
         } else if take("IN") {
@@ -128,32 +158,45 @@ extension StatementParser {
         } else {
             return nil
         }
+        try grow(to: max(highest, height) + (isNegated ? 2 : 1))
         if isNegated { test = .unary(.not, test, place) }
         return test
     }
 
     private mutating func membership(of left: Expression) throws(HornbeamError) -> Expression {
         if take(sign: "(") { return .within(left, try list(until: ")")) }
-        if take(sign: "[") { return .within(left, try list(until: "]")) }
-        return .withinArray(left, try concatenation())
+        guard take(sign: "[") else { return .withinArray(left, try concatenation()) }
+        let list = try list(until: "]")
+        // In parentheses a parameter alone may be the list; in brackets it is the one element.
+        if list.count == 1, case .parameter(let parameter) = list[0] {
+            return .withinArray(left, .array(list, parameter.place))
+        }
+        return .within(left, list)
     }
 
     /// Expressions with commas between, up to a bracket.
     private mutating func list(until bracket: String) throws(HornbeamError) -> [Expression] {
         var list: [Expression] = []
-        if take(sign: bracket) { return list }
-        repeat { list.append(try expression()) } while take(sign: ",")
+        var highest = 0
+        if !isAt(sign: bracket) {
+            repeat {
+                list.append(try expression())
+                highest = max(highest, height)
+            } while take(sign: ",")
+        }
         try expect(sign: bracket, "or a comma")
+        level(highest)
         return list
     }
 
     // MARK: Arithmetic
 
     private mutating func concatenation() throws(HornbeamError) -> Expression {
-        var parts = [try sum()]
-        let place = place
-        while take(sign: "||") { parts.append(try sum()) }
-        return Self.balanced(.concatenate, parts[...], place)
+        let first = try sum()
+        guard isAt(sign: "||") else { return first }
+        return try row(.concatenate, first, { $0.take(sign: "||") }) { (parser) throws(HornbeamError) in
+            try parser.sum()
+        }
     }
 
     private mutating func sum() throws(HornbeamError) -> Expression {
@@ -161,7 +204,9 @@ extension StatementParser {
         var left = try product()
         while let (sign, place) = arithmeticSign(["+", "-"]) {
             try lengthen(since: start)
+            let before = height
             left = .binary(sign, left, try product(), place)
+            try grow(to: max(before, height) + 1)
         }
         return left
     }
@@ -171,7 +216,9 @@ extension StatementParser {
         var left = try signed()
         while let (sign, place) = arithmeticSign(["*", "/", "%"]) {
             try lengthen(since: start)
+            let before = height
             left = .binary(sign, left, try signed(), place)
+            try grow(to: max(before, height) + 1)
         }
         return left
     }
@@ -194,34 +241,58 @@ extension StatementParser {
     }
 
     private mutating func signed() throws(HornbeamError) -> Expression {
+        guard isAt(sign: "-") || isAt(sign: "+") else { return try collated(try operand()) }
+        return try sign()
+    }
+
+    private mutating func sign() throws(HornbeamError) -> Expression {
         let start = place
-        if take(sign: "-") {
-            // The least integer has no positive counterpart.
-            if case .number(let digits) = peek {
-                let digitsPlace = place
-                next()
-                return try .literal(number("-" + digits, digitsPlace), start)
-            }
-            return try deeper { (parser) throws(HornbeamError) in .unary(.minus, try parser.signed(), start) }
+        let isMinus = next() == .sign("-")
+        // The least integer has no positive counterpart.
+        if isMinus, case .number(let digits) = peek {
+            let digitsPlace = place
+            next()
+            level(1)
+            return try .literal(number("-" + digits, digitsPlace), start)
         }
-        if take(sign: "+") {
-            return try deeper { (parser) throws(HornbeamError) in .unary(.plus, try parser.signed(), start) }
-        }
-        return try collated(try operand(start))
+        try descend()
+        let inner = try signed()
+        depth -= 1
+        try grow(to: height + 1)
+        return .unary(isMinus ? .minus : .plus, inner, start)
     }
 
     private func number(_ digits: String, _ place: TextPlace) throws(HornbeamError) -> Value {
-        if !digits.contains(where: { ".eE".contains($0) }) {
-            if let int = Int64(digits) { return .int(int) }
-            if let uint = UInt64(digits) { return .uint(uint) }
-        }
-        guard let double = Double(digits), double.isFinite else { throw failure("not a number", at: place) }
-        return .double(double)
+        guard let number = Item.written(digits) else { throw failure("not a number", at: place) }
+        return number
     }
 
     // MARK: Operands
 
-    private mutating func operand(_ start: TextPlace) throws(HornbeamError) -> Expression {
+    /// What lies deep is mostly within parentheses and functions: these take little stack.
+    private mutating func operand() throws(HornbeamError) -> Expression {
+        if isAt(sign: "(") { return try parenthesized() }
+        return beginsCall ? try call() : try simple(place)
+    }
+
+    private mutating func parenthesized() throws(HornbeamError) -> Expression {
+        next()
+        let inner = try expression()
+        try expect(sign: ")", "to end what “(” began")
+        return inner
+    }
+
+    private static let beginnings: Set<String> = [
+        "ANY", "ARRAY", "CASE", "EVERY", "FALSE", "MISSING", "NULL", "SELECT", "SOME", "TRUE",
+    ]
+
+    private var beginsCall: Bool {
+        guard case .name(let word) = peek, token(after: 1) == .sign("(") else { return false }
+        return !Self.beginnings.contains(word.uppercased())
+    }
+
+    private mutating func simple(_ start: TextPlace) throws(HornbeamError) -> Expression {
+        level(1)
         switch peek {
         case .string(let text):
             next()
@@ -232,14 +303,11 @@ extension StatementParser {
         case .parameter(let name):
             next()
             return .parameter(Parameter(name: name ?? .position(nextParameter()), place: start))
-        case .sign("("):
-            next()
-            let inner = try expression()
-            try expect(sign: ")", "to end what “(” began")
-            return inner
         case .sign("["):
             next()
-            return .array(try list(until: "]"), start)
+            let list = try list(until: "]")
+            try grow(to: height + 1)
+            return .array(list, start)
         case .sign("{"):
             next()
             return try object(start)
@@ -267,28 +335,31 @@ extension StatementParser {
         case "ANY", "SOME", "EVERY":
             next()
             return try quantified(word.uppercased() == "EVERY" ? .every : .any)
-        case "ARRAY" where beginsOperand(token(after: 1)):
+        case "ARRAY" where beginsComprehension:
             next()
             return try comprehension(start)
-        default:
-            if token(after: 1) == .sign("(") {
-                next()
-                next()
-                return try call(word, start)
-            }
-            return .path(try path("a value, a name or a function"))
+        case "SELECT":
+            throw failure("there are no subqueries: join the other type, or give the values as a parameter, IN ?")
+        default: return .path(try path("a value, a name or a function"))
         }
     }
 
-    private func beginsOperand(_ token: StatementToken) -> Bool {
-        switch token {
+    /// Words that go on with an expression, or end it.
+    private static let endings: Set<String> = [
+        "AND", "AS", "ASC", "BETWEEN", "COLLATE", "DESC", "ELSE", "END", "ESCAPE", "FOR", "FROM", "GROUP", "HAVING",
+        "IN",
+        "INNER", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NULLS", "OFFSET", "OR", "ORDER", "SATISFIES", "THEN", "UNNEST",
+        "WHEN", "WHERE",
+    ]
+
+    /// Whether the word ARRAY is followed by a value of the elements; else it is a name.
+    private var beginsComprehension: Bool {
+        switch token(after: 1) {
         case .string, .number, .parameter, .quotedName, .sign("("), .sign("{"): true
-        case .name(let word):
-            !["AND", "AS", "ASC", "BETWEEN", "DESC", "FROM", "GROUP", "HAVING", "IN", "IS", "LIKE", "LIMIT", "OFFSET"]
-                .contains(word.uppercased())
-                && !["OR", "ORDER", "SATISFIES", "THEN", "WHEN"].contains(word.uppercased())
-                && !["ELSE", "END", "NOT", "UNNEST", "JOIN", "WHERE"].contains(word.uppercased())
-        case .sign, .end: false
+        case .sign("["): !isSubscripted
+        case .sign: isSigned
+        case .name(let word): !Self.endings.contains(word.uppercased()) && !isNegated
+        case .end: false
         }
     }
 
@@ -329,27 +400,39 @@ extension StatementParser {
     private mutating func object(_ start: TextPlace) throws(HornbeamError) -> Expression {
         var fields: [ObjectField] = []
         if take(sign: "}") { return .object(fields, start) }
+        var highest = 0
         repeat {
             guard case .string(let name) = peek else { throw failure("expected the name of a field, in quotes") }
             next()
             try expect(sign: ":", "behind the name of a field")
             fields.append(ObjectField(name: name, value: try expression()))
+            highest = max(highest, height)
         } while take(sign: ",")
         try expect(sign: "}", "or a comma")
+        try grow(to: highest + 1)
         return .object(fields, start)
     }
 
+    /// The next part of an expression; `highest` is the height of those before it.
+    private mutating func part(_ highest: inout Int) throws(HornbeamError) -> Expression {
+        let part = try expression()
+        highest = max(highest, height)
+        return part
+    }
+
     private mutating func choice() throws(HornbeamError) -> Expression {
-        let subject = isAt("WHEN") ? nil : try expression()
+        var highest = 0
+        let subject = isAt("WHEN") ? nil : try part(&highest)
         var cases: [Choice] = []
         while take("WHEN") {
-            let condition = try expression()
+            let condition = try part(&highest)
             try expect("THEN", "behind the condition of WHEN")
-            cases.append(Choice(condition: condition, value: try expression()))
+            cases.append(Choice(condition: condition, value: try part(&highest)))
         }
         guard !cases.isEmpty else { throw failure("expected WHEN") }
-        let otherwise = take("ELSE") ? try expression() : nil
+        let otherwise = take("ELSE") ? try part(&highest) : nil
         try expect("END", "to end CASE")
+        try grow(to: highest + 1)
         return .choice(subject: subject, cases: cases, otherwise: otherwise)
     }
 
@@ -360,63 +443,82 @@ extension StatementParser {
             next()
             quantifier = .anyAndEvery
         }
+        var highest = 0
         let variable = try expectName("a name for the elements")
         try expect("IN", "and an array")
-        let array = try expression()
+        let array = try part(&highest)
         try expect("SATISFIES", "and a condition")
-        let condition = try expression()
+        let condition = try part(&highest)
         try expect("END", "to end \(quantifier.rawValue)")
+        try grow(to: highest + 1)
         return .quantified(quantifier, variable: variable, array: array, condition: condition)
     }
 
     private mutating func comprehension(_ start: TextPlace) throws(HornbeamError) -> Expression {
-        let value = try expression()
+        var highest = 0
+        let value = try part(&highest)
         try expect("FOR", "and a name for the elements")
         let variable = try expectName("a name for the elements")
         try expect("IN", "and an array")
-        let array = try expression()
-        let condition = take("WHEN") ? try expression() : nil
+        let array = try part(&highest)
+        let condition = take("WHEN") ? try part(&highest) : nil
         try expect("END", "to end ARRAY")
+        try grow(to: highest + 1)
         return .comprehension(value: value, variable: variable, array: array, condition: condition, start)
     }
 
     // MARK: Functions
 
-    /// Behind the opening bracket.
-    private mutating func call(_ word: String, _ start: TextPlace) throws(HornbeamError) -> Expression {
+    private mutating func call() throws(HornbeamError) -> Expression {
+        let start = place
+        guard case .name(let word) = next() else { throw failure("expected a function") }
+        next()
         switch word.lowercased() {
         case "match": return try matching(start)
-        case "rank":
-            if name() != nil { _ = try path("the name of an index") }
-            try expect(sign: ")", "behind RANK(")
-            return .rank(start)
-        case "meta":
-            let alias = name()
-            if alias != nil { next() }
-            try expect(sign: ")", "behind META(")
-            try expect(sign: ".", "and id or updatedAt: META().id")
-            guard let field = MetaField(rawValue: try memberName()) else {
-                throw failure("META() has an id, updatedAt, createdAt and version, and nothing else", at: start)
-            }
-            return .meta(field, alias: alias, start)
-        default: break
+        case "rank": return try rank(start)
+        case "meta": return try meta(start)
+        case let name: return try call(name, start)
         }
-        var call = FunctionCall(name: word.lowercased(), arguments: [], place: start)
+    }
+
+    /// Behind the opening bracket, as those below.
+    private mutating func call(_ name: String, _ start: TextPlace) throws(HornbeamError) -> Expression {
         let star = place
         if take(sign: "*") {
-            call.arguments = [.star(alias: nil, star)]
             try expect(sign: ")", "behind “*”")
-        } else {
-            call.isDistinct = take("DISTINCT")
-            if call.isDistinct, isAt(sign: ")") { throw failure("expected what is to be distinct") }
-            call.arguments = try list(until: ")")
+            try grow(to: 2)
+            return .call(FunctionCall(name: name, arguments: [.star(alias: nil, star)], place: start))
         }
-        return .call(call)
+        let isDistinct = take("DISTINCT")
+        if isDistinct, isAt(sign: ")") { throw failure("expected what is to be distinct") }
+        let arguments = try list(until: ")")
+        try grow(to: height + 1)
+        return .call(FunctionCall(name: name, arguments: arguments, isDistinct: isDistinct, place: start))
+    }
+
+    private mutating func rank(_ start: TextPlace) throws(HornbeamError) -> Expression {
+        if name() != nil { _ = try path("the name of an index") }
+        try expect(sign: ")", "behind RANK(")
+        level(1)
+        return .rank(start)
+    }
+
+    private mutating func meta(_ start: TextPlace) throws(HornbeamError) -> Expression {
+        let alias = name()
+        if alias != nil { next() }
+        try expect(sign: ")", "behind META(")
+        try expect(sign: ".", "and id or updatedAt: META().id")
+        guard let field = MetaField(rawValue: try memberName()) else {
+            throw failure("META() has an id, updatedAt, createdAt and version, and nothing else", at: start)
+        }
+        level(1)
+        return .meta(field, alias: alias, start)
     }
 
     private mutating func matching(_ start: TextPlace) throws(HornbeamError) -> Expression {
         let places = place
         var arguments = try list(until: ")")
+        try grow(to: height + 1)
         guard let query = arguments.popLast(), !arguments.isEmpty else {
             throw failure("MATCH needs columns, or an index, and the text to look for", at: places)
         }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions as text, for `EXPLAIN`: with all parentheses that the reader of the grammar needs, and no place.
+// Expressions as text, for `EXPLAIN`: with all parentheses that the reader of the grammar needs, and no place. What is
+// nested too deep for the thread's stack is three dots.
 
 extension Expression {
     var text: String {
+        guard StackRoom.isEnough else { return "…" }
+        return written
+    }
+
+    private var written: String {
         switch self {
         case .literal(let value, _): value == .null ? "NULL" : value.text
         case .missing: "MISSING"

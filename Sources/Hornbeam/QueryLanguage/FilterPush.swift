@@ -20,6 +20,7 @@ struct FilterPush {
 
     /// The filter for where a condition is true, if `wanted`, else for where it is false.
     func filter(_ expression: BoundExpression, _ wanted: Bool = true) -> PushedFilter? {
+        guard StackRoom.isEnough else { return nil }
         switch expression {
         case .constant(let item): return exact(item.truth == wanted ? .all : .none)
         case .not(let inner): return filter(inner, !wanted)
@@ -39,8 +40,9 @@ struct FilterPush {
                 guard case .array(let items) = array else { return exact(.none) }
                 return within(value, items, wanted)
             }
-            guard wanted, case .slot(let slot) = array else { return nil }
-            return element(slot, value)
+            guard case .slot(let slot) = array else { return nil }
+            return linked(slot, value, wanted) ?? (wanted ? element(slot, value) : nil)
+        case .among(let value, let list): return within(value, list.items, wanted)
         case .quantified(.any, let variable, .slot(let slot), .binary(.equal, .slot(let left), let item, _))
         where wanted && left == variable:
             return element(slot, item)
@@ -94,21 +96,35 @@ struct FilterPush {
 
     /// A column of the source, or of one that a relation leads to from it.
     private struct Column {
-        let owner: BoundSource
         let type: EntityType
         let number: Int
         /// From the source to the owner; nil for its own.
-        let side: EdgeSide?
+        var side: EdgeSide?
+        /// Whether a condition on it holds of a row of the source, and not of some of the rows that are joined to it.
+        var isExact = true
 
         var columnType: ColumnType { type.description.columns[number].type }
     }
 
     private func column(_ slot: Int) -> Column? {
-        guard let (owner, content) = binder.content(of: slot), case .column(let number) = content, let type = owner.type
-        else { return nil }
-        if owner === source { return Column(owner: owner, type: type, number: number, side: nil) }
+        guard let (owner, content) = binder.content(of: slot), let type = owner.type else { return nil }
+        // A to-one relation is the id of the entity that it leads to.
+        if case .link(let name) = content, owner === source, let (side, target) = relation(name) {
+            return Column(type: target, number: 0, side: side)
+        }
+        guard case .column(let number) = content else { return nil }
+        if owner === source { return Column(type: type, number: number) }
         guard case .link(source.number, let side) = owner.rows, owner.isImplicit || !owner.isOuter else { return nil }
-        return Column(owner: owner, type: type, number: number, side: side)
+        // What is joined is one row each; the row of the source is in the result for some of them.
+        return Column(type: type, number: number, side: side, isExact: owner.isImplicit)
+    }
+
+    /// A relation of the source, and the type that it leads to.
+    private func relation(_ name: String) -> (side: EdgeSide, target: EntityType)? {
+        guard let side = source.type?.relations.first(where: { $0.name == name }),
+            let target = binder.schema.types[side.target]
+        else { return nil }
+        return (side, target)
     }
 
     /// A filter of the column's owner as one of the source. It must not hold of null, which is what a path has where
@@ -116,8 +132,7 @@ struct FilterPush {
     private func lifted(_ filter: Filter, _ column: Column) -> PushedFilter {
         guard let side = column.side else { return exact(filter) }
         let test = LinkTest(.any, side.name, of: column.type.description, filter)
-        // What is joined is one row each; the row of the source is in the result for some of them.
-        return PushedFilter(filter: .links(test), isExact: column.owner.isImplicit)
+        return PushedFilter(filter: .links(test), isExact: column.isExact)
     }
 
     // MARK: Comparisons
@@ -139,9 +154,7 @@ struct FilterPush {
         guard let item = item(other) else { return nil }
         if item.isUnknown { return exact(.none) }
         if !wanted { comparison = comparison.opposite }
-        guard let column = column(slot) else {
-            return unnested(slot, comparison, other) ?? linked(slot, comparison, item)
-        }
+        guard let column = column(slot) else { return unnested(slot, comparison, other) }
         return item.filter(column.number, column.columnType, comparison).map { lifted($0, column) }
     }
 
@@ -159,14 +172,17 @@ struct FilterPush {
         return PushedFilter(filter: found.filter, isExact: false)
     }
 
-    /// `message.author = 'id'`
-    private func linked(_ slot: Int, _ comparison: Comparison, _ item: Item) -> PushedFilter? {
-        guard comparison == .equal, let (owner, content) = binder.content(of: slot), owner === source,
-            case .link(let relation) = content, let side = source.type?.relations.first(where: { $0.name == relation }),
-            let inverse = side.inverse, let target = binder.schema.types[side.target],
-            let id = item.literal(target.idType)
+    /// `7 IN books`, where that is a relation to many.
+    private func linked(_ slot: Int, _ expression: BoundExpression, _ wanted: Bool) -> PushedFilter? {
+        guard let (owner, content) = binder.content(of: slot), owner === source, case .links(let name) = content,
+            let (side, target) = relation(name), let item = item(expression)
         else { return nil }
-        return exact(.related(RelationSource(type: side.target, relation: inverse, source: id)))
+        func links(_ quantifier: LinkTest.Quantifier, _ filter: Filter) -> PushedFilter {
+            exact(.links(LinkTest(quantifier, side.name, of: target.description, filter)))
+        }
+        // What isn't known is in no list, and known not to be in one that is empty.
+        if item.isUnknown { return wanted ? exact(.none) : links(.none, .all) }
+        return item.filter(0, target.idType, .equal).map { links(wanted ? .any : .none, $0) }
     }
 
     private func within(_ value: BoundExpression, _ list: [Item], _ wanted: Bool) -> PushedFilter? {
@@ -252,7 +268,12 @@ struct FilterPush {
         // A column is never missing.
         case (.missing, _): return exact(wanted ? .none : .all)
         case (.null, false), (.valued, true): return lifted(.not(isNull), column)
-        case (.null, true), (.valued, false): return column.side == nil ? exact(isNull) : nil
+        case (.null, true), (.valued, false):
+            guard let side = column.side else { return exact(isNull) }
+            guard column.isExact else { return nil }
+            // There is nothing, or something with null.
+            let isThere = column.number == 0 ? Filter.all : .not(isNull)
+            return exact(.links(LinkTest(.none, side.name, of: column.type.description, isThere)))
         }
     }
 

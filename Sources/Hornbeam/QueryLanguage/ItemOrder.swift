@@ -70,7 +70,7 @@ extension Item {
     }
 
     /// The date, UUID or data that a text stands for, if this is one.
-    private func read(_ text: String) -> Item? {
+    func read(_ text: String) -> Item? {
         switch self {
         case .value(.date): ISODate.seconds(text).map { .value(.date($0)) }
         case .value(.uuid): UUID(uuidString: text).map { .value(.uuid($0)) }

@@ -25,6 +25,10 @@ extension FilterPush {
             guard let number = column(left), let item = item(right) else { return nil }
             return item.filter(number, target.description.columns[number].type, comparison)
         }
+        func within(_ number: Int, _ items: [Item]) -> Filter? {
+            let type = target.description.columns[number].type
+            return type.isOrdered ? Item.literals(items, type).map { .within(column: number, $0) } : nil
+        }
         switch condition {
         case .binary(let sign, let left, let right, _):
             guard let comparison = Comparison(sign), comparison != .notEqual else { return nil }
@@ -33,11 +37,10 @@ extension FilterPush {
             let filters = [compared(.greaterOrEqual, value, low), compared(.lessOrEqual, value, high)].compactMap { $0 }
             return filters.isEmpty ? nil : Filter.conjunction(filters)
         case .within(let value, let list):
-            guard let number = column(value), target.description.columns[number].type.isOrdered else { return nil }
+            guard let number = column(value) else { return nil }
             let items = list.compactMap { item($0) }
-            guard items.count == list.count else { return nil }
-            let type = target.description.columns[number].type
-            return Item.literals(items, type).map { .within(column: number, $0) }
+            return items.count == list.count ? within(number, items) : nil
+        case .among(let value, let list): return column(value).flatMap { within($0, list.items) }
         default: return nil
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of numbers. Those that round leave integers as they are.
+// Functions of numbers. Integers and decimals are rounded and divided exactly; roots, logarithms and angles are doubles.
 
 import FoundationEssentials
 import Glibc
@@ -15,8 +15,8 @@ enum NumberFunctions {
             guard let number = arguments[0].number, !number.isNaN else { return .null }
             return .int(number < 0 ? -1 : number > 0 ? 1 : 0)
         },
-        rounding("ceil") { $0.rounded(.up) },
-        rounding("floor") { $0.rounded(.down) },
+        rounding("ceil", .up),
+        rounding("floor", .down),
         digits("round", .toNearestOrAwayFromZero),
         digits("round_even", .toNearestOrEven),
         digits("trunc", .towardZero),
@@ -35,6 +35,11 @@ enum NumberFunctions {
         ScalarFunction("pi", 0...0) { _, _ in .double(.pi) },
         ScalarFunction("e", 0...0) { _, _ in .double(Glibc.exp(1)) },
         ScalarFunction("power", 2...2) { arguments, _ in
+            if case .value(.decimal(let base)) = arguments[0], let exponent = arguments[1].integer,
+                let power = power(base, exponent)
+            {
+                return power
+            }
             guard let base = arguments[0].number, let exponent = arguments[1].number else { return .null }
             return .double(Glibc.pow(base, exponent))
         },
@@ -43,10 +48,20 @@ enum NumberFunctions {
             return .double(Glibc.atan2(y, x))
         },
         ScalarFunction("div", 2...2) { arguments, _ in
+            if let (left, right) = decimals(arguments) {
+                return try Arithmetic.compute(.divide, .value(.decimal(left)), .value(.decimal(right)))
+            }
             guard let left = arguments[0].number, let right = arguments[1].number, right != 0 else { return .null }
             return .double(left / right)
         },
         ScalarFunction("idiv", 2...2) { arguments, _ in
+            if let (left, right) = decimals(arguments) {
+                if right == 0 { return .null }
+                // What is left is taken off first, so that the quotient is exact.
+                let whole = left - Arithmetic.remainder(left, right)
+                let quotient = try Arithmetic.compute(.divide, .value(.decimal(whole)), .value(.decimal(right)))
+                return try rounded(quotient, 0, .towardZero) ?? .null
+            }
             guard let left = whole(arguments[0]), let right = whole(arguments[1]), right != 0 else { return .null }
             return try Arithmetic.item(left / right, "idiv")
         },
@@ -60,6 +75,29 @@ enum NumberFunctions {
         }
     }
 
+    /// Two numbers of which one is a decimal, as decimals.
+    private static func decimals(_ items: [Item]) -> (Decimal, Decimal)? {
+        guard case .value(let left) = items[0], case .value(let right) = items[1],
+            Arithmetic.isDecimal(left) || Arithmetic.isDecimal(right), let left = Item.decimal(left),
+            let right = Item.decimal(right)
+        else { return nil }
+        return (left, right)
+    }
+
+    /// Nil if it is beyond the decimals, or takes many steps.
+    private static func power(_ base: Decimal, _ exponent: Int128) -> Item? {
+        guard exponent.magnitude <= 1000 else { return nil }
+        if base == 0, exponent < 0 { return .null }
+        var (power, factor, left) = (Decimal(1), base, exponent.magnitude)
+        while left > 0 {
+            if left % 2 == 1 { power *= factor }
+            left /= 2
+            if left > 0 { factor *= factor }
+        }
+        if exponent < 0 { power = power == 0 ? .nan : 1 / power }
+        return power.isNaN ? nil : .value(.decimal(power))
+    }
+
     private static func number(_ name: String, _ body: @escaping @Sendable (Double) -> Double?) -> ScalarFunction {
         ScalarFunction(name, 1...1) { arguments, _ in
             guard let number = arguments[0].number, let result = body(number) else { return .null }
@@ -67,27 +105,39 @@ enum NumberFunctions {
         }
     }
 
-    private static func rounding(_ name: String, _ body: @escaping @Sendable (Double) -> Double) -> ScalarFunction {
-        ScalarFunction(name, 1...1) { arguments, _ in
-            if whole(arguments[0]) != nil { return arguments[0] }
-            return arguments[0].number.map { result(body($0)) } ?? .null
-        }
+    // MARK: Rounding
+
+    private static func rounding(_ name: String, _ rule: FloatingPointRoundingRule) -> ScalarFunction {
+        ScalarFunction(name, 1...1) { arguments, _ in try rounded(arguments[0], 0, rule) ?? .null }
     }
 
     /// To so many digits behind the point, none if nothing is said.
     private static func digits(_ name: String, _ rule: FloatingPointRoundingRule) -> ScalarFunction {
         ScalarFunction(name, 1...2) { arguments, _ in
-            guard let number = arguments[0].number else { return .null }
-            guard arguments.count == 2 else {
-                return whole(arguments[0]) != nil ? arguments[0] : result(number.rounded(rule))
-            }
-            guard let count = arguments[1].integer, (-300...300).contains(count) else { return .null }
-            if whole(arguments[0]) != nil, count >= 0 { return arguments[0] }
-            let power = Glibc.pow(10, Double(count.magnitude))
-            let scaled = (count < 0 ? number / power : number * power).rounded(rule)
-            // Numbers so great have no digits behind the point.
-            guard scaled.isFinite else { return .double(number) }
-            return .double(count < 0 ? scaled * power : scaled / power)
+            guard arguments.count == 2 else { return try rounded(arguments[0], 0, rule) ?? .null }
+            guard let digits = arguments[1].integer else { return .null }
+            // No number has as many on either side of the point.
+            return try rounded(arguments[0], Int(min(max(digits, -1000), 1000)), rule) ?? .null
+        }
+    }
+
+    /// A number with no more than so many digits behind the point, of its own type; a double without any as an
+    /// integer, where that has 64 bits. Nil of what is no number.
+    static func rounded(_ item: Item, _ digits: Int, _ rule: FloatingPointRoundingRule) throws(HornbeamError) -> Item? {
+        guard case .value(let value) = item else { return nil }
+        switch value {
+        case .int, .uint:
+            guard digits < 0, let number = item.integer else { return item }
+            return try Arithmetic.item(DecimalParts(number).rounded(digits, rule).integer ?? .max, "the rounded number")
+        case .decimal(let number):
+            guard let parts = DecimalParts(number)?.rounded(digits, rule) else { return item }
+            guard let rounded = parts.decimal else { throw Arithmetic.beyondDecimals("the rounded number") }
+            return .value(.decimal(rounded))
+        case .double(let number):
+            if digits == 0 { return result(number.rounded(rule)) }
+            guard let rounded = DecimalParts(written: number)?.rounded(digits, rule).double else { return item }
+            return digits < 0 ? result(rounded) : .double(rounded)
+        default: return nil
         }
     }
 

@@ -99,6 +99,7 @@ final class PatternCache {
         if let known = expressions[pattern] { return known }
         do {
             try PatternBounds.check(pattern)
+            try StackRoom.require(StackRoom.pattern)
             let made = try Regex(pattern)
             if expressions.count >= Self.maximum { expressions.removeAll() }
             expressions[pattern] = made

@@ -22,7 +22,14 @@ extension SelectPlan {
             } else if grouping.keys.isEmpty {
                 lines.append("  all rows are one group")
             } else {
-                lines.append("  group by " + statement.clauses.groups.map(\.text).joined(separator: ", "))
+                let groups = statement.clauses.groups.map { group in
+                    if case .literal(.int(let number), _) = group {
+                        statement.projections[Int(number) - 1].value.text
+                    } else {
+                        group.text
+                    }
+                }
+                lines.append("  group by " + groups.joined(separator: ", "))
             }
         }
         if let having = statement.clauses.having { lines.append("  groups having \(having.text)") }

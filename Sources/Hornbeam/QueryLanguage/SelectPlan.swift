@@ -58,6 +58,7 @@ struct SelectPlan {
         var binder = Binder(text, session, parameters)
         isValue = statement.isValue
         isDistinct = statement.isDistinct
+        binder.resultNames = Set(statement.projections.compactMap(\.alias))
         try binder.bindSources(statement)
         let clauses = statement.clauses
         let condition = try clauses.condition.map { try binder.bind($0) }
@@ -214,7 +215,7 @@ private struct SelectBinding {
                 "\(clause) has more than \(SelectPlan.maxColumns) parts", at: parts[SelectPlan.maxColumns].place)
         }
         var keys: [BoundExpression] = []
-        for group in clauses.groups { keys.append(try binder.bind(group)) }
+        for group in clauses.groups { keys.append(try binder.bindGroup(group, of: statement)) }
         let asked =
             statement.projections.map(\.value) + clauses.order.map(\.value) + (clauses.having.map { [$0] } ?? [])
         binder.aliases = named
@@ -227,11 +228,12 @@ private struct SelectBinding {
         having = try clauses.having.map { try binder.bind($0) }
         binder.aliases = named
         for term in clauses.order {
+            let (value, text) = try binder.bindOrder(term.value, columns)
             order.append(
                 SelectPlan.Order(
-                    value: try binder.bindCompared([term.value])[0], isDescending: term.isDescending,
+                    value: value, isDescending: term.isDescending,
                     nullsFirst: term.nulls.map { $0 == .first } ?? !term.isDescending,
-                    text: term.value.text + (term.isDescending ? " DESC" : "")))
+                    text: text + (term.isDescending ? " DESC" : "")))
         }
         binder.aliases = [:]
         grouping = binder.grouping
@@ -249,6 +251,44 @@ extension Binder {
                 && (source.alias == name || source.type?.description.column(name) != nil
                     || source.type?.relations.contains { $0.name == name } ?? false)
         }
+    }
+
+    /// The column of the result whose number, from 1, stands alone in a clause: `ORDER BY 2`. Nil for an expression.
+    private func column(_ expression: Expression, _ clause: String, of count: Int) throws(HornbeamError) -> Int? {
+        switch expression {
+        case .literal(.int(let number), let place):
+            guard let column = Int(exactly: number), column >= 1, column <= count else {
+                throw failure(
+                    "\(clause) \(number) is the column of the result with this number, and there "
+                        + (count == 1 ? "is 1" : "are \(count)"), at: place)
+            }
+            return column - 1
+        case .literal(.null, _): return nil
+        case .literal, .parameter:
+            throw failure(
+                "\(clause) takes expressions and numbers of columns, and this is the same for all rows: a name in quotes "
+                    + "is a text, one in backquotes is a name", at: expression.place)
+        default: return nil
+        }
+    }
+
+    fileprivate mutating func bindGroup(_ group: Expression, of statement: SelectStatement) throws -> BoundExpression {
+        guard let number = try column(group, "GROUP BY", of: statement.projections.count) else {
+            return try bind(group)
+        }
+        let names = aliases
+        aliases = [:]
+        defer { aliases = names }
+        return try bind(statement.projections[number].value)
+    }
+
+    fileprivate mutating func bindOrder(
+        _ term: Expression, _ columns: [SelectPlan.Column]
+    ) throws -> (BoundExpression, text: String) {
+        guard let number = try column(term.withoutCollation, "ORDER BY", of: columns.count) else {
+            return (try bindCompared([term])[0], term.text)
+        }
+        return (try collated(columns[number].value, as: term), columns[number].name)
     }
 
     fileprivate mutating func columns(of statement: SelectStatement) throws -> [SelectPlan.Column] {

@@ -171,6 +171,7 @@ final class SelectRun {
     }
 
     private func enter(_ number: Int) throws -> Bool {
+        try StackRoom.require()
         guard number < plan.sources.count else {
             let held = frame.held
             defer { frame.held = held }
@@ -284,10 +285,15 @@ final class SelectRun {
             try type.shownColumns.map { number, name in ItemField(name: name, item: Item(try row.value(number))) })
     }
 
+    /// Of the stored entities that it leads to, as in conditions of typed queries.
     private func ids(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {
         let side = try type.relation(relation)
         let store = try session.store(side.target)
-        return try session.edges.targets(side, of: rowID).compactMap { try store.id(of: $0).map { Item($0) } }
+        let isWhole = try session.edges.isWhole(side)
+        return try session.edges.targets(side, of: rowID).compactMap { target in
+            guard try isWhole || store.isSaved(target) else { return nil }
+            return try store.id(of: target).map { Item($0) }
+        }
     }
 
     private func objects(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {

@@ -16,6 +16,8 @@
 struct StatementParser {
     /// Expressions may be within each other this deep, which bounds the stack that it takes to read or compute one.
     static let maxDepth = 100
+    /// Levels of a whole expression: what the grammar allows at one place adds up over many.
+    static let maxHeight = 600
     /// Of a text, in characters.
     static let maxLength = 1_000_000
 
@@ -30,10 +32,12 @@ struct StatementParser {
     private static let noAlias: Set<String> = ["ASC", "CROSS", "DESC", "ESCAPE", "FOR", "LIKE", "NULLS", "OUTER"]
 
     let text: String
-    private let characters: [Character]
+    private let scalars: [Unicode.Scalar]
     private let tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)]
     private var position = 0
     var depth = 0
+    /// Levels of the expression that was read last.
+    private(set) var height = 0
     /// Operators that nest by standing in a row.
     var rowed = 0
     private var parameters = 0
@@ -48,7 +52,7 @@ struct StatementParser {
         self.text = text
         var lexer = StatementLexer(text)
         tokens = try lexer.tokens()
-        characters = lexer.characters
+        scalars = lexer.scalars
     }
 
     /// A statement and nothing behind it but a semicolon.
@@ -56,21 +60,18 @@ struct StatementParser {
         let statement = try selectStatement()
         _ = take(sign: ";")
         try end()
-        try requireHeight(statement.expressions)
         return statement
     }
 
     mutating func wholeClauses() throws(HornbeamError) -> QueryClauses {
         let clauses = try clauses()
         try end()
-        try requireHeight(clauses.expressions)
         return clauses
     }
 
     mutating func wholeExpression() throws(HornbeamError) -> Expression {
         let expression = try expression()
         try end()
-        try requireHeight([expression])
         return expression
     }
 
@@ -94,6 +95,42 @@ struct StatementParser {
 
     func failure(_ what: String, at place: TextPlace? = nil) -> HornbeamError {
         StatementFailure.error(what, in: text, at: place ?? self.place)
+    }
+
+    /// Takes note that the expression that is read has so many levels. So no part of a tree is ever higher than may be,
+    /// as its release takes stack too.
+    mutating func grow(to levels: Int) throws(HornbeamError) {
+        guard levels <= Self.maxHeight else {
+            throw failure(
+                "an expression has more than \(Self.maxHeight) levels: make it simpler, or give long lists as parameters"
+            )
+        }
+        height = levels
+    }
+
+    /// Takes note of an expression without parts, or with those of a list.
+    mutating func level(_ levels: Int) { height = levels }
+
+    /// Whether a sign before an operand follows, not one between this word and the next: it stands right before the
+    /// operand, and not right behind this word. `VALUE -a` is a value, `value - a` a difference.
+    var isSigned: Bool {
+        guard position + 2 < tokens.count, case .sign(let sign) = tokens[position + 1].token else { return false }
+        return ["-", "+"].contains(sign) && tokens[position].end < tokens[position + 1].place
+            && tokens[position + 1].end == tokens[position + 2].place
+    }
+
+    /// Whether the position of an element follows: `[0]`, `[-1]`.
+    var isSubscripted: Bool {
+        guard token(after: 1) == .sign("[") else { return false }
+        let digits = token(after: 2) == .sign("-") ? 3 : 2
+        guard case .number = token(after: digits) else { return false }
+        return token(after: digits + 1) == .sign("]")
+    }
+
+    /// Whether NOT LIKE, NOT BETWEEN or NOT IN follows, which compare this word with what is behind them.
+    var isNegated: Bool {
+        Self.isKeyword(token(after: 1), "NOT")
+            && ["LIKE", "BETWEEN", "IN"].contains { Self.isKeyword(token(after: 2), $0) }
     }
 
     static func isKeyword(_ token: StatementToken, _ keyword: String) -> Bool {
@@ -190,12 +227,12 @@ struct StatementParser {
         guard isAt("VALUE") || isAt("RAW") else { return false }
         switch token(after: 1) {
         case .string, .number, .parameter, .quotedName: break
+        case .sign("["): if isSubscripted, tokens[position].end == tokens[position + 1].place { return false }
         case .sign(let sign):
-            guard ["(", "[", "{"].contains(sign) else { return false }
+            guard ["(", "{"].contains(sign) || isSigned else { return false }
         case .name(let word):
-            guard !["FROM", "AS", "IS", "IN", "AND", "OR", "BETWEEN", "LIKE"].contains(word.uppercased()) else {
-                return false
-            }
+            guard !["FROM", "AS", "IS", "IN", "AND", "OR", "BETWEEN", "LIKE"].contains(word.uppercased()), !isNegated
+            else { return false }
         case .end: return false
         }
         next()
@@ -219,7 +256,7 @@ struct StatementParser {
     /// The text from a place to the end of the word before this one.
     private func words(from start: TextPlace) -> String {
         let end = position > 0 ? tokens[position - 1].end : start
-        return String(characters[start..<max(start, end)])
+        return String(String.UnicodeScalarView(scalars[start..<max(start, end)]))
     }
 
     private mutating func source() throws(HornbeamError) -> Source {

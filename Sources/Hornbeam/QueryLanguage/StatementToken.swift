@@ -30,35 +30,62 @@ struct StatementFailure {
     static func error(
         _ what: String, _ code: HornbeamError.Code = .invalid, in text: String, at place: TextPlace
     ) -> HornbeamError {
+        let scalars = Array(text.unicodeScalars)
+        let place = min(max(place, 0), scalars.count)
+        // Of the two that end a line together the second one counts.
+        func endsLine(_ index: Int) -> Bool {
+            scalars[index].isNewline
+                && !(scalars[index] == "\r" && index + 1 < scalars.count && scalars[index + 1] == "\n")
+        }
         var line = 1
         var lineStart = 0
-        let characters = Array(text)
-        let place = min(max(place, 0), characters.count)
-        for index in 0..<place where characters[index].isNewline {
+        for index in 0..<place where endsLine(index) {
             line += 1
             lineStart = index + 1
         }
-        let lineEnd = characters[lineStart...].firstIndex { $0.isNewline } ?? characters.count
-        let column = place - lineStart
+        let lineEnd = scalars[place...].firstIndex(where: \.isNewline) ?? scalars.count
+        let before = String(String.UnicodeScalarView(scalars[lineStart..<place]))
         // A window of the line, so that a statement of a megabyte doesn't fill the screen.
-        let from = max(lineStart, place - 60)
-        let to = min(lineEnd, place + 60)
-        let shown = characters[from..<to].map { $0 == "\t" ? " " : String($0) }.joined()
-        let caret = String(repeating: " ", count: place - from) + "^"
+        let start = before.suffix(60)
+        let rest = String(String.UnicodeScalarView(scalars[place..<lineEnd])).prefix(60)
+        let shown = "\(start)\(rest)".replacing("\t", with: " ")
+        let caret = String(repeating: " ", count: start.count) + "^"
         return HornbeamError(
-            code, "\(what), at line \(line), character \(column + 1):\n  \(shown)\n  \(caret)")
+            code, "\(what), at line \(line), character \(before.count + 1):\n  \(shown)\n  \(caret)")
     }
 }
 
-/// Cuts a text into its words.
+extension Unicode.Scalar {
+    fileprivate var isNewline: Bool {
+        switch value {
+        case 0xA...0xD, 0x85, 0x2028, 0x2029: true
+        default: false
+        }
+    }
+
+    fileprivate var isDigit: Bool { ("0"..."9").contains(self) }
+    fileprivate var beginsName: Bool { properties.isAlphabetic || self == "_" }
+
+    /// Letters and digits, what combines with them, and the two invisible signs that some scripts have within words.
+    fileprivate var continuesName: Bool {
+        if beginsName || properties.numericType != nil || (0x200C...0x200D).contains(value) { return true }
+        switch properties.generalCategory {
+        case .nonspacingMark, .spacingMark, .enclosingMark: return true
+        default: return false
+        }
+    }
+}
+
+/// Cuts a text into its words, by Unicode scalars: a quote is one whatever it combines with, so that a string may begin
+/// with any scalar.
 struct StatementLexer {
     private let text: String
-    let characters: [Character]
+    let scalars: [Unicode.Scalar]
     private var at = 0
 
     init(_ text: String) {
         self.text = text
-        characters = Array(text)
+        scalars = Array(text.unicodeScalars)
     }
 
     /// All words, an `.end` last.
@@ -66,15 +93,15 @@ struct StatementLexer {
         var tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)] = []
         while true {
             try skipSpace()
-            guard at < characters.count else { break }
+            guard at < scalars.count else { break }
             let place = at
             // `{"a":b}` and not a parameter: a string is never followed by one.
-            let isColon = characters[at] == ":" && tokens.last.map { $0.token.isString } == true
+            let isColon = scalars[at] == ":" && tokens.last.map { $0.token.isString } == true
             if isColon { at += 1 }
             let token = isColon ? .sign(":") : try next()
             tokens.append((token, place, at))
         }
-        tokens.append((.end, characters.count, characters.count))
+        tokens.append((.end, scalars.count, scalars.count))
         return tokens
     }
 
@@ -82,21 +109,21 @@ struct StatementLexer {
         StatementFailure.error(what, in: text, at: place)
     }
 
-    private func character(_ offset: Int) -> Character? {
-        at + offset < characters.count ? characters[at + offset] : nil
+    private func scalar(_ offset: Int) -> Unicode.Scalar? {
+        at + offset < scalars.count ? scalars[at + offset] : nil
     }
 
     private mutating func skipSpace() throws(HornbeamError) {
-        while let first = character(0) {
-            if first.isWhitespace {
+        while let first = scalar(0) {
+            if first.properties.isWhitespace {
                 at += 1
-            } else if first == "-", character(1) == "-" {
-                while let next = character(0), !next.isNewline { at += 1 }
-            } else if first == "/", character(1) == "*" {
+            } else if first == "-", scalar(1) == "-" {
+                while let next = scalar(0), !next.isNewline { at += 1 }
+            } else if first == "/", scalar(1) == "*" {
                 let place = at
                 at += 2
-                while !(character(0) == "*" && character(1) == "/") {
-                    guard character(0) != nil else { throw failure("the comment has no end", place) }
+                while !(scalar(0) == "*" && scalar(1) == "/") {
+                    guard scalar(0) != nil else { throw failure("the comment has no end", place) }
                     at += 1
                 }
                 at += 2
@@ -106,15 +133,9 @@ struct StatementLexer {
         }
     }
 
-    private static func beginsName(_ character: Character) -> Bool { character.isLetter || character == "_" }
-    private static func continuesName(_ character: Character) -> Bool {
-        character.isLetter || character == "_" || isDigit(character) || character.isNumber
-    }
-    private static func isDigit(_ character: Character) -> Bool { ("0"..."9").contains(character) }
-
     private mutating func next() throws(HornbeamError) -> StatementToken {
         let place = at
-        let first = characters[at]
+        let first = scalars[at]
         switch first {
         case "'", "\"": return .string(try quoted("string"))
         case "`":
@@ -123,7 +144,7 @@ struct StatementLexer {
             return .quotedName(name)
         case "?":
             at += 1
-            let digits = takeWhile(Self.isDigit)
+            let digits = takeWhile(\.isDigit)
             guard !digits.isEmpty else { return .parameter(nil) }
             guard let position = Int(digits), (1...1_000).contains(position) else {
                 throw failure("a parameter's number is 1 to 1000", place)
@@ -131,76 +152,78 @@ struct StatementLexer {
             return .parameter(.position(position))
         case "$", ":":
             at += 1
-            let name = takeWhile(Self.continuesName)
+            let name = takeWhile(\.continuesName)
             guard !name.isEmpty else { throw failure("a parameter needs a name behind “\(first)”", place) }
             if first == "$", let position = Int(name) {
                 guard (1...1_000).contains(position) else { throw failure("a parameter's number is 1 to 1000", place) }
                 return .parameter(.position(position))
             }
             return .parameter(.name(name))
-        case _ where Self.isDigit(first) || first == "." && character(1).map(Self.isDigit) == true:
+        case _ where first.isDigit || first == "." && scalar(1)?.isDigit == true:
             return .number(try number())
-        case _ where Self.beginsName(first): return .name(takeWhile(Self.continuesName))
+        case _ where first.beginsName: return .name(takeWhile(\.continuesName))
         default: return .sign(try sign())
         }
     }
 
-    private mutating func takeWhile(_ isTaken: (Character) -> Bool) -> String {
+    private func slice(_ range: Range<Int>) -> String { String(String.UnicodeScalarView(scalars[range])) }
+
+    private mutating func takeWhile(_ isTaken: (Unicode.Scalar) -> Bool) -> String {
         let start = at
-        while let next = character(0), isTaken(next) { at += 1 }
-        return String(characters[start..<at])
+        while let next = scalar(0), isTaken(next) { at += 1 }
+        return slice(start..<at)
     }
 
     private mutating func number() throws(HornbeamError) -> String {
         let start = at
-        _ = takeWhile(Self.isDigit)
-        if character(0) == ".", character(1).map(Self.isDigit) == true {
+        _ = takeWhile(\.isDigit)
+        if scalar(0) == ".", scalar(1)?.isDigit == true {
             at += 1
-            _ = takeWhile(Self.isDigit)
+            _ = takeWhile(\.isDigit)
         }
-        if character(0) == "e" || character(0) == "E" {
-            let isSigned = character(1) == "+" || character(1) == "-"
-            if character(isSigned ? 2 : 1).map(Self.isDigit) == true {
+        if scalar(0) == "e" || scalar(0) == "E" {
+            let isSigned = scalar(1) == "+" || scalar(1) == "-"
+            if scalar(isSigned ? 2 : 1)?.isDigit == true {
                 at += isSigned ? 2 : 1
-                _ = takeWhile(Self.isDigit)
+                _ = takeWhile(\.isDigit)
             }
         }
-        if let next = character(0), Self.continuesName(next) {
+        if let next = scalar(0), next.continuesName {
             throw failure("a number is followed by “\(next)”", start)
         }
-        return String(characters[start..<at])
+        return slice(start..<at)
     }
 
     /// What is in quotes, two of which stand for one.
     private mutating func quoted(_ what: String) throws(HornbeamError) -> String {
         let place = at
-        let quote = characters[at]
-        var content = ""
+        let quote = scalars[at]
+        var content = String.UnicodeScalarView()
         at += 1
-        while let next = character(0) {
+        while let next = scalar(0) {
             at += 1
             if next != quote {
                 content.append(next)
-            } else if character(0) == quote {
+            } else if scalar(0) == quote {
                 content.append(next)
                 at += 1
             } else {
-                return content
+                return String(content)
             }
         }
         throw failure("the \(what) has no end", place)
     }
 
     private mutating func sign() throws(HornbeamError) -> String {
-        if let second = character(1) {
-            let pair = String([characters[at], second])
+        if scalar(1) != nil {
+            let pair = slice(at..<at + 2)
             if ["==", "!=", "<>", "<=", ">=", "||"].contains(pair) {
                 at += 2
                 return pair
             }
         }
-        let sign = characters[at]
-        guard "()[]{},.;=<>+-*/%:".contains(sign) else { throw failure("unexpected “\(sign)”", at) }
+        let sign = scalars[at]
+        guard "()[]{},.;=<>+-*/%:".unicodeScalars.contains(sign) else { throw failure("unexpected “\(sign)”", at) }
         at += 1
         return String(sign)
     }

@@ -25,7 +25,11 @@ enum ValueFunctions {
     }
 
     private static func unlessEqual(_ name: String, _ other: Item) -> ScalarFunction {
-        ScalarFunction(name, 2...2) { arguments, _ in arguments[0].equals(arguments[1]) ? other : arguments[0] }
+        // What isn't known is equal to nothing, so that the first argument is the result.
+        ScalarFunction(name, 2...2, isStrict: false) { arguments, _ in
+            let isKnown = !arguments[0].isUnknown && !arguments[1].isUnknown
+            return isKnown && arguments[0].equals(arguments[1]) ? other : arguments[0]
+        }
     }
 
     private static func extreme(_ name: String, _ wins: @escaping @Sendable (Int) -> Bool) -> ScalarFunction {
@@ -85,7 +89,7 @@ enum ValueFunctions {
             case .value(.bool(let flag)): .int(flag ? 1 : 0)
             case .value(.date(let seconds)): .double(seconds)
             case .value(.string(let text)):
-                Int64(text).map { .value(.int($0)) } ?? Double(text).map { .double($0) } ?? .null
+                Item.written(text).map { .value($0) } ?? Double(text).map { .double($0) } ?? .null
             default: .null
             }
         },
@@ -113,18 +117,17 @@ enum ValueFunctions {
     private static let dates: [ScalarFunction] = [
         ScalarFunction("date", 1...1) { arguments, _ in date(arguments[0]).map { .value(.date($0)) } ?? .null },
         ScalarFunction("date_part", 2...2) { arguments, _ in
-            guard let seconds = date(arguments[0]), let part = arguments[1].text else { return .null }
+            guard let part = arguments[1].text, let seconds = wholeSeconds(arguments[0]) else { return .null }
             return try component(part, of: seconds)
         },
         ScalarFunction("str_to_millis", 1...1) { arguments, _ in
-            guard let text = arguments[0].text, let seconds = ISODate.seconds(text) else { return .null }
-            let millis = ((seconds + Date.timeIntervalBetween1970AndReferenceDate) * 1000).rounded(.down)
-            return Int64(exactly: millis).map { .value(.int($0)) } ?? .null
+            milliseconds(arguments[0]).map { .int($0) } ?? .null
         },
         ScalarFunction("millis_to_str", 1...1) { arguments, _ in
-            guard let millis = arguments[0].number else { return .null }
-            return ISODate.text(millis / 1000 - Date.timeIntervalBetween1970AndReferenceDate).map { .string($0) }
-                ?? .null
+            guard let whole = try NumberFunctions.rounded(arguments[0], 0, .down)?.integer,
+                let millis = Int(exactly: whole)
+            else { return .null }
+            return ISODate.text(milliseconds: millis).map { .string($0) } ?? .null
         },
     ]
 
@@ -137,13 +140,27 @@ enum ValueFunctions {
         }
     }
 
+    /// The same since 1970, without the fraction.
+    private static func wholeSeconds(_ item: Item) -> Int? {
+        switch item {
+        case .value(.date(let seconds)): ISODate.wholeSeconds(seconds)
+        case .value(.string(let text)): ISODate.wholeSeconds(text)
+        default: nil
+        }
+    }
+
+    private static func milliseconds(_ item: Item) -> Int? {
+        switch item {
+        case .value(.date(let seconds)): ISODate.milliseconds(seconds)
+        case .value(.string(let text)): ISODate.milliseconds(text)
+        default: nil
+        }
+    }
+
     /// In UTC.
-    private static func component(_ name: String, of seconds: Double) throws -> Item {
-        guard abs(seconds) < 1e12 else { return .null }
-        let whole = Int(seconds.rounded(.down))
-        let day = whole >= 0 ? whole / 86_400 : -((-whole + 86_399) / 86_400)
-        let time = whole - day * 86_400
-        let civil = ISODate.civil(day + ISODate.daysTo2001)
+    private static func component(_ name: String, of seconds: Int) throws -> Item {
+        let (day, time) = ISODate.dayAndSecond(seconds)
+        let civil = ISODate.civil(day)
         switch name.lowercased() {
         case "year": return .int(civil.year)
         case "quarter": return .int((civil.month + 2) / 3)
@@ -152,8 +169,8 @@ enum ValueFunctions {
         case "hour": return .int(time / 3600)
         case "minute": return .int(time / 60 % 60)
         case "second": return .int(time % 60)
-        // From Sunday, 0; 2001-01-01 was a Monday.
-        case "day_of_week", "dow": return .int(((day + 1) % 7 + 7) % 7)
+        // From Sunday, 0; 1970-01-01 was a Thursday.
+        case "day_of_week", "dow": return .int(((day + 4) % 7 + 7) % 7)
         default:
             throw HornbeamError(
                 .invalid,

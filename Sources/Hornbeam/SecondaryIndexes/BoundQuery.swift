@@ -155,7 +155,7 @@ struct QueryBinding {
         case .between(let column, let low, let high):
             return Self.both(
                 try compare(column, .greaterOrEqual, low), try compare(column, .lessOrEqual, high))
-        case .within(let column, let list): return try isIn(column, list)
+        case .within(let column, let list), .withinArray(let column, .array(let list, _)): return try isIn(column, list)
         case .withinArray(let column, let list):
             guard case .array = try value(list) else { throw failure("expected a list of values behind IN", at: list) }
             return try isIn(column, [list])

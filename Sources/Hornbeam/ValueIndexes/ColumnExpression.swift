@@ -173,11 +173,3 @@ struct IndexExpression: Sendable {
         return ComputedComponent(found, label: text)
     }
 }
-
-extension Expression {
-    /// Whether it asks for the time.
-    fileprivate var isOfTime: Bool {
-        if case .call(let call) = self, call.name == "now" { return true }
-        return children.contains(where: \.isOfTime)
-    }
-}

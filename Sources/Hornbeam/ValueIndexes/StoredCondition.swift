@@ -86,7 +86,11 @@ indirect enum StoredCondition: Codable, Sendable, Equatable {
         let filter: PushedFilter?
         do {
             var binder = try Binder(text, to: type)
-            let bound = try binder.bind(try QueryLanguage.expression(text))
+            let tree = try QueryLanguage.expression(text)
+            if tree.isOfTime {
+                throw HornbeamError(.invalid, "the condition “\(text)” of an index is not the same at all times")
+            }
+            let bound = try binder.bind(tree)
             filter = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: binder.slotCount))
                 .filter(bound)
         } catch let error as HornbeamError {

@@ -195,7 +195,7 @@ struct EvaluationTests {
     @Test(
         "an error shows the place",
         arguments: [
-            ("lowr('a')", 9, "did you mean lower?"), ("1 + lower('a', 'b')", 13, "takes 1 arguments, not 2"),
+            ("lowr('a')", 9, "did you mean lower?"), ("1 + lower('a', 'b')", 13, "takes 1 argument, not 2"),
             ("nothing", 9, "has no “nothing”"), ("id.x", 9, "which has no “x”"), ("COUNT(COUNT(*))", 15, "aggregate"),
             ("MATCH(id, 'x')", 15, "no text"), ("RANK()", 9, "there is none"), ("META(x).id", 9, "no entity"),
         ])

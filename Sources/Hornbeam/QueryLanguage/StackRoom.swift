@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is left of the thread's stack, which may be as small as 512 KiB. Reading, binding and computing an expression
+// takes a few calls for each level of it, so each level looks first whether there is room for the next one.
+
+import HornbeamPages
+
+enum StackRoom {
+    /// Bytes for what goes on without a look: functions of values, texts of errors, the release of an expression.
+    static let least = 160 << 10
+
+    /// What reading a regular expression may take, at the limits of `PatternBounds`.
+    static let pattern = 256 << 10
+
+    static var isEnough: Bool { ThreadStack.room >= least }
+
+    /// `.tooLarge` if there is less.
+    static func require(_ bytes: Int = least) throws(HornbeamError) {
+        if ThreadStack.room >= bytes { return }
+        throw HornbeamError(
+            .tooLarge,
+            "the statement is nested deeper than the stack of this thread has room for: make it simpler, or run it on a "
+                + "thread with a larger stack")
+    }
+}
