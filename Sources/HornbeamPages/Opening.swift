@@ -27,7 +27,7 @@ extension PageStore {
                 throw error
             }
         }
-        throw .io(operation: "open", path: path, errno: SystemErrorText.noSuchFile)
+        throw .invalid("\(path) is a link that leads nowhere: no store can be made there")
     }
 
     /// Opens the store in `file`, or creates one if the file is empty. It has no thread: its commits checkpoint.

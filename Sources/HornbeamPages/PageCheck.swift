@@ -95,12 +95,15 @@ extension PageStore {
         guard file.isDurable else { return [] }
         let reader = fileReader
         return (0..<FileFormat.headerSlotCount).compactMap { (slot) -> String? in
-            switch try? reader.header(slot: slot) {
-            case .valid(let header)?:
+            do throws(StorageError) {
+                guard case .valid(let header) = try reader.header(slot: slot) else {
+                    return "header slot \(slot) is damaged: the store depends on the other one"
+                }
                 // One that a crash left behind is renewed by the next opening for writing.
                 let isOld = options.readOnly && header.checkpoint < side.header.checkpoint
                 return header == side.header || isOld ? nil : "header slot \(slot) is not that of the last checkpoint"
-            default: return "header slot \(slot) is damaged: the store depends on the other one"
+            } catch {
+                return "header slot \(slot) can't be read: \(error)"
             }
         }
     }

@@ -82,16 +82,13 @@ extension StorageError: CustomStringConvertible {
             return "\(path) has format \(version), this library reads formats up to \(supported): use a newer Hornbeam"
         case .unknownFeatures(let path, let names):
             return "\(path) uses features this library lacks (\(names.joined(separator: ", "))): use a newer Hornbeam"
-        case .busy(let what): return "busy: \(what)"
+        case .busy(let what), .readOnly(let what), .invalid(let what), .unsupported(let what): return what
         case .full(let path): return "no space left for \(path): free some space and try again; nothing was lost"
         case .exists(let path): return "\(path) exists already"
-        case .readOnly(let what): return "read-only: \(what)"
-        case .invalid(let what): return "invalid argument: \(what)"
         case .tooLarge(let what, let size, let limit):
             return "\(what) of \(size) bytes is too large: the limit is \(limit) bytes"
         case .failed(let cause):
             return "the store refuses writes since an earlier failure (\(cause)): close and reopen it"
-        case .unsupported(let what): return "unsupported: \(what)"
         }
     }
 }

@@ -5,9 +5,6 @@ import Glibc
 
 /// The operating system's description of an error number.
 package enum SystemErrorText {
-    /// The code for a missing file.
-    static var noSuchFile: Int32 { ENOENT }
-
     package static func of(_ code: Int32) -> String {
         String(cString: strerror(code))
     }

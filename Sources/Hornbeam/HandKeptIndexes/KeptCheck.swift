@@ -11,8 +11,12 @@ struct KeptCheck {
     private var name: String { "index “\(index.name)” of \(index.record.entity)" }
 
     func run(_ problem: (String) -> Void) throws {
-        guard let kind = index.handKept, let trees = try? KeptTrees(index, in: session.transaction) else {
-            return problem("\(name): it lacks a tree")
+        guard let kind = index.handKept else { return }
+        let trees: KeptTrees
+        do {
+            trees = try KeptTrees(index, in: session.transaction)
+        } catch StorageError.corrupt(let corruption) {
+            return problem("\(name): \(corruption)")
         }
         let groups = try index.group.map { group -> EntityStore? in
             guard session.schema.types[group] != nil else { return nil }

@@ -82,6 +82,7 @@ extension LinuxFile {
     static func open(
         path: String, options: StoreOptions, locks: LockCalls = .system
     ) throws(StorageError) -> LinuxFile {
+        try checkPath(path)
         try checkIsRegular(path)
         let mode = options.readOnly ? O_RDONLY : O_RDWR
         let descriptor: Int32
@@ -111,6 +112,7 @@ extension LinuxFile {
     /// Makes a new, still unnamed and empty file for `path`; `.exists` if there is something already. What decides in
     /// the end is `giveName`.
     package static func createNew(path: String) throws(StorageError) -> LinuxFile {
+        try checkPath(path)
         var information = stat()
         guard lstat(path, &information) != 0 else { throw .exists(path: path) }
         return try create(path: path, options: StoreOptions(), locks: .system)
@@ -141,6 +143,29 @@ extension LinuxFile {
             Glibc.close(descriptor)
             throw error
         }
+    }
+
+    /// The system takes a path up to its first NUL: it would be another file's.
+    private static func checkPath(_ path: String) throws(StorageError) {
+        guard !path.isEmpty else { throw .invalid("the path of the file is empty") }
+        guard !path.utf8.contains(0) else {
+            let shown = path.replacing("\0", with: "\\0")
+            throw .invalid("the path “\(shown)” contains the character NUL: no file can have that name")
+        }
+    }
+
+    /// Whether the regular file at `path` is a store, be it damaged or of a newer format: one of its header slots is
+    /// there.
+    package static func isStore(at path: String) throws(StorageError) -> Bool {
+        let descriptor = Int32(try call("open", path) { Int(Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) })
+        defer { Glibc.close(descriptor) }
+        for slot in 0..<FileFormat.headerSlotCount {
+            var magic: UInt64 = 0
+            let place = off_t(slot << FileFormat.sectorShift)
+            let count = try call("read", path) { pread(descriptor, &magic, 8, place) }
+            if count == 8, UInt64(littleEndian: magic) == FileFormat.magic { return true }
+        }
+        return false
     }
 
     /// Opening a FIFO would block and a directory says only EISDIR: look first.

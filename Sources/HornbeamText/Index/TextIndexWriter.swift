@@ -47,7 +47,9 @@ package final class TextIndexWriter {
     package init(
         _ index: TextIndex, in transaction: Transaction, budget: Int = 64 << 20, limits: PendingLimits = .standard
     ) throws(StorageError) {
-        guard transaction.isWritable else { throw .readOnly("a writer of the text index “\(index.prefix)”") }
+        guard transaction.isWritable else {
+            throw .readOnly("changing the text index “\(index.prefix)” needs a write transaction")
+        }
         self.index = index
         self.transaction = transaction
         self.budget = budget

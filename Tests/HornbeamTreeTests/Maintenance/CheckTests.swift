@@ -148,6 +148,19 @@ struct CheckTests {
         #expect(problems == ["header slot \(slot) is damaged: the store depends on the other one"])
     }
 
+    @Test("tells a header slot that can't be read from one that is damaged", arguments: [0, 1])
+    func unreadableHeader(slot: UInt64) throws {
+        let disk = try SimulatedDisk(image: try makeImage())
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        disk.unreadable = slot..<slot + 1
+        var problems: [String] = []
+        #expect(try !store.check { problems.append($0) })
+        #expect(
+            problems == [
+                "header slot \(slot) can't be read: read failed on simulated disk: Input/output error (errno 5)"
+            ])
+    }
+
     @Test("sees one state whatever is committed while it runs", .seeded)
     func besideWriter() throws {
         let folder = try TemporaryFolder()
