@@ -142,15 +142,15 @@ public func hb_cursor_at(_ cursor: OpaquePointer?, _ index: UInt64) -> Int32 {
 
 @c @implementation
 public func hb_cursor_entry(
-    _ cursor: OpaquePointer?, _ key: UnsafeMutablePointer<hb_slice>?, _ value: UnsafeMutablePointer<hb_slice>?
+    _ cursor: OpaquePointer?, _ key_or_null: UnsafeMutablePointer<hb_slice>?,
+    _ value_or_null: UnsafeMutablePointer<hb_slice>?
 ) -> Int32 {
-    key?.pointee = .none
-    value?.pointee = .none
-    guard let key, let value else { return Failure.invalid("hb_cursor_entry needs places for key and value") }
+    key_or_null?.pointee = .none
+    value_or_null?.pointee = .none
     return inCursor(cursor) { (cursor, place) throws(StorageError) in
         guard let entry = try cursor.entry(place) else { return false }
-        key.pointee = entry.key
-        value.pointee = entry.value
+        key_or_null?.pointee = entry.key
+        value_or_null?.pointee = entry.value
         return true
     }
 }
@@ -162,17 +162,15 @@ private func read(
     _ values: UnsafeMutablePointer<hb_slice>?, _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
 ) -> Int32 {
     count?.pointee = 0
-    guard let count, let keys, let values else {
-        return Failure.invalid("reading entries needs places for keys, values and their number")
-    }
+    guard let count else { return Failure.invalid("reading entries needs a place for their number") }
     // Counts from half the address space up arrive as negative.
     guard capacity > 0, capacity <= Int.max / MemoryLayout<hb_slice>.stride else {
         return Failure.invalid("reading entries into \(UInt(bitPattern: capacity)) places")
     }
     return inCursor(cursor) { (cursor, place) throws(StorageError) in
         // Both are an address and a size.
-        let keys = UnsafeMutableRawPointer(keys).assumingMemoryBound(to: EntryPart.self)
-        let values = UnsafeMutableRawPointer(values).assumingMemoryBound(to: EntryPart.self)
+        let keys = keys.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: EntryPart.self) }
+        let values = values.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: EntryPart.self) }
         count.pointee = try place.pointee.read(
             isForward: isForward, keys: keys, values: values, capacity: capacity)
         cursor.noteLent()
@@ -182,18 +180,18 @@ private func read(
 
 @c @implementation
 public func hb_cursor_read(
-    _ cursor: OpaquePointer?, _ keys: UnsafeMutablePointer<hb_slice>?, _ values: UnsafeMutablePointer<hb_slice>?,
-    _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
+    _ cursor: OpaquePointer?, _ keys_or_null: UnsafeMutablePointer<hb_slice>?,
+    _ values_or_null: UnsafeMutablePointer<hb_slice>?, _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
 ) -> Int32 {
-    read(isForward: true, cursor, keys, values, capacity, count)
+    read(isForward: true, cursor, keys_or_null, values_or_null, capacity, count)
 }
 
 @c @implementation
 public func hb_cursor_read_back(
-    _ cursor: OpaquePointer?, _ keys: UnsafeMutablePointer<hb_slice>?, _ values: UnsafeMutablePointer<hb_slice>?,
-    _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
+    _ cursor: OpaquePointer?, _ keys_or_null: UnsafeMutablePointer<hb_slice>?,
+    _ values_or_null: UnsafeMutablePointer<hb_slice>?, _ capacity: Int, _ count: UnsafeMutablePointer<Int>?
 ) -> Int32 {
-    read(isForward: false, cursor, keys, values, capacity, count)
+    read(isForward: false, cursor, keys_or_null, values_or_null, capacity, count)
 }
 
 @c @implementation

@@ -155,13 +155,12 @@ public func hb_tree_list(
 
 @c @implementation
 public func hb_get(
-    _ txn: OpaquePointer?, _ tree: hb_tree, _ key: hb_slice, _ value: UnsafeMutablePointer<hb_slice>?
+    _ txn: OpaquePointer?, _ tree: hb_tree, _ key: hb_slice, _ value_or_null: UnsafeMutablePointer<hb_slice>?
 ) -> Int32 {
-    guard let value else { return Failure.invalid("hb_get needs a place for the value") }
-    value.pointee = .none
+    value_or_null?.pointee = .none
     return inTransaction(txn) { (handle) throws(StorageError) in
         guard let found = try handle.transaction.get(handle.treeID(tree), try key.key) else { return Result.notFound }
-        value.pointee = handle.lend(found)
+        value_or_null?.pointee = handle.lend(found)
         return Result.ok
     }
 }

@@ -188,8 +188,9 @@ int hb_tree_list(hb_txn *txn, void (*each)(void *context, const char *name), voi
 
 /* ---- Entries. A key is never empty (HB_INVALID); a value may be. ---- */
 
-/* Finds the value of `key`. HB_NOT_FOUND: there is none. The data of an empty value is not NULL. */
-int hb_get(hb_txn *txn, hb_tree tree, hb_slice key, hb_slice *value);
+/* Finds the value of `key`. HB_NOT_FOUND: there is none. The data of an empty value is not NULL. Without a place for the
+ * value it only tells whether the key is there. */
+int hb_get(hb_txn *txn, hb_tree tree, hb_slice key, hb_slice *value_or_null);
 
 /* Finds the values of `count` keys, in any order. An absent key's value has `data` NULL. HB_OK either way. */
 int hb_get_many(hb_txn *txn, hb_tree tree, const hb_slice *keys, hb_slice *values, size_t count);
@@ -228,11 +229,11 @@ int hb_cursor_prev(hb_cursor *cursor);
 
 int hb_cursor_at(hb_cursor *cursor, uint64_t index); /* to the index-th entry of the tree, from 0 */
 
-/* The entry at the cursor. The slices live until the cursor moves, or as for hb_get. HB_NOT_FOUND: it stands on
- * none. */
-int hb_cursor_entry(hb_cursor *cursor, hb_slice *key, hb_slice *value);
+/* The entry at the cursor: its key, its value, or both. The slices live until the cursor moves, or as for hb_get.
+ * HB_NOT_FOUND: it stands on none. */
+int hb_cursor_entry(hb_cursor *cursor, hb_slice *key_or_null, hb_slice *value_or_null);
 
-/* Many entries in one call: the one at the cursor and those behind it (before it, in reverse order), as many as are at
+/* Many entries, or only their keys or values, in one call: the one at the cursor and those behind it (before it, in reverse order), as many as are at
  * hand, at least one and at most `capacity`. The cursor then stands on the last of them. Fewer than `capacity` doesn't
  * mean that there are no more: hb_cursor_next, or hb_cursor_prev, tells.
  *
@@ -244,8 +245,10 @@ int hb_cursor_entry(hb_cursor *cursor, hb_slice *key, hb_slice *value);
  *
  * The slices live until the cursor moves or reads again, or as for hb_get. HB_NOT_FOUND, and a count of 0: it stands on
  * none. */
-int hb_cursor_read(hb_cursor *cursor, hb_slice *keys, hb_slice *values, size_t capacity, size_t *count);
-int hb_cursor_read_back(hb_cursor *cursor, hb_slice *keys, hb_slice *values, size_t capacity, size_t *count);
+int hb_cursor_read(hb_cursor *cursor, hb_slice *keys_or_null, hb_slice *values_or_null, size_t capacity,
+                   size_t *count);
+int hb_cursor_read_back(hb_cursor *cursor, hb_slice *keys_or_null, hb_slice *values_or_null, size_t capacity,
+                        size_t *count);
 
 /* Frees the cursor, before or after its transaction ended. */
 void hb_cursor_close(hb_cursor *cursor);
