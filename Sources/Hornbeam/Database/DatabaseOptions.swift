@@ -123,3 +123,49 @@ extension Database {
         public var privateBytes: UInt64 { engine.privateBytes }
     }
 }
+
+// MARK: As text
+
+extension Database.Statistics: CustomStringConvertible {
+    /// A report of several lines.
+    public var description: String {
+        let lines: [(name: String, value: String)] = [
+            ("file", "\(Spelling.bytes(fileBytes)), \(Spelling.bytes(usedBytes)) used"),
+            ("retired", "\(Spelling.bytes(retiredBytes)), \(Spelling.bytes(snapshotBytes)) by snapshots"),
+            ("journal", Spelling.bytes(journalBytes)),
+            ("page size", "\(Spelling.grouped(pageSize)) bytes"),
+            ("transaction", "\(Spelling.grouped(transaction)), checkpoint \(Spelling.grouped(checkpoint))"),
+            ("dirty", Spelling.bytes(dirtyBytes)),
+            ("open write", Spelling.bytes(writerBytes)),
+        ]
+        return Spelling.report(lines + cache.lines)
+    }
+}
+
+extension Database.CacheStatistics: CustomStringConvertible {
+    /// A report of several lines.
+    public var description: String { Spelling.report(lines) }
+
+    fileprivate var lines: [(name: String, value: String)] {
+        let looks = [
+            Spelling.counted(hits, "hit"), Spelling.counted(misses, "miss", "misses"),
+            Spelling.counted(evictions, "eviction"),
+        ]
+        return [
+            (
+                "cache",
+                "\(Spelling.bytes(residentBytes)) of \(Spelling.bytes(budgetBytes)), "
+                    + looks.joined(separator: ", ")
+            ),
+            ("readers", readers.description), ("writers", writer.description),
+        ]
+    }
+}
+
+extension Database.CacheHolders: CustomStringConvertible {
+    /// A line.
+    public var description: String {
+        "\(Spelling.counted(transactions, "transaction")): \(Spelling.bytes(pinnedBytes)) pinned, "
+            + "\(Spelling.bytes(copiedBytes)) copied, \(Spelling.bytes(privateBytes)) beside the cache"
+    }
+}

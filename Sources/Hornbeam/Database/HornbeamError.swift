@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one error type of the typed API: a code to switch over, a message for a person, and the engine's error below it.
 
+public import FoundationEssentials
 package import HornbeamPages
 
 /// What went wrong. An open struct: later versions may add codes.
@@ -110,8 +111,18 @@ public struct UniqueViolation: Sendable, Equatable {
     public let values: [Value]
 }
 
-extension HornbeamError: CustomStringConvertible {
+extension HornbeamError: CustomStringConvertible, LocalizedError {
     public var description: String { message }
+    /// The message: what Foundation's `error.localizedDescription` gives.
+    public var errorDescription: String? { message }
+}
+
+extension SearchSyntaxError: LocalizedError {
+    public var errorDescription: String? { description }
+}
+
+extension ReducerViolation: LocalizedError {
+    public var errorDescription: String? { description }
 }
 
 extension HornbeamError {

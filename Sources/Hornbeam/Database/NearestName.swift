@@ -7,14 +7,16 @@ package enum NearestName {
         find(typed, among: names).map { "did you mean \($0)?" }
     }
 
-    /// The name with the fewest edits, at most a third of the typed length; the first of equals.
+    /// The name with the fewest edits, at most a third of the typed length, and one at least where something of what
+    /// was typed stays; the first of equals.
     package static func find(_ typed: String, among names: [String]) -> String? {
         guard typed.utf8.count <= 500 else { return nil }
         let limit = max(1, typed.count / 3)
         var best: (name: String, distance: Int)?
         for name in names {
             let distance = distance(Array(typed.lowercased()), Array(name.lowercased()))
-            if distance <= limit, distance < best?.distance ?? .max { best = (name, distance) }
+            guard distance <= limit, distance < typed.count else { continue }
+            if distance < best?.distance ?? .max { best = (name, distance) }
         }
         return best?.name
     }

@@ -472,7 +472,8 @@ final class Session {
         for row in rows {
             guard let value = try store.id(of: row) else { continue }
             guard let id = ID(columnValue: value) else {
-                throw HornbeamError(.undecodable, "the id \(value.text) of a \(store.type.name) is no \(ID.self)")
+                throw HornbeamError(
+                    .undecodable, "the id \(value.text) of \(store.type.name.withArticle) is no \(ID.self)")
             }
             ids.append(id)
         }

@@ -501,7 +501,8 @@ extension EntityStore {
             case .data(let data): data.count
             default: key
             }
-        return .tooLarge(what: "the id of a \(type.name)", size: size, limit: Self.maximumIDSize - (key - size))
+        let what = "the id of \(type.name.withArticle)"
+        return .tooLarge(what: what, size: size, limit: Self.maximumIDSize - (key - size))
     }
 
     /// The row id of an entity, or nil for a value that is no entity's id, whatever it is.
@@ -516,7 +517,8 @@ extension EntityStore {
     private func converted(_ id: Value) throws -> Value {
         guard let converted = id.converted(to: type.idType), converted != .null else {
             throw HornbeamError(
-                .invalid, "\(id.text) can't be the id of a \(type.name): ids are \(type.idType), give one of these")
+                .invalid,
+                "\(id.text) can't be the id of \(type.name.withArticle): ids are \(type.idType), give one of these")
         }
         return converted
     }

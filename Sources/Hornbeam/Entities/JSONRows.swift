@@ -2,7 +2,7 @@
 // Entities as lines of JSON, by description only: `{"id":1,"name":"x","author":5,"tags":[1,2]}`, relations as ids.
 // Exact both ways: integers and decimals as written, doubles in the shortest form that reads back the same (NaN and
 // infinities as strings), data in base64, dates in ISO 8601 (UTC), or, where no such text is exact, as seconds since
-// 2001-01-01, which is also how a number is read.
+// 2001-01-01, which is also how a number is read. A number that the property can't hold is refused.
 
 import FoundationEssentials
 package import HornbeamPages
@@ -72,18 +72,22 @@ package struct JSONRows {
     /// as they are. `.invalid`, with nothing changed, if the line is no such entity.
     @discardableResult
     package func save(line: Bytes) throws -> RowID {
-        guard case .object(let members) = try JSONParser.parse(line) else {
-            throw invalid("the line is no JSON object")
+        guard let members = try JSONParser.members(line) else {
+            throw invalid("the line is no JSON object: each line holds one, without brackets or commas around it")
         }
         var values = [Value](repeating: .null, count: type.description.columns.count)
         var links: [(side: EdgeSide, ids: [Value])] = []
-        for (name, node) in members {
+        var names: Set<String> = []
+        for (name, node, at) in members {
+            guard names.insert(name).inserted else {
+                throw invalid("“\(name)” is there twice, \(JSONParser.place(at, in: line))")
+            }
             if let column = columns[name] {
-                values[column] = try value(node, type.description.columns[column])
+                values[column] = try value(node, type.description.columns[column], at, line)
             } else if let side = type.relations.first(where: { $0.name == name }) {
-                links.append((side, try ids(node, side)))
+                links.append((side, try ids(node, side, at, line)))
             } else {
-                throw invalid("\(type.name) has neither a property nor a relation “\(name)”")
+                throw unknown(name)
             }
         }
         var row = store.makeRow()
@@ -120,22 +124,70 @@ package struct JSONRows {
         }
     }
 
-    private func ids(_ node: JSONNode, _ side: EdgeSide) throws -> [Value] {
+    private func unknown(_ name: String) -> HornbeamError {
+        let known = type.description.columns.map(\.name) + type.relations.map(\.name)
+        let hint = NearestName.hint(name, among: known) ?? "it has \(known.joined(separator: ", "))"
+        return invalid("\(type.name) has neither a property nor a relation “\(name)”; \(hint)")
+    }
+
+    private func ids(_ node: JSONNode, _ side: EdgeSide, _ at: Int, _ line: Bytes) throws -> [Value] {
         let target = try session.store(side.target).type
         let id = ColumnDescription(name: "\(side.name)", type: target.idType)
         switch node {
         case .null: return []
-        case .array(let nodes) where side.isToMany: return try nodes.map { try value($0, id) }
+        case .array(let nodes) where side.isToMany: return try nodes.map { try value($0, id, at, line) }
         case .array: throw invalid("\(type.name).\(side.name) leads to one \(side.target): give one id")
-        default: return [try value(node, id)]
+        default: return [try value(node, id, at, line)]
         }
     }
 
-    private func value(_ node: JSONNode, _ column: ColumnDescription) throws(HornbeamError) -> Value {
-        guard let value = Self.value(node, as: column.type) else {
-            throw invalid("\(type.name).\(column.name), a \(column.type), can't be \(node.text.prefix(60))")
+    /// - Parameter at: where the node begins in the line, for errors.
+    private func value(
+        _ node: JSONNode, _ column: ColumnDescription, _ at: Int, _ line: Bytes
+    ) throws(HornbeamError) -> Value {
+        if let value = Self.value(node, as: column.type) { return value }
+        throw invalid(
+            "\(type.name).\(column.name), \(column.type.withArticle), can't be \(Self.shown(node)): "
+                + "\(Self.reason(node, as: column.type)), \(JSONParser.place(at, in: line))")
+    }
+
+    private static func shown(_ node: JSONNode) -> String {
+        let text = node.text
+        return text.count > 60 ? text.prefix(60) + "…" : text
+    }
+
+    /// What is wrong with a node that is no value of a type.
+    static func reason(_ node: JSONNode, as type: ColumnType) -> String {
+        switch (type.unwrapped, node) {
+        case (.array(let element), .array(let nodes)):
+            guard let wrong = nodes.first(where: { value($0, as: element) == nil }) else { return "it doesn't fit" }
+            return "\(shown(wrong)) is not \(element.withArticle): \(reason(wrong, as: element))"
+        case (_, .null): return "it can't be null"
+        case (.bool, _): return "it must be true or false"
+        case (.double, .number(let text)): return reason(text, Double.self)
+        case (.float, .number(let text)): return reason(text, Float.self)
+        case (.double, _), (.float, _): return #"it must be a number, "NaN", "Infinity" or "-Infinity""#
+        case (.date, _): return #"it must be a text such as "2024-05-02T17:30:00Z", or seconds since 2001-01-01"#
+        case (.uuid, _): return "it must be a text of 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12"
+        case (.string, _): return "it must be a text in quotes"
+        case (.url, _): return "it must be a URL in quotes"
+        case (.data, _): return "it must be a text in base64"
+        case (.decimal, .number(let text)), (.decimal, .string(let text)):
+            return WrittenNumber(text) == nil ? "it must be a number" : "a decimal holds 38 digits"
+        case (.decimal, _): return "it must be a number"
+        case (.array, _): return "it must be an array"
+        case (let integer, .number(let text)):
+            return WrittenNumber(text)?.isWhole == true ? "it must be \(integer.bounds)" : "it must be a whole number"
+        default: return "it must be a whole number"
         }
-        return value
+    }
+
+    private static func reason<Number: BinaryFloatingPoint & LosslessStringConvertible>(
+        _ text: String, _: Number.Type
+    ) -> String {
+        guard let nearest = Number(text) else { return "it must be a number" }
+        if nearest.isInfinite { return "the greatest number it holds is \(Number.greatestFiniteMagnitude)" }
+        return "the nearest number it holds is \(nearest)"
     }
 
     /// The value of a column of `type`; nil if the node is no such value.
@@ -145,11 +197,12 @@ package struct JSONRows {
         case (.bool, .bool(let flag)): return .bool(flag)
         case (.int8, .number(let text)), (.int16, .number(let text)), (.int32, .number(let text)),
             (.int64, .number(let text)):
-            return Int64(text).flatMap { Value.int($0).converted(to: type) }
+            return WrittenNumber.int64(text).flatMap { Value.int($0).converted(to: type) }
         case (.uint8, .number(let text)), (.uint16, .number(let text)), (.uint32, .number(let text)),
             (.uint64, .number(let text)):
-            return UInt64(text).flatMap { Value.uint($0).converted(to: type) }
-        case (.float, _), (.double, _): return double(node).flatMap { Value.double($0).converted(to: type) }
+            return WrittenNumber.uint64(text).flatMap { Value.uint($0).converted(to: type) }
+        case (.float, .number(let text)): return WrittenNumber.float(text).map { .double(Double($0)) }
+        case (.float, _), (.double, _): return double(node).map { .double($0) }
         case (.date, .string(let text)): return (ISODate.seconds(text) ?? double(node)).map { .date($0) }
         case (.date, _): return double(node).map { .date($0) }
         case (.uuid, .string(let text)): return UUID(uuidString: text).map { .uuid($0) }
@@ -157,7 +210,7 @@ package struct JSONRows {
         case (.url, .string(let text)): return Value.string(text).converted(to: .url)
         case (.data, .string(let text)): return Data(base64Encoded: text).map { .data($0) }
         case (.decimal, .number(let text)), (.decimal, .string(let text)):
-            return ValueBytes.decimal(text).map { .decimal($0) }
+            return WrittenNumber.decimal(text).map { .decimal($0) }
         case (.json, _): return .json(node.text)
         case (.array(let element), .array(let nodes)):
             var values: [Value] = []
@@ -172,7 +225,7 @@ package struct JSONRows {
 
     private static func double(_ node: JSONNode) -> Double? {
         switch node {
-        case .number(let text): Double(text)
+        case .number(let text): WrittenNumber.double(text)
         case .string(JSONSpecial.nan): .nan
         case .string(JSONSpecial.infinity): .infinity
         case .string(JSONSpecial.negativeInfinity): -.infinity

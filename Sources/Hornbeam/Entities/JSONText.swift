@@ -78,16 +78,30 @@ struct JSONParser {
     /// Arrays and objects inside one another: those that a column may hold, and those around a column, which are an
     /// entity's line, the JSON of a deleted entity in such a line, and the arrays of a column's type.
     static let maximumDepth = CodedJSON.maximumDepth + 32
+    /// Where the members of the outermost object begin, each with its value.
+    private var places: [Int] = []
 
     private init(_ bytes: Bytes) { self.bytes = bytes }
 
     /// The value of all the bytes; white space around it is passed over.
     static func parse(_ bytes: Bytes) throws(HornbeamError) -> JSONNode {
         var parser = JSONParser(bytes)
-        let node = try parser.value(depth: 0)
-        parser.skipSpace()
-        guard parser.at == bytes.count else { throw parser.failure("text after the value") }
+        return try parser.whole()
+    }
+
+    private mutating func whole() throws(HornbeamError) -> JSONNode {
+        let node = try value(depth: 0)
+        skipSpace()
+        guard at == bytes.count else { throw failure("text after the value") }
         return node
+    }
+
+    /// The members of the object that all the bytes are, each with the byte at which its value begins; nil if they are
+    /// another value.
+    static func members(_ bytes: Bytes) throws(HornbeamError) -> [(name: String, value: JSONNode, at: Int)]? {
+        var parser = JSONParser(bytes)
+        guard case .object(let members) = try parser.whole() else { return nil }
+        return zip(members, parser.places).map { (name: $0.name, value: $0.value, at: $1) }
     }
 
     static func parse(_ text: String) throws(HornbeamError) -> JSONNode {
@@ -95,7 +109,15 @@ struct JSONParser {
     }
 
     private func failure(_ what: String) -> HornbeamError {
-        HornbeamError(.invalid, "not JSON: \(what) at byte \(at)")
+        HornbeamError(.invalid, "not JSON: \(what), \(Self.place(at, in: bytes))")
+    }
+
+    /// A byte's place as people count: `at character 5`, or `at line 2, character 5` of a text of several lines.
+    static func place(_ at: Int, in bytes: Bytes) -> String {
+        let start = bytes[..<at].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        let character = "character \(String(decoding: bytes[start..<at], as: UTF8.self).count + 1)"
+        guard bytes.contains(0x0A) else { return "at \(character)" }
+        return "at line \(bytes[..<at].count { $0 == 0x0A } + 1), \(character)"
     }
 
     private var tooDeep: HornbeamError {
@@ -161,6 +183,10 @@ struct JSONParser {
             let name = try string()
             skipSpace()
             guard take(0x3A) else { throw failure("no : after a name") }
+            if depth == 0 {
+                skipSpace()
+                places.append(at)
+            }
             members.append((name, try value(depth: depth + 1)))
             skipSpace()
             if take(0x7D) { return .object(members) }

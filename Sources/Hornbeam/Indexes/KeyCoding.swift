@@ -27,7 +27,7 @@ enum KeyCoding {
         case (.decimal, .decimal(let number)): key.append(try decimal(number))
         default:
             throw HornbeamError(
-                .invalid, "\(value.text.shown()), a \(type), has no order: index or compare another property")
+                .invalid, "\(value.text.shown()), \(type.withArticle), has no order: index or compare another property")
         }
     }
 

@@ -116,8 +116,8 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
                 let name = Entity.entityShape.description.columns[number].name
                 throw HornbeamError(
                     .invalid,
-                    "\(Entity.entityName).\(name) isn't stored as a \(Property.self): aggregate it by the property's "
-                        + "own type")
+                    "\(Entity.entityName).\(name) isn't stored as \(String(describing: Property.self).withArticle): "
+                        + "aggregate it by the property's own type")
             }
             return value
         }

@@ -89,10 +89,18 @@ package struct FilterText {
 
     private func column(_ name: String, _ token: Int) throws(HornbeamError) -> Int {
         guard let column = type.description.column(name) else {
-            let known = type.description.columns.map(\.name).joined(separator: ", ")
-            throw failure("\(type.name) has no property “\(name)”; it has \(known)", token)
+            throw failure("\(type.name) has no property “\(name)”; \(known(instead: name))", token)
         }
         return column
+    }
+
+    /// What could be meant, or what there is.
+    private func known(instead name: String) -> String {
+        let columns = type.description.columns.map(\.name)
+        let relations = type.relations.map(\.name)
+        if let hint = NearestName.hint(name, among: columns + relations) { return hint }
+        let known = "it has \(columns.joined(separator: ", "))"
+        return relations.isEmpty ? known : known + ", and the relations \(relations.joined(separator: ", "))"
     }
 
     private mutating func test() throws(HornbeamError) -> Filter {
@@ -133,7 +141,8 @@ package struct FilterText {
 
     private func requireText(_ columns: [Int], _ names: [(name: String, token: Int)]) throws(HornbeamError) {
         for (column, name) in zip(columns, names) where !type.description.columns[column].type.isText {
-            throw failure("\(name.name) is no text but a \(type.description.columns[column].type)", name.token)
+            throw failure(
+                "\(name.name) is no text but \(type.description.columns[column].type.withArticle)", name.token)
         }
     }
 
@@ -196,10 +205,11 @@ package struct FilterText {
         let value: Value =
             switch next() {
             case .string(let text): .string(text)
-            case .number(let text): Int64(text).map { .int($0) } ?? UInt64(text).map { .uint($0) } ?? .null
+            case .number(let text):
+                WrittenNumber.int64(text).map { .int($0) } ?? WrittenNumber.uint64(text).map { .uint($0) } ?? .null
             default: .null
             }
-        guard value != .null else { throw failure("expected an id", position - 1) }
+        guard value != .null else { throw failure("expected an id: a number, or a string in quotes", position - 1) }
         let linked = Filter.related(RelationSource(type: side.target, relation: inverse, source: value))
         return comparison == .equal ? linked : .not(linked)
     }
@@ -215,8 +225,10 @@ package struct FilterText {
         case .number(let text): node = .number(text)
         default: throw failure("expected a value: a number, a string in quotes, true, false or nil", token)
         }
-        guard type.isOrdered else { throw failure("a \(type) can't be compared", token) }
-        guard let value = JSONRows.value(node, as: type) else { throw failure("not a \(type.unwrapped)", token) }
+        guard type.isOrdered else { throw failure("\(type.withArticle) can't be compared", token) }
+        guard let value = JSONRows.value(node, as: type) else {
+            throw failure("not \(type.unwrapped.withArticle): \(JSONRows.reason(node, as: type))", token)
+        }
         return value
     }
 }

@@ -33,7 +33,8 @@ extension Session {
         func take(_ row: RowID, _ value: Value?) throws {
             guard let value else { return }
             guard let id = ID(columnValue: value) else {
-                throw HornbeamError(.undecodable, "the id \(value.text) of a \(store.type.name) is no \(ID.self)")
+                throw HornbeamError(
+                    .undecodable, "the id \(value.text) of \(store.type.name.withArticle) is no \(ID.self)")
             }
             ids.append(id)
             found.append(row)

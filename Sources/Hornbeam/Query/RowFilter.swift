@@ -63,7 +63,8 @@ struct RowFilter {
         guard description.type.isOrdered, let converted = value.converted(to: description.type) else {
             throw HornbeamError(
                 .invalid,
-                "\(type.name).\(description.name), a \(description.type), can't be compared with \(value.text.shown())"
+                "\(type.name).\(description.name), \(description.type.withArticle), can't be compared with "
+                    + value.text.shown()
                     + (description.type.isOrdered
                         ? ": give a value of its type" : ": values of its type are only equal or not, as a whole"))
         }

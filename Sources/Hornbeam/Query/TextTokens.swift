@@ -45,7 +45,8 @@ struct TextTokens {
                 let pair = String(characters[at..<min(at + 2, characters.count)])
                 let sign = ["==", "!=", "<=", ">=", "&&", "||"].contains(pair) ? pair : String(character)
                 guard pair == sign || "<>!(),[]".contains(character) else {
-                    throw Self.failure("unexpected “\(character)”", text, at)
+                    let meant = ["=": "==", "&": "&&", "|": "||"][character].map { ": write \($0)" } ?? ""
+                    throw Self.failure("unexpected “\(character)”\(meant)", text, at)
                 }
                 at += sign.count
                 tokens.append((.sign(sign), start))

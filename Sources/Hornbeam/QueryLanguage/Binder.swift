@@ -342,9 +342,9 @@ struct Binder {
         case (.json, _), (.array, .index): return
         case (_, .name(let name)):
             throw failure(
-                "\(type.name).\(column.name) is of type \(column.type), which has no “\(name)”", at: path.place)
+                "\(type.name).\(column.name) is \(column.type.withArticle), which has no “\(name)”", at: path.place)
         case (_, .index):
-            throw failure("\(type.name).\(column.name) is of type \(column.type), and no array", at: path.place)
+            throw failure("\(type.name).\(column.name) is \(column.type.withArticle), and no array", at: path.place)
         }
     }
 
@@ -401,8 +401,8 @@ struct Binder {
         if parameters.positions.count > last {
             throw HornbeamError(
                 .invalid,
-                "the statement has \(last == 1 ? "1 parameter" : "\(last) parameters"), and "
-                    + "\(parameters.positions.count) values are given")
+                "the statement has \(Spelling.counted(last, "parameter")), and "
+                    + "\(Spelling.counted(parameters.positions.count, "value is", "values are")) given")
         }
         if let name = parameters.names.keys.sorted().first(where: { !used.contains(.name($0)) }) {
             throw HornbeamError(.invalid, "the statement has no parameter $\(name), for which a value is given")

@@ -137,7 +137,7 @@ extension Binder {
         case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .decimal, .json: return
         default:
             throw failure(
-                "\(call.name.uppercased()) takes numbers, and \(type.name).\(column.name) is of type \(column.type)",
+                "\(call.name.uppercased()) takes numbers, \(type.name).\(column.name) is \(column.type.withArticle)",
                 at: call.place)
         }
     }

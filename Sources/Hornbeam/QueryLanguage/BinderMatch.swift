@@ -50,7 +50,7 @@ extension Binder {
             }
             guard type.description.columns[column].type.isText else {
                 throw failure(
-                    "\(name) is no text, but of type \(type.description.columns[column].type)", at: path.place)
+                    "\(name) is no text but \(type.description.columns[column].type.withArticle)", at: path.place)
             }
             if let found, found.source !== source { throw failure("MATCH takes columns of one source", at: path.place) }
             found = (source, (found?.columns ?? []) + [column])

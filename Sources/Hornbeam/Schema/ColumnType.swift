@@ -46,6 +46,21 @@ extension ColumnType {
         return false
     }
 
+    /// The bounds of an integer type in words; empty for others.
+    var bounds: String {
+        switch unwrapped {
+        case .int8: "\(Int8.min) to \(Int8.max)"
+        case .int16: "\(Int16.min) to \(Int16.max)"
+        case .int32: "\(Int32.min) to \(Int32.max)"
+        case .int64: "\(Int64.min) to \(Int64.max)"
+        case .uint8: "0 to \(UInt8.max)"
+        case .uint16: "0 to \(UInt16.max)"
+        case .uint32: "0 to \(UInt32.max)"
+        case .uint64: "0 to \(UInt64.max)"
+        default: ""
+        }
+    }
+
     /// Whether values have an order-preserving key, so that an index or a raw sort can use the column.
     package var isOrdered: Bool {
         switch unwrapped {
@@ -64,6 +79,9 @@ extension ColumnType: CustomStringConvertible, Codable {
         default: Self.names.first { $0.1 == self }?.0 ?? "json"
         }
     }
+
+    /// The spelling with its article: `an int64`, `a string?`.
+    package var withArticle: String { description.withArticle }
 
     private static let names: [(String, ColumnType)] = [
         ("bool", .bool), ("int8", .int8), ("int16", .int16), ("int32", .int32), ("int64", .int64),

@@ -306,7 +306,8 @@ enum SchemaComparison {
                 let columnType = type.columns[column].type
                 guard index.kind == .text ? columnType.isText : columnType.isOrdered else {
                     throw mismatch(
-                        "index “\(index.name)” of \(type.name) can't be over “\(component.column)”, a \(columnType)")
+                        "index “\(index.name)” of \(type.name) can't be over “\(component.column)”, "
+                            + columnType.withArticle)
                 }
             }
         }

@@ -70,7 +70,7 @@ final class SecondaryTable: Sendable {
             if name.isEmpty || name.utf8.contains(0) { return "a column needs a name, without zero bytes" }
             if name.lowercased() == idName { return "no column can be called “\(name)”, which is the entity's id" }
             if !names.insert(name).inserted { return "two of its columns are called “\(name)”" }
-            if !column.type.isOrdered { return "column “\(name)” is a \(column.type), which has no order" }
+            if !column.type.isOrdered { return "column “\(name)” is \(column.type.withArticle), which has no order" }
         }
         for list in compound {
             if let unknown = list.first(where: { !names.contains($0) }) {

@@ -150,7 +150,7 @@ private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
         for expression in expressions {
             guard let column = Self.columnType(expression.type) else {
                 throw Flaw(
-                    text: "“\(expression.label)”, a \(expression.type), has no order: take a part of it that has one")
+                    text: "“\(expression.label)”, \("\(expression.type)".withArticle), has no order: take a part of it")
             }
             components.append(
                 ElementIndex.Component(subject: expression.subject, label: expression.label, type: column))

@@ -137,8 +137,8 @@ struct ValueIndexDefinition: Sendable {
                 return "\(type.name) has no property “\(name)”\(nearest); it has \(names.joined(separator: ", "))"
             }
             guard type.columns[column].type.isOrdered else {
-                return "\(type.name).\(name), a \(type.columns[column].type), has no order: an ArrayIndex has the "
-                    + "elements of an array, an index over a computed property a part of a value"
+                return "\(type.name).\(name), \(type.columns[column].type.withArticle), has no order: "
+                    + "an ArrayIndex has the elements of an array, an index over a computed property a part of a value"
             }
             guard seen.insert(name).inserted else { return "it names the property “\(name)” twice" }
         }

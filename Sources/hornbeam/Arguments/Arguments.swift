@@ -86,10 +86,11 @@ struct Arguments {
         return names
     }
 
-    /// The option's value as a number within `bounds`.
+    /// The option's value as a number within `bounds`; a number beyond all others counts as the last of them.
     func number(_ name: String, _ bounds: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = value(name) else { return nil }
-        guard let number = Int(text), bounds.contains(number) else {
+        let isBeyondInt = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+        guard let number = Int(text) ?? (isBeyondInt ? .max : nil), bounds.contains(number) else {
             let range =
                 bounds.upperBound == .max
                 ? "\(bounds.lowerBound) or more" : "\(bounds.lowerBound) to \(bounds.upperBound)"

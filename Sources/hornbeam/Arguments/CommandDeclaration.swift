@@ -39,7 +39,7 @@ struct CommandDeclaration: Sendable {
     var discussion = ""
     var operands: [OperandDeclaration] = []
     var options: [OptionDeclaration] = []
-    /// What to type after `hornbeam`, one a line.
+    /// Lines of shell.
     var examples: [String] = []
     var run: @Sendable (Arguments, Console) throws -> ExitCode
 

@@ -32,7 +32,7 @@ enum Help {
         }
         text += "\nOptions:\n" + columns(command.allOptions.map { (spelling($0), $0.help) })
         if !command.examples.isEmpty {
-            text += "\nExamples:\n" + command.examples.map { "  hornbeam \($0)\n" }.joined()
+            text += "\nExamples:\n" + command.examples.map { "  \($0)\n" }.joined()
         }
         return text
     }

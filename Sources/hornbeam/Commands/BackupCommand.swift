@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hornbeam backup`: a verified copy of a store, whole or not at all.
 
+import Hornbeam
 import HornbeamTree
 
 enum BackupCommand {
@@ -10,7 +11,7 @@ enum BackupCommand {
         discussion: "Writes a copy without gaps to a new file, which gets its name only once it is whole and durable. "
             + "A page that can't be read ends it with an error; 'hornbeam salvage' saves what is left then.",
         operands: [.store, OperandDeclaration(name: "COPY", help: "the new file")],
-        examples: ["backup packages.hornbeam packages-copy.hornbeam"],
+        examples: ["hornbeam backup packages.hornbeam packages-copy.hornbeam"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

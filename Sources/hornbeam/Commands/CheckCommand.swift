@@ -15,7 +15,7 @@ enum CheckCommand {
             + "says what was verified. Exit code 1 if there is a problem.",
         operands: [.store],
         options: [.flag("structure", "s", "only pages and trees, not the entities")],
-        examples: ["check packages.hornbeam"],
+        examples: ["hornbeam check packages.hornbeam"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

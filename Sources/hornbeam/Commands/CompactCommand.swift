@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hornbeam compact`: gives a store's free space back to the file system, in place.
 
+import Hornbeam
 import HornbeamTree
 
 enum CompactCommand {
@@ -11,7 +12,7 @@ enum CompactCommand {
             + "steps. It can be stopped at any moment; the next time goes on from there. A program that has the store "
             + "open for writing can do the same beside its own work.",
         operands: [.store],
-        examples: ["compact packages.hornbeam"],
+        examples: ["hornbeam compact packages.hornbeam"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

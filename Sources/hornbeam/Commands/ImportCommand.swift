@@ -18,7 +18,7 @@ enum ImportCommand {
             .value("schema", "s", "SCHEMA", "make the store or its types first, as 'hornbeam schema apply'"),
         ],
         examples: [
-            "import packages.hornbeam Package packages.jsonl --schema schema.json",
+            "hornbeam import packages.hornbeam Package packages.jsonl --schema schema.json",
             "zcat packages.jsonl.gz | hornbeam import packages.hornbeam Package -",
         ],
         run: run)

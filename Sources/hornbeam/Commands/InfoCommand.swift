@@ -13,7 +13,7 @@ enum InfoCommand {
         summary: "print what a store holds and its size",
         operands: [.store],
         options: [.flag("json", "j", "as JSON; sizes are bytes")],
-        examples: ["info packages.hornbeam", "info packages.hornbeam --json"],
+        examples: ["hornbeam info packages.hornbeam", "hornbeam info packages.hornbeam --json"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

@@ -17,15 +17,31 @@ enum OpenStore {
         options.readOnly = true
         options.createIfMissing = false
         options.lockWaitMilliseconds = lockWait
-        let store: TreeStore
-        do {
-            store = try TreeStore.open(at: path, options: options)
-        } catch StorageError.readOnly {
-            // Its program was killed. Opening it for writing recovers it, as that program's next start would.
-            options.readOnly = false
-            store = try TreeStore.open(at: path, options: options)
+        return try closing(try open(path, options), body)
+    }
+
+    private static func open(_ path: String, _ options: StoreOptions) throws(StorageError) -> TreeStore {
+        do throws(StorageError) {
+            return try TreeStore.open(at: path, options: options)
+        } catch {
+            guard case .readOnly = error else { throw error }
+            return try recover(path, options, error)
         }
-        return try closing(store, body)
+    }
+
+    /// The program of the store was killed. Opening it for writing recovers it, as that program's next start would.
+    /// - Parameter refusal: what to say if this process may not write there.
+    private static func recover(
+        _ path: String, _ options: StoreOptions, _ refusal: StorageError
+    ) throws(StorageError) -> TreeStore {
+        var options = options
+        options.readOnly = false
+        do throws(StorageError) {
+            return try TreeStore.open(at: path, options: options)
+        } catch {
+            if case .io(_, _, let code) = error, [EACCES, EPERM, EROFS].contains(code) { throw refusal }
+            throw error
+        }
     }
 
     /// One read transaction on the store at `path`.
@@ -58,8 +74,16 @@ enum OpenStore {
     }
 
     private static func requireFile(_ path: String) throws {
-        if access(path, F_OK) != 0, errno == ENOENT {
+        if path.isEmpty { throw CommandError("FILE is empty: name a store") }
+        var file = stat()
+        guard stat(path, &file) == 0 else {
+            if errno != ENOENT { return }
+            if lstat(path, &file) == 0 { throw CommandError("\(path) is a link that leads nowhere") }
             throw CommandError("there is no file \(path); 'hornbeam schema apply \(path) SCHEMA.json' makes a store")
+        }
+        // As by `hornbeam export FILE TYPE >> FILE`.
+        if OutputFile.isStandardOutput(file), file.st_mode & S_IFMT == S_IFREG {
+            throw CommandError("standard output goes to the store \(path) itself: redirect it to another file")
         }
     }
 }

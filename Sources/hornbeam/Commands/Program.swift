@@ -21,8 +21,18 @@ package enum Program {
     package static func main() -> Never {
         // `hornbeam … | head` ends as quietly as cat does, even if the parent ignores the signal.
         signal(SIGPIPE, SIG_DFL)
+        holdStandardDescriptors()
         let code = run(Array(CommandLine.arguments.dropFirst()), Console())
         exit(code.rawValue)
+    }
+
+    /// A standard descriptor that the parent has closed would be the next file's, the store's even: it would be read as
+    /// input, or printed into.
+    private static func holdStandardDescriptors() {
+        for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
+            // The wrong way round, so that its use is an error still. The lowest free number is this one.
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
     }
 
     /// Runs the command line and reports its failure.

@@ -38,9 +38,9 @@ enum QueryCommand {
             explainOption, timeOption,
         ],
         examples: [
-            "query packages.hornbeam Package --where 'section == \"net\"' --sort -size --limit 10",
-            "query packages.hornbeam Package --where 'name hasPrefix \"lib\"' --count --explain",
-            "query packages.hornbeam Package --where 'id == \"bash\"' --with dependencies.maintainer --json",
+            "hornbeam query packages.hornbeam Package --where 'section == \"net\"' --sort -size --limit 10",
+            "hornbeam query packages.hornbeam Package --where 'name hasPrefix \"lib\"' --count --explain",
+            "hornbeam query packages.hornbeam Package --where 'id == \"bash\"' --with dependencies.maintainer --json",
         ],
         run: run)
 

@@ -19,8 +19,8 @@ enum SQLCommand {
             QueryCommand.jsonOption, QueryCommand.timeOption,
         ],
         examples: [
-            "sql packages.hornbeam 'SELECT section, COUNT(*) AS n FROM Package GROUP BY section ORDER BY n DESC'",
-            "sql packages.hornbeam 'SELECT name FROM Package WHERE size > ? LIMIT 5' --param 1000000",
+            "hornbeam sql packages.hornbeam 'SELECT section, COUNT(*) AS n FROM Package GROUP BY section ORDER BY n'",
+            "hornbeam sql packages.hornbeam 'SELECT name FROM Package WHERE size > ? LIMIT 5' --param 1000000",
         ],
         run: run)
 

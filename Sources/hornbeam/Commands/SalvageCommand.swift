@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hornbeam salvage`: what is still readable of a damaged store, in a new one, and a list of what is not.
 
+import Hornbeam
 import HornbeamTree
 
 enum SalvageCommand {
@@ -11,7 +12,7 @@ enum SalvageCommand {
             + "writes it to a new store. The damaged file is not changed. What is lost is listed: exit code 1 if "
             + "anything is. A tree whose name is lost is called recovered-1, recovered-2 and so on.",
         operands: [.store, OperandDeclaration(name: "NEW", help: "the new file")],
-        examples: ["salvage packages.hornbeam saved.hornbeam"],
+        examples: ["hornbeam salvage packages.hornbeam saved.hornbeam"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

@@ -16,9 +16,11 @@ enum SchemaApplyCommand {
             + "decimal, json; with ? if they may be null, in [ ] for arrays. Kinds of index: value, unique, hash, "
             + "text.",
         operands: [
-            .store, OperandDeclaration(name: "SCHEMA", help: "the JSON file, as 'hornbeam schema --json' prints it"),
+            .store,
+            OperandDeclaration(
+                name: "SCHEMA", help: "the JSON file, as 'hornbeam schema --json' prints it; - is standard input"),
         ],
-        examples: ["schema apply packages.hornbeam schema.json"],
+        examples: ["hornbeam schema apply packages.hornbeam schema.json"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

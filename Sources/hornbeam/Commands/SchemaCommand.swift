@@ -12,7 +12,7 @@ enum SchemaCommand {
             + "descending), relations with what they lead to.",
         operands: [.store],
         options: [.flag("json", "j", "as the JSON that 'hornbeam schema apply' takes")],
-        examples: ["schema packages.hornbeam", "schema packages.hornbeam --json > schema.json"],
+        examples: ["hornbeam schema packages.hornbeam", "hornbeam schema packages.hornbeam --json > schema.json"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

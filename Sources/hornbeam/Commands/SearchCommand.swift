@@ -23,8 +23,8 @@ enum SearchCommand {
             QueryCommand.timeOption,
         ],
         examples: [
-            "search packages.hornbeam Package 'database server'",
-            "search packages.hornbeam Package search 'web server' --where 'section == \"net\"' --limit 5 --columns id",
+            "hornbeam search packages.hornbeam Package 'database server'",
+            "hornbeam search packages.hornbeam Package search 'web server' --where 'section == \"net\"' --limit 5",
         ],
         run: run)
 

@@ -57,8 +57,9 @@ enum Selection {
             let descending = name.hasPrefix("-")
             let column = try column(descending ? String(name.dropFirst()) : name, of: type)
             guard type.columns[column].type.isOrdered else {
+                let description = type.columns[column]
                 throw CommandError(
-                    "\(type.name).\(type.columns[column].name) has no order (\(type.columns[column].type))")
+                    "\(type.name).\(description.name) is \(description.type.withArticle), which has no order")
             }
             return (column, descending)
         }
@@ -66,11 +67,17 @@ enum Selection {
 
     static func relation(_ name: String, of type: EntityDescription) throws -> RelationDescription {
         if let relation = type.relations.first(where: { $0.name == name }) { return relation }
+        if type.column(name) != nil {
+            throw CommandError("\(type.name).\(name) is a column, no relation: --columns prints it")
+        }
         throw CommandError(unknown("relation", name, type.relations.map(\.name), of: type.name))
     }
 
     private static func column(_ name: String, of type: EntityDescription) throws -> Int {
         if let column = type.column(name) { return column }
+        if type.relations.contains(where: { $0.name == name }) {
+            throw CommandError("\(type.name).\(name) is a relation, no column: --with prints what it leads to")
+        }
         throw CommandError(unknown("column", name, type.columns.map(\.name), of: type.name))
     }
 

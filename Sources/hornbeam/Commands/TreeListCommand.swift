@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `hornbeam tree ls`: the named trees of a store with their counts.
 
+import Hornbeam
 import HornbeamTree
 
 enum TreeListCommand {
@@ -10,7 +11,7 @@ enum TreeListCommand {
         discussion: "Every store is a set of named trees: rows, ids, indexes and edges of entities, and whatever a "
             + "program keeps in trees of its own.",
         operands: [.store],
-        examples: ["tree ls packages.hornbeam"],
+        examples: ["hornbeam tree ls packages.hornbeam"],
         run: run)
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {

@@ -23,8 +23,8 @@ enum TreeScanCommand {
             .flag("count", "c", "only the number of entries; not one is read"),
         ],
         examples: [
-            "tree scan packages.hornbeam e:Package --limit 5",
-            "tree scan store.hornbeam words --prefix data --keys-only",
+            "hornbeam tree scan packages.hornbeam e:Package --limit 5",
+            "hornbeam tree scan store.hornbeam words --prefix data --keys-only",
         ],
         run: run)
 

@@ -3,6 +3,7 @@
 // handed on as they are; whoever parses them checks them.
 
 import Glibc
+import Hornbeam
 import HornbeamPages
 
 /// Owns its descriptor unless that is standard input.
@@ -10,6 +11,8 @@ struct LineReader: ~Copyable {
     /// A line longer than this is taken for something that isn't JSON lines.
     static let maximumLineSize = 256 << 20
     private static let chunkSize = 1 << 18
+    /// U+FEFF in UTF-8, with which some editors begin a file.
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private let descriptor: Int32
     let path: String
@@ -43,15 +46,16 @@ struct LineReader: ~Copyable {
         if descriptor != STDIN_FILENO { _ = close(descriptor) }
     }
 
-    /// The next line without its end (`\n` or `\r\n`), or nil after the last. The last one needs no end.
+    /// The next line without its end (`\n` or `\r\n`), or nil after the last. The last one needs no end. A byte order mark
+    /// before the first is left out.
     mutating func next() throws -> ArraySlice<UInt8>? {
         var searched = start
         while true {
             if let end = buffer[searched...].firstIndex(of: 0x0A) {
-                return take(upTo: end, skipping: 1)
+                return try take(upTo: end, skipping: 1)
             }
             searched = buffer.count
-            if isAtEnd { return start < buffer.count ? take(upTo: buffer.count, skipping: 0) : nil }
+            if isAtEnd { return try start < buffer.count ? take(upTo: buffer.count, skipping: 0) : nil }
             if buffer.count - start > Self.maximumLineSize {
                 throw CommandError(
                     "\(path), line \(lineNumber + 1): longer than \(Spelling.bytes(UInt64(Self.maximumLineSize)));"
@@ -66,12 +70,18 @@ struct LineReader: ~Copyable {
         }
     }
 
-    private mutating func take(upTo end: Int, skipping: Int) -> ArraySlice<UInt8> {
+    private mutating func take(upTo end: Int, skipping: Int) throws(CommandError) -> ArraySlice<UInt8> {
         var line = buffer[start..<end]
         bytesRead += UInt64(line.count + skipping)
         lineNumber += 1
         start = end + skipping
         if line.last == 0x0D { line.removeLast() }
+        if lineNumber == 1 {
+            if line.starts(with: Self.byteOrderMark) { return line.dropFirst(Self.byteOrderMark.count) }
+            if line.starts(with: [0xFF, 0xFE]) || line.starts(with: [0xFE, 0xFF]) {
+                throw CommandError("\(path) is UTF-16: convert it to UTF-8, as by iconv -f UTF-16 -t UTF-8")
+            }
+        }
         return line
     }
 

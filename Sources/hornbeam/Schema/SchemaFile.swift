@@ -6,15 +6,15 @@ import Foundation
 import Hornbeam
 
 enum SchemaFile {
-    /// Reads the entity types of a file.
+    /// Reads the entity types of a file; `-` is standard input.
     static func read(_ path: String) throws -> [EntityDescription] {
-        let data: Data
-        do {
-            data = try Data(contentsOf: URL(fileURLWithPath: path))
-        } catch {
-            throw CommandError("\(path) can't be read: \(reason(error))")
+        var reader = try LineReader.open(path)
+        var data = Data()
+        while let line = try reader.next() {
+            data.append(contentsOf: line)
+            data.append(UInt8(ascii: "\n"))
         }
-        return try parse(data, path: path)
+        return try parse(data, path: reader.path)
     }
 
     /// `path` is for messages.
@@ -22,7 +22,9 @@ enum SchemaFile {
         do {
             return try JSONDecoder().decode(File.self, from: data).entities.map(\.description)
         } catch let error as DecodingError {
-            throw CommandError("\(path): \(message(error))")
+            // Foundation doesn't say where.
+            let flaw = data.withUnsafeBytes { Value.flaw(inJSON: $0) }
+            throw CommandError("\(path): \(flaw ?? message(error))")
         }
     }
 
@@ -45,11 +47,6 @@ enum SchemaFile {
         return String(decoding: try encoder.encode(["entities": unversioned]), as: UTF8.self)
     }
 
-    private static func reason(_ error: any Error) -> String {
-        ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError)?.localizedDescription
-            ?? (error as NSError).localizedDescription
-    }
-
     /// What a decoding error says, with the way to the place: `entities[0].columns[2].type`.
     private static func message(_ error: DecodingError) -> String {
         switch error {
@@ -57,15 +54,9 @@ enum SchemaFile {
         case .valueNotFound(_, let context), .typeMismatch(_, let context):
             "\(place(context.codingPath)): a value of another kind is expected here"
         case .dataCorrupted(let context):
-            context.codingPath.isEmpty
-                ? "no valid JSON\(context.underlyingError.map { ": \(detail($0))" } ?? "")"
-                : "\(place(context.codingPath)): \(context.debugDescription)"
+            "\(place(context.codingPath)): \(context.debugDescription)"
         @unknown default: "\(error)"
         }
-    }
-
-    private static func detail(_ error: any Error) -> String {
-        (error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "\(error)"
     }
 
     private static func place(_ path: [any CodingKey]) -> String {

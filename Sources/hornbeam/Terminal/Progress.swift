@@ -2,6 +2,8 @@
 // A bar on standard error for long work: how far, how fast, how long still. Only on a terminal and not with --quiet,
 // redrawn at most ten times a second, and replaced by one line or nothing when the work is done.
 
+import Hornbeam
+
 /// What a progress line shows. Pure, so that tests can read it.
 struct ProgressState {
     /// `importing`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emphasis on a terminal, and the spelling of numbers, sizes and times. In a pipe nothing but the plain text.
+// Emphasis on a terminal. In a pipe nothing but the plain text.
 
 /// Whether escape sequences may be used.
 enum Style: Sendable {
@@ -7,69 +7,5 @@ enum Style: Sendable {
 
     func bold(_ text: String) -> String {
         self == .terminal ? "\u{1B}[1m\(text)\u{1B}[0m" : text
-    }
-}
-
-enum Spelling {
-    /// `1234567` as `1,234,567`.
-    static func grouped(_ number: some BinaryInteger) -> String {
-        let digits = Array(String(number.magnitude))
-        var text = number.signum() < 0 ? "-" : ""
-        for (index, digit) in digits.enumerated() {
-            if index > 0, (digits.count - index).isMultiple(of: 3) { text += "," }
-            text.append(digit)
-        }
-        return text
-    }
-
-    /// A number with its noun: `1 row`, `2,000 rows`.
-    static func counted(_ number: some BinaryInteger, _ singular: String, _ plural: String? = nil) -> String {
-        "\(grouped(number)) \(number == 1 ? singular : plural ?? singular + "s")"
-    }
-
-    /// Decimal units, three digits: `42.1 MB`.
-    static func bytes(_ size: UInt64) -> String {
-        let units = ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
-        guard size >= 1_000 else { return size == 1 ? "1 byte" : "\(size) bytes" }
-        var value = Double(size)
-        var unit = 0
-        while value >= 999.5, unit < units.count - 1 {
-            value /= 1_000
-            unit += 1
-        }
-        return "\(fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0)) \(units[unit])"
-    }
-
-    /// `250 µs`, `4.1 ms`, `3.21 s`, `2:05 min`.
-    static func time(_ duration: Duration) -> String {
-        let parts = duration.components
-        let seconds = Double(parts.seconds) + Double(parts.attoseconds) * 1e-18
-        if seconds < 0.000_999_5 { return "\(fixed(seconds * 1e6, 0)) µs" }
-        if seconds < 0.009_95 { return "\(fixed(seconds * 1e3, 1)) ms" }
-        if seconds < 0.999_5 { return "\(fixed(seconds * 1e3, 0)) ms" }
-        if seconds < 99.95 { return "\(fixed(seconds, seconds < 9.995 ? 2 : 1)) s" }
-        return "\(clock(seconds)) min"
-    }
-
-    /// `m:ss`, or `h:mm:ss`.
-    static func clock(_ seconds: Double) -> String {
-        let whole = seconds.isFinite ? Int(min(max(0, seconds.rounded(.up)), 359_999)) : 359_999
-        let two = { (number: Int) in number < 10 ? "0\(number)" : "\(number)" }
-        let (hours, minutes) = (whole / 3_600, whole / 60 % 60)
-        return hours > 0 ? "\(hours):\(two(minutes)):\(two(whole % 60))" : "\(minutes):\(two(whole % 60))"
-    }
-
-    /// A number of at most 15 digits with `places` decimals.
-    static func fixed(_ value: Double, _ places: Int) -> String {
-        var scale = 1.0
-        for _ in 0..<places { scale *= 10 }
-        let scaled = (value * scale).rounded()
-        guard scaled.magnitude < 1e15 else { return "\(value)" }
-        let whole = Int64(scaled.magnitude)
-        let sign = scaled < 0 ? "-" : ""
-        guard places > 0 else { return "\(sign)\(whole)" }
-        let fraction = String(whole % Int64(scale))
-        let zeros = String(repeating: "0", count: places - fraction.count)
-        return "\(sign)\(whole / Int64(scale)).\(zeros)\(fraction)"
     }
 }

@@ -137,13 +137,17 @@ struct ArgumentParserTests {
     func declarations() {
         for command in Program.commands {
             let text = Help.command(command)
-            for line in text.split(separator: "\n") where !line.hasPrefix("  hornbeam ") {
+            for line in text.split(separator: "\n") where !command.examples.contains(String(line.dropFirst(2))) {
                 #expect(line.count <= 80, "\(command.name): \(line)")
             }
             let names = command.allOptions.map(\.name)
             let letters = command.allOptions.compactMap(\.short)
             #expect(Set(names).count == names.count && Set(letters).count == letters.count, "\(command.name)")
             #expect(command.allOptions.allSatisfy { !$0.help.isEmpty } && !command.examples.isEmpty, "\(command.name)")
+            for example in command.examples {
+                #expect(example.contains("hornbeam \(command.name) "), "\(example)")
+                #expect(text.contains("\n  \(example)\n"), "an example is shown as it is typed")
+            }
         }
     }
 }

@@ -64,7 +64,15 @@ struct SelectionTests {
         #expect(
             problem { _ = try Selection.sort(["-siez"], of: package) }
                 == "Package has no column “siez”; did you mean size?")
-        #expect(problem { _ = try Selection.sort(["tags"], of: package) } == "Package.tags has no order ([string])")
+        #expect(
+            problem { _ = try Selection.sort(["tags"], of: package) }
+                == "Package.tags is a [string], which has no order")
+        #expect(
+            problem { _ = try Selection.columns(["maintainer"], of: package) }
+                == "Package.maintainer is a relation, no column: --with prints what it leads to")
+        #expect(
+            problem { _ = try RelationTree(["size"], of: package, in: Self.schema) }
+                == "Package.size is a column, no relation: --columns prints it")
         #expect(
             problem { _ = try RelationTree(["needs.maintianer"], of: package, in: Self.schema) }
                 == "Package has no relation “maintianer”; did you mean maintainer?")

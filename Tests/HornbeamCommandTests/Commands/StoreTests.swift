@@ -165,6 +165,26 @@ struct StoreTests {
         #expect(full.errors == "hornbeam: write failed on standard output: No space left on device (errno 28)\n")
     }
 
+    @Test("a standard descriptor that is closed is an error, and never the store")
+    func closedDescriptors() throws {
+        let library = try Library(filled: false)
+        defer { library.folder.keep() }
+        try library.folder.write("one.jsonl", "{\"id\":1,\"name\":\"a\"}\n")
+        for (line, problem) in [
+            ("import library.hornbeam Author - <&-", "read failed on standard input: Bad file descriptor (errno 9)"),
+            (
+                "import library.hornbeam Author one.jsonl >&-",
+                "write failed on standard output: Bad file descriptor (errno 9)"
+            ),
+            ("query library.hornbeam Author >&-", "write failed on standard output: Bad file descriptor (errno 9)"),
+        ] {
+            let run = try CommandRun(shell: "hornbeam \(line)", in: library.folder.path)
+            #expect(run.code == 1 && run.errors.contains(problem), "\(line): \(run)")
+        }
+        #expect(try CommandRun(shell: "hornbeam query library.hornbeam X 2>&-", in: library.folder.path).code == 1)
+        #expect(try CommandRun("check", library.file).code == 0)
+    }
+
     @Test("what is no store is refused by name")
     func noStore() throws {
         let folder = try TemporaryFolder()
@@ -190,6 +210,25 @@ struct StoreTests {
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: library.file)))
         try store.close()
         return (library, bytes)
+    }
+
+    @Test("a store that was killed, and may only be read here, is told as that")
+    func killedAndReadOnly() throws {
+        let (library, image) = try crashedLibrary()
+        defer { library.folder.keep() }
+        let crashed = try library.folder.write("crashed.hornbeam", image)
+        // Root may write everywhere.
+        let user = getuid() == 0 ? "setpriv --reuid=65534 --regid=65534 --clear-groups " : ""
+        chmod(crashed, 0o444)
+        chmod(library.folder.path, 0o755)
+        let run = try CommandRun(shell: "\(user)$(command -v hornbeam) info \(crashed)", in: library.folder.path)
+        try #require(!run.errors.contains("setpriv"), "\(run.errors)")
+        #expect(run.code == 1 && run.output.isEmpty)
+        #expect(
+            run.errors
+                == "hornbeam: \(crashed) was not closed: open it once where it may be written to, to recover it\n")
+        chmod(crashed, 0o644)
+        #expect(try CommandRun("query", crashed, "Book", "--count").output == "5\n")
     }
 
     @Test("salvage saves the journal's commits too, with a header and without")

@@ -36,6 +36,37 @@ struct UsageTests {
         #expect(operand.errors == "hornbeam: TYPE is missing\n  Usage: hornbeam query [options] FILE TYPE\n")
     }
 
+    @Test("a number is what it is: too large for a limit is no limit, and none of them is none")
+    func numbers() throws {
+        let library = try Library()
+        defer { library.folder.keep() }
+        #expect(try library.lines("query", "Author", "--limit", "99999999999999999999", "--json").count == 2)
+        let most = "\(Int.max)"
+        #expect(try library.lines("query", "Author", "--limit", most, "--offset", most, "--json").isEmpty)
+        #expect(try library.lines("query", "Author", "--limit", most, "--offset", "1", "--json").count == 1)
+        for text in ["-1", "-99999999999999999999", "x", "1.5", "", "٣", "0x10"] {
+            let run = try CommandRun("query", library.file, "Author", "--limit", text)
+            #expect(run.code == 2)
+            #expect(run.errors == "hornbeam: --limit is “\(text)”\n  it must be a whole number, 0 or more\n")
+        }
+    }
+
+    @Test("an unknown name is told with what there is, relations too, or what may be meant")
+    func names() throws {
+        let library = try Library()
+        defer { library.folder.keep() }
+        let none = try CommandRun("query", library.file, "Book", "--where", "pages > 5")
+        #expect(
+            none.errors.hasPrefix(
+                "hornbeam: Book has no property “pages”; it has id, title, year, price, and the relations author, at "))
+        let near = try CommandRun("query", library.file, "Book", "--where", "athor == 5")
+        #expect(near.errors.hasPrefix("hornbeam: Book has no property “athor”; did you mean author?, at character 1:"))
+        let id = try CommandRun("query", library.file, "Book", "--where", "author == \"x\"")
+        #expect(id.errors == "hornbeam: \"x\" can't be the id of an Author: ids are int64, give one of these\n")
+        let values = try CommandRun("sql", library.file, "SELECT id FROM Book WHERE year > ?", "-p", "1", "-p", "2")
+        #expect(values.errors == "hornbeam: the statement has 1 parameter, and 2 values are given\n")
+    }
+
     @Test("a store that isn't there is an error with what to do, and no file appears")
     func missing() throws {
         let folder = try TemporaryFolder()

@@ -76,9 +76,12 @@ struct JSONRowsTests {
         arguments: [
             ("[1]", "no JSON object"), (#"{"id":1,"big":0,"text":"","nme":1}"#, "nme"), (#"{"id":1,"text":""}"#, "big"),
             (#"{"id":-1,"big":0,"text":""}"#, "id"), (#"{"id":1,"big":1.5,"text":""}"#, "big"),
-            (#"{"id":1,"big":0,"text":"","at":"yesterday"}"#, "at"), (#"{"id":1,"big":0,"text":"}"#, "byte"),
-            (#"{"id":1,"big":0,"text":"","parent":[1]}"#, "one id"), ("{\"id\":01}", "byte"), ("", "byte"),
+            (#"{"id":1,"big":0,"text":"","at":"yesterday"}"#, "at"), (#"{"id":1,"big":0,"text":"}"#, "at character 26"),
+            (#"{"id":1,"big":0,"text":"","parent":[1]}"#, "one id"), ("{\"id\":01}", "at character 9"),
+            ("", "at character 1"),
             (String(repeating: "[", count: 1000), "nesting"), (#"{"id":1,"big":0,"text":"\ud800"}"#, "surrogate"),
+            (#"{"id":1,"big":0,"text":"ä","big":0}"#, "“big” is there twice, at character 34"),
+            (#"{"id":1,"big":0,"tex":"ä"}"#, "neither a property nor a relation “tex”; did you mean text?"),
         ])
     func refused(_ line: String, _ reason: String) throws {
         let store = try CoreStore(models)

@@ -73,7 +73,10 @@ struct FilterTextTests {
             ("sise > 3", "size"), ("size > \"x\"", "character 8"), ("size >", "character 7"),
             ("size > 3 name", "expected &&"),
             ("name contains 3", "character 15"), ("(size > 3", "expected )"), ("name == \"x", "no end"),
-            ("size # 3", "unexpected"), ("size contains \"x\"", "no string"), ("size == 3.5", "not a int64"),
+            ("size # 3", "unexpected"), ("size contains \"x\"", "no string"),
+            ("size == 3.5", "not an int64: it must be a whole number"),
+            ("x > 3", "has no property “x”; it has "), ("size = 3", "unexpected “=”: write =="),
+            ("size > 1e30", "not an int64: it must be -9223372036854775808 to 9223372036854775807"),
             (String(repeating: "(", count: 500), "100 levels"),
             (String(repeating: "!", count: 500) + "size == 1", "100 levels"),
         ])

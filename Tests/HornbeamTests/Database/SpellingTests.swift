@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, sizes, times and the progress line, exactly as users see them.
+// Numbers, sizes, times, nouns and reports, exactly as users see them.
 
+import Hornbeam
 import Testing
 
-@testable import HornbeamCommand
-
-@Suite("Spelling of figures")
+@Suite("Spelling")
 struct SpellingTests {
     @Test("numbers are grouped", arguments: [(0, "0"), (999, "999"), (1000, "1,000"), (-1_234_567, "-1,234,567")])
     func grouped(number: Int, text: String) {
@@ -48,19 +47,20 @@ struct SpellingTests {
         #expect(Spelling.fixed(1e300, 2) == "1e+300")
     }
 
-    @Test("a progress line tells how far, how fast and how long still")
-    func progress() {
-        let state = ProgressState(verb: "importing", unit: "rows", count: 31_200, fraction: 0.52, elapsed: 2)
-        #expect(
-            state.line(width: 120) == "importing  ████████████░░░░░░░░░░░░  52 %  31,200 rows  15,600 /s  0:02 left")
-        #expect(state.line(width: 20) == "importing  ████████…")
+    @Test(
+        "a name has the article that is spoken with it",
+        arguments: [
+            ("int64", "an int64"), ("uint8?", "a uint8?"), ("uuid", "a uuid"), ("url", "a url"), ("array", "an array"),
+            ("[int32]", "an [int32]"), ("[string?]?", "a [string?]?"), ("Author", "an Author"), ("User", "a User"),
+            ("Umbrella", "an Umbrella"), ("Book", "a Book"), ("", "a "),
+        ])
+    func article(name: String, text: String) {
+        #expect(name.withArticle == text)
     }
 
-    @Test("without a known end there is no bar; at the start there is no guess")
-    func openProgress() {
-        let endless = ProgressState(verb: "importing", unit: "rows", count: 10, fraction: nil, elapsed: 2)
-        #expect(endless.line(width: 80) == "importing  10 rows  5 /s")
-        let begun = ProgressState(verb: "importing", unit: "rows", count: 0, fraction: 0, elapsed: 0.01)
-        #expect(begun.line(width: 80) == "importing  ░░░░░░░░░░░░░░░░░░░░░░░░  0 %  0 rows")
+    @Test("the lines of a report have their values in a column")
+    func report() {
+        #expect(Spelling.report([("a", "1"), ("long", "2 bytes")]) == "a     1\nlong  2 bytes")
+        #expect(Spelling.report([]) == "")
     }
 }
