@@ -182,7 +182,12 @@ extension EntityModelProtocol {
                 return try session.linked(ids, Target.self, of: row, relation)
             }
             try Target.delete(rows, in: &context)
-            try detach(keyPath, only: ids, in: context)
+            // Links to what wasn't stored are still there. What hooks have linked meanwhile stays.
+            try context.session.run { session in
+                guard let row = try session.row(of: id.columnValue, Self.self) else { return }
+                let unstored = try rows.filter { try !session.isStored($0, Target.self) }
+                try session.removeLinks(unstored, of: row, relation)
+            }
         }
     }
 }

@@ -30,6 +30,15 @@ extension EntityModelProtocol {
         let session = context.session
         try session.descend("saved", of: "\(Self.entityName) \(id)")
         defer { session.depth -= 1 }
+        try saveCounted(to: &context, options: options, checking: check)
+    }
+
+    /// The same within what counts as one save already.
+    @inline(__always)
+    func saveCounted(
+        to context: inout Context, options: MergeStrategy<Self>, checking check: ((Self, Context) throws -> Void)? = nil
+    ) throws {
+        let session = context.session
         var changed = self
         try changed.willSave(to: &context)
         try check?(changed, context)
@@ -76,7 +85,7 @@ extension EntityModelProtocol {
         if !shape.hasResolvers { return try session.save(self) }
         // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of
         // the save's instructions.
-        if session.batch == nil, !shape.hasCustomResolvers, let row = try session.saveUnlessHeld(self) { return row }
+        if !shape.hasCustomResolvers, let row = try session.saveUnlessHeld(self) { return row }
         return try mustMakeRoom(session) ? nil : try session.save(self)
     }
 

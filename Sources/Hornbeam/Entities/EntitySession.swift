@@ -28,6 +28,8 @@ package final class EntitySession {
     /// The trees of registered indexes that a read has asked for, and the state that it saw.
     @exclusivity(unchecked) private var askedIndexes:
         [(registration: IndexRegistration, version: UInt64, trees: IndexTrees)] = []
+    /// Of the bulk change that is under way; nil if there is none.
+    @exclusivity(unchecked) var watch: RowWatch?
     /// How often a row has let go of a unique key for another one.
     var yields = 0
     /// Nil where a write may leave entities without their required relations.

@@ -214,6 +214,7 @@ package final class EntityStore {
         try row.withBytes { (row) throws(StorageError) in
             try transaction.put(type.rows, RowKey(rowID), row)
         }
+        session.watch?.note(rowID, in: type.rows)
         // What deletions leave behind is saved while rows are removed: it is not worth remembering.
         known.note(rowID, removals: session.removals, remembers: !hasNoCounterpart)
         if let newID { try settle(newID, rowID) }
@@ -280,6 +281,7 @@ package final class EntityStore {
             // Nobody needs to know what it held.
             guard try transaction.delete(type.rows, RowKey(rowID)) else { return false }
             session.removals += 1
+            session.watch?.note(rowID, in: type.rows)
             return true
         }
         guard let old = try row(rowID) else { return false }
@@ -290,6 +292,7 @@ package final class EntityStore {
         try prepareTexts(changes)
         session.removals += 1
         _ = try transaction.delete(type.rows, RowKey(rowID))
+        session.watch?.note(rowID, in: type.rows)
         try follow(changes, followed, rowID, Bytes(start: nil, count: 0))
         return true
     }

@@ -122,8 +122,9 @@ extension Session {
     /// Checks the keys of a batch, then runs `body`, which saves it. What `body` did is undone when it throws: one of
     /// several entities may be refused only when its turn comes, and if keys change hands, indexes are incomplete in
     /// between.
-    func saving(_ batch: UniqueBatch, _ body: () throws -> Void) throws {
-        let changesHands = try run { try batch.check(try $0.entities()) }
+    /// - Parameter mayChange: whether hooks may change the keys of members before these are saved.
+    func saving(_ batch: UniqueBatch, mayChange: Bool = false, _ body: () throws -> Void) throws {
+        let changesHands = try run { try batch.check(try $0.entities()) } || mayChange
         let former = self.batch
         self.batch = changesHands ? batch : former
         defer { self.batch = former }

@@ -28,33 +28,100 @@ extension QueryList {
     /// indexes and observers as for single saves. All of them or, if something throws, none; the write can go on
     /// either way. Relations are as after reading: what isn't set in them stays as it is.
     ///
-    /// Reads and saves a thousand at a time; of an entity type with unique indexes all at once, because keys may change
-    /// hands: what counts is which they have in the end. `.identityChanged` if `change` gives an entity
-    /// another id.
+    /// It is as if each were found and saved by itself. Which entities these are is settled first: one that a hook, a
+    /// cascade or `change` deletes before its turn is left out, one that they change is read anew, and one that the
+    /// query wouldn't find any more is changed all the same.
     ///
-    /// - Returns: how many entities the query found, each counted once.
+    /// Reads a thousand at a time; of an entity type with unique indexes all at once, because keys may change hands:
+    /// what counts is which they have in the end, as `change` leaves them. There `change` is called for all of them
+    /// first, and a second time for one that is changed otherwise before its turn. `.identityChanged` if `change` gives
+    /// an entity another id.
+    ///
+    /// - Returns: how many entities were changed, each counted once.
     @discardableResult
     public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Int {
-        try context.transaction { context in
-            let rows = try context.session.run { unique(try self.rows($0)) }
-            let size = Entity.entityShape.hasResolvers ? Swift.max(1, rows.count) : 1_000
-            var count = 0
-            for start in stride(from: 0, to: rows.count, by: size) {
-                let part = Array(rows[start..<Swift.min(start + size, rows.count)])
-                var none: [RowID]?
-                var entities: [Entity] = try context.session.run { try $0.entities(at: part, stored: &none) }
-                for place in entities.indices {
-                    let id = entities[place].id
-                    try change(&entities[place])
-                    guard entities[place].id == id else {
-                        throw HornbeamError.identityChanged(of: id, to: entities[place])
-                    }
+        let session = context.session
+        try session.descend("updated", of: "what a query of \(Entity.entityName) finds")
+        defer { session.depth -= 1 }
+        return try session.run { session in
+            try session.whole {
+                let rows = unique(try self.rows(session))
+                return try session.watching(Entity.self) { watch in
+                    try Entity.entityShape.hasResolvers
+                        ? updateTogether(rows, watch, &context, change)
+                        : updateOneByOne(rows, watch, &context, change)
                 }
-                try context.saveAll(entities, options: .replace)
-                count += entities.count
             }
-            return count
         }
+    }
+
+    private func updateOneByOne(
+        _ rows: [RowID], _ watch: RowWatch, _ context: inout Context, _ change: (inout Entity) throws -> Void
+    ) throws -> Int {
+        let session = context.session
+        var count = 0
+        for start in stride(from: 0, to: rows.count, by: 1_000) {
+            let part = Array(rows[start..<Swift.min(start + 1_000, rows.count)])
+            watch.forget()
+            var stored: [RowID]? = []
+            let entities: [Entity] = try session.entities(at: part, stored: &stored)
+            for (row, entity) in zip(stored ?? [], entities) {
+                guard let entity = try changed(entity, row, watch, session, change) else { continue }
+                try entity.saveCounted(to: &context, options: .replace)
+                count += 1
+            }
+        }
+        return count
+    }
+
+    /// The same where unique keys may change hands, so that the keys of all of them must be known before the first is
+    /// saved.
+    private func updateTogether(
+        _ rows: [RowID], _ watch: RowWatch, _ context: inout Context, _ change: (inout Entity) throws -> Void
+    ) throws -> Int {
+        let session = context.session
+        var stored: [RowID]? = []
+        let entities: [Entity] = try session.entities(at: rows, stored: &stored)
+        var planned: [(row: RowID, entity: Entity)] = []
+        for (row, entity) in zip(stored ?? [], entities) {
+            guard let entity = try changed(entity, row, watch, session, change) else { continue }
+            planned.append((row, entity))
+        }
+        var batch: UniqueBatch? = UniqueBatch(isList: true)
+        for (_, entity) in planned { try entity.join(&batch, in: context, options: .replace, isFinal: false) }
+        guard let batch else { return 0 }
+        var count = 0
+        try session.saving(batch, mayChange: true) {
+            for (row, entity) in planned {
+                var entity = entity
+                if watch.takeChange(of: row) {
+                    guard let now = try session.entity(at: row, Entity.self),
+                        let again = try changed(now, row, watch, session, change)
+                    else { continue }
+                    entity = again
+                }
+                try entity.willSave(to: &context)
+                try entity.store(in: &context, options: .replace)
+                count += 1
+            }
+        }
+        return count
+    }
+
+    /// The entity of a row, read anew if it was written to since, and changed; nil if it is gone.
+    private func changed(
+        _ entity: Entity, _ row: RowID, _ watch: RowWatch, _ session: Session,
+        _ change: (inout Entity) throws -> Void
+    ) throws -> Entity? {
+        var entity = entity
+        if watch.takeChange(of: row) {
+            guard let now = try session.entity(at: row, Entity.self) else { return nil }
+            entity = now
+        }
+        let id = entity.id
+        try change(&entity)
+        guard entity.id == id else { throw HornbeamError.identityChanged(of: id, to: entity) }
+        return entity
     }
 
     private func unique(_ rows: [RowID]) -> [RowID] {
