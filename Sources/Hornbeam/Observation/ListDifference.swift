@@ -90,22 +90,102 @@ enum ListDifference {
         return pairs.indices.filter { !stays[$0] }.map { pairs[$0] }
     }
 
-    /// Those of `pairs` that are moves: rows whose key changed, unless they still lie between the same unchanged rows,
-    /// and in the same order there.
+    /// The least moves between two lists of which `pairs` are the rows whose keys changed; all others are in one order
+    /// in both. Where it makes no difference, a row whose key changed is the one that moves. O(k · log k) for k changed
+    /// rows, however long the lists are.
     static func moves(
         _ pairs: [ListChanges.Move], _ deletions: [Int], _ insertions: [Int]
     ) -> [ListChanges.Move] {
+        if pairs.isEmpty { return [] }
         let taken = (deletions + pairs.map(\.from)).sorted()
         let put = (insertions + pairs.map(\.to)).sorted()
-        var moves: [ListChanges.Move] = []
-        var near: [ListChanges.Move] = []
-        for pair in pairs.sorted(by: { $0.to < $1.to }) {
-            // Unchanged rows before it, then and now.
-            let isNear = pair.from - taken.countBelow(pair.from) == pair.to - put.countBelow(pair.to)
-            if isNear { near.append(pair) } else { moves.append(pair) }
+        // A damaged file's counts may say anything.
+        var parts = pairs.map { pair in
+            OrderedPart(
+                before: max(0, pair.from - taken.countBelow(pair.from)),
+                beforeNow: max(0, pair.to - put.countBelow(pair.to)), pair: pair, count: 1)
         }
-        moves += outOfOrder(near)
+        if parts.allSatisfy({ $0.before == $0.beforeNow }) { return outOfOrder(pairs.sorted { $0.to < $1.to }) }
+        // Between these places the other rows stay or move together.
+        let cuts = Set(parts.map(\.before) + parts.map(\.beforeNow)).sorted()
+        for (start, end) in zip(cuts, cuts.dropFirst()) {
+            parts.append(OrderedPart(before: start, beforeNow: start, pair: nil, count: end - start))
+        }
+        parts.sort { $0.placeNow < $1.placeNow }
+        var moves: [ListChanges.Move] = []
+        for (part, stays) in zip(parts, OrderedPart.staying(parts)) where !stays {
+            if let pair = part.pair {
+                moves.append(pair)
+            } else {
+                for number in part.before..<part.before + part.count {
+                    moves.append(ListChanges.Move(from: taken.place(of: number), to: put.place(of: number)))
+                }
+            }
+        }
         return moves.sorted { $0.to < $1.to }
+    }
+}
+
+/// A row whose key changed, or a run of rows between such, whose keys didn't.
+private struct OrderedPart {
+    /// How many rows with the same key are before it, in the old list and in the new one.
+    let before: Int
+    let beforeNow: Int
+    /// Nil for a run.
+    let pair: ListChanges.Move?
+    let count: Int
+
+    /// Where it is in the old list, and in the new one: a run begins behind the rows with as many before them.
+    private var place: (Int, Int, Int) { (before, pair == nil ? 1 : 0, pair?.from ?? 0) }
+    var placeNow: (Int, Int, Int) { (beforeNow, pair == nil ? 1 : 0, pair?.to ?? 0) }
+
+    /// Parts in one order in both lists.
+    private struct Chain {
+        var rows = 0
+        /// Of these, the rows whose keys didn't change.
+        var unchanged = 0
+        /// The last part; -1 for none.
+        var last = -1
+
+        func isLess(than other: Chain) -> Bool { (rows, unchanged) < (other.rows, other.unchanged) }
+    }
+
+    /// Which parts, in the order of the new list, stay: those of a chain with as many rows as there can be.
+    static func staying(_ parts: [OrderedPart]) -> [Bool] {
+        var ranks = [Int](repeating: 0, count: parts.count)
+        for (rank, index) in parts.indices.sorted(by: { parts[$0].place < parts[$1].place }).enumerated() {
+            ranks[index] = rank
+        }
+        // The heaviest chains by the ranks of their last parts, as a Fenwick tree.
+        var tree = [Chain](repeating: Chain(), count: parts.count + 1)
+        func heaviest(below rank: Int) -> Chain {
+            var (best, place) = (Chain(), rank)
+            while place > 0 {
+                if best.isLess(than: tree[place]) { best = tree[place] }
+                place &= place - 1
+            }
+            return best
+        }
+        var previous: [Int] = []
+        for (index, part) in parts.enumerated() {
+            var chain = heaviest(below: ranks[index])
+            previous.append(chain.last)
+            chain.rows &+= part.count
+            if part.pair == nil { chain.unchanged &+= part.count }
+            chain.last = index
+            var place = ranks[index] + 1
+            while place <= parts.count {
+                if tree[place].isLess(than: chain) { tree[place] = chain }
+                place += place & -place
+            }
+        }
+        var stays = [Bool](repeating: false, count: parts.count)
+        var last = heaviest(below: parts.count).last
+        while last >= 0 {
+            stays[last] = true
+            last = previous[last]
+        }
+        return stays
     }
 }
 
@@ -119,5 +199,16 @@ extension [Int] {
             if self[middle] < number { low = middle + 1 } else { high = middle }
         }
         return low
+    }
+
+    /// Of all positions but these, which ascend, the one with so many before it.
+    fileprivate func place(of number: Int) -> Int {
+        var low = 0
+        var high = count
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] - middle <= number { low = middle + 1 } else { high = middle }
+        }
+        return number &+ low
     }
 }

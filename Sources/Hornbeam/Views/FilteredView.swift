@@ -290,7 +290,8 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
             }
         }
         changes.finish(
-            reordered: reordered, wasEmpty: { wereEmpty.contains(GroupIdentity($0)) }, isEmpty: { count(of: $0) == 0 })
+            reordered: reordered, wasEmpty: { wereEmpty.contains(GroupIdentity($0)) }, isEmpty: { count(of: $0) == 0 },
+            id: { id(at: $0) })
         return changes
     }
 }

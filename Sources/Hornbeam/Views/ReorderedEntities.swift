@@ -4,11 +4,14 @@
 
 extension ViewChanges {
     /// Fills in moves and groups, and puts all lists in order.
-    /// - Parameter reordered: those of the updates whose keys are others.
+    /// - Parameters:
+    ///   - reordered: those of the updates whose keys are others.
+    ///   - id: that of the entity at a position of the later state.
     mutating func finish(
-        reordered: [Change], wasEmpty: (Group) throws -> Bool, isEmpty: (Group) throws -> Bool
+        reordered: [Change], wasEmpty: (Group) throws -> Bool, isEmpty: (Group) throws -> Bool,
+        id: (Position) throws -> Entity.ID?
     ) rethrows {
-        addMoves(reordered)
+        try addMoves(reordered, id)
         deletedGroups = try Self.distinct(deletions.map(\.position.group) + moves.map(\.from.group)).filter(isEmpty)
         insertedGroups = try Self.distinct(insertions.map(\.position.group) + moves.map(\.to.group)).filter(wasEmpty)
         sort()
@@ -20,7 +23,7 @@ extension ViewChanges {
     }
 
     /// Those that went to another group, or are elsewhere among the others.
-    private mutating func addMoves(_ reordered: [Change]) {
+    private mutating func addMoves(_ reordered: [Change], _ id: (Position) throws -> Entity.ID?) rethrows {
         // Within a group by its identity, which a group that isn't equal to itself has too.
         var within: [GroupIdentity: [Change]] = [:]
         moves = []
@@ -36,8 +39,17 @@ extension ViewChanges {
         let put = Self.indexes(insertions.map(\.position) + moves.map(\.to))
         for (group, candidates) in within {
             let pairs = candidates.map { ListChanges.Move(from: $0.from.index, to: $0.to.index) }
-            let moved = Set(ListDifference.moves(pairs, taken[group] ?? [], put[group] ?? []))
-            for (candidate, pair) in zip(candidates, pairs) where moved.contains(pair) { moves.append(candidate) }
+            let known = Dictionary(zip(pairs, candidates), uniquingKeysWith: { first, _ in first })
+            for move in ListDifference.moves(pairs, taken[group] ?? [], put[group] ?? []) {
+                if let candidate = known[move] {
+                    moves.append(candidate)
+                    continue
+                }
+                // One that wasn't saved: fewer have to move if it does.
+                let from = Position(group: candidates[0].from.group, index: move.from)
+                let to = Position(group: candidates[0].to.group, index: move.to)
+                if let id = try id(to) { moves.append(Change(id: id, from: from, to: to)) }
+            }
         }
     }
 

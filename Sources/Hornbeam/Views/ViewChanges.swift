@@ -39,7 +39,8 @@ public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashabl
     /// In the order of their positions.
     public internal(set) var insertions: [Row] = []
     /// Entities whose place among the others is another, in the order of their destinations. No more than are needed:
-    /// entities that only make room for others don't move.
+    /// entities that only make room for others don't move. Where it takes fewer moves, it is entities that weren't saved
+    /// that move past those that were.
     public internal(set) var moves: [Change] = []
     /// Entities that were saved, in the order of their destinations, whether they moved or not.
     public internal(set) var updates: [Change] = []
@@ -135,7 +136,7 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         let scans = (old: old.scan, new: new.scan)
         try changes.finish(
             reordered: reordered, wasEmpty: { try scans.old.places(of: $0).isEmpty },
-            isEmpty: { try scans.new.places(of: $0).isEmpty })
+            isEmpty: { try scans.new.places(of: $0).isEmpty }, id: { try scans.new.id(at: $0) })
         return changes
     }
 }

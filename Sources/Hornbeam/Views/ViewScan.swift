@@ -125,6 +125,14 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return ids
     }
 
+    /// The id of the entity at a position; nil if there is none.
+    func id(at position: ViewPosition<Group>) throws -> Entity.ID? {
+        let places = try places(of: position.group)
+        guard position.index >= 0, position.index < places.count else { return nil }
+        let place = places.lowerBound + position.index
+        return try ids(place..<place + 1).first
+    }
+
     private func id(_ row: RowID, _ value: MapEntryValue) throws -> Entity.ID {
         let stored: Value?
         if let bytes = value.id {

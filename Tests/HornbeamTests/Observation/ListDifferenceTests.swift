@@ -56,6 +56,45 @@ struct ListDifferenceTests {
         }
     }
 
+    @Test("Of rows some of which have other keys the least move, whichever these are", .seeded)
+    func keys() {
+        var random = SeededGenerator()
+        for _ in 0..<2_000 {
+            var keys: [Int: Int] = [:]
+            for id in 0..<random.below(9) { keys[id] = random.below(12) }
+            func list() -> [Int] { keys.sorted { ($0.value, $0.key) < ($1.value, $1.key) }.map(\.key) }
+            let old = list()
+            var changed: [Int] = []
+            for id in 0..<10 where random.oneIn(2) {
+                keys[id] = random.oneIn(4) ? nil : random.below(12)
+                changed.append(id)
+            }
+            let new = list()
+            var made = ListChanges()
+            made.deletions = old.indices.filter { keys[old[$0]] == nil }
+            made.insertions = new.indices.filter { !old.contains(new[$0]) }
+            var pairs: [ListChanges.Move] = []
+            for id in changed.shuffled(using: &random) {
+                guard let from = old.firstIndex(of: id), let to = new.firstIndex(of: id) else { continue }
+                pairs.append(ListChanges.Move(from: from, to: to))
+            }
+            made.moves = ListDifference.moves(pairs, made.deletions, made.insertions)
+            #expect(made.applied(to: old) { new[$0] } == new)
+            #expect(made.moves == made.moves.sorted { $0.to < $1.to })
+            let kept = old.filter(new.contains).compactMap(new.firstIndex)
+            #expect(made.moves.count == kept.count - longestRise(kept))
+        }
+    }
+
+    @Test("Many rows with other keys take no time to speak of", .timeLimit(.minutes(1)))
+    func manyKeys() {
+        let count = 100_000
+        let pairs = (0..<count).map { ListChanges.Move(from: $0 + 1, to: $0) }
+        #expect(ListDifference.moves(pairs, [], []) == [ListChanges.Move(from: 0, to: count)])
+        let reversed = (0..<count).map { ListChanges.Move(from: $0, to: count - 1 - $0) }
+        #expect(ListDifference.moves(reversed, [], []).count == count - 1)
+    }
+
     private func longestRise(_ numbers: [Int]) -> Int {
         var best = 0
         for subset in 0..<(1 << numbers.count) {
