@@ -158,6 +158,19 @@ private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     func result() -> Int { count }
 }
 
+/// Tells nil where only a generic parameter says the type: an optional property may be counted by the function for those
+/// that are none, if its result is asked for as an optional or generic code asks.
+protocol OptionalValue {
+    var isNil: Bool { get }
+}
+
+extension Optional: OptionalValue {
+    var isNil: Bool {
+        guard let value = self else { return true }
+        return (value as? any OptionalValue)?.isNil ?? false
+    }
+}
+
 /// Each value once, and NaN, which isn't equal to itself, once too, as an index has it.
 private struct DistinctValues<Value: Hashable> {
     private var values: Set<Value> = []
@@ -172,13 +185,18 @@ private struct DistinctValues<Value: Hashable> {
 
 private final class DistinctCount<Entity: EntityModelProtocol, Property: Hashable & Sendable>: Accumulator {
     private let property: AggregatedProperty<Entity, Property>
+    private let mayBeNil = Property.self is any OptionalValue.Type
     private var values = DistinctValues<Property>()
 
     init(_ property: AggregatedProperty<Entity, Property>) {
         self.property = property
     }
 
-    func add(_ row: inout AggregatedRow<Entity>) throws { values.insert(try property.read(&row)) }
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        let value = try property.read(&row)
+        if mayBeNil, (value as? any OptionalValue)?.isNil ?? false { return }
+        values.insert(value)
+    }
     func result() -> Int { values.count }
 }
 

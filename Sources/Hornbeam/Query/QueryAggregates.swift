@@ -99,7 +99,11 @@ extension QueryList {
     /// The different values of a property, ascending; nil is none of them.
     public func distinct<Property: Hashable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
-    ) throws -> [Property] { try keys(keyPath, in: context) }
+    ) throws -> [Property] {
+        let keys = try keys(keyPath, in: context)
+        guard Property.self is any OptionalValue.Type else { return keys }
+        return keys.filter { !(($0 as? any OptionalValue)?.isNil ?? false) }
+    }
 
     public func distinct<Property: Hashable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
