@@ -91,9 +91,9 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
 
     public func descending() -> Self { with { $0.isDescending = true } }
     /// At most so many rows or, once they are grouped, groups; nil is all.
-    public func limit(_ limit: Int?) -> Self { with { $0.limit = limit } }
+    public func limit(_ limit: Int?) -> Self { with { $0.limit = limit.map { Swift.max(0, $0) } } }
     /// Without so many rows at the beginning, or groups.
-    public func offset(_ offset: Int) -> Self { with { $0.offset = offset } }
+    public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
     /// The rows behind a row, in the query's direction: pages that stay right while rows come and go before them.
     public func after(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, false) } }
     /// The same, and the row itself, if it is there still: among rows of equal keys it is told which one to begin with.
@@ -191,9 +191,6 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         type = try session.store(Entity.self).type
         let entities = try session.entities()
         transaction = entities.transaction
-        for (name, number) in [("limit", query.limit ?? 0), ("offset", query.offset)] where number < 0 {
-            throw HornbeamError(.invalid, "a query of index “\(registration.name)” has the \(name) \(number)")
-        }
         tree = try entities.trees(of: registration).first
         longKeys = LongKeys(
             transaction, tree, RegisteredCatalogue.treeName(of: registration.name, Entity.entityName))

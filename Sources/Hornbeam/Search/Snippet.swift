@@ -101,6 +101,7 @@ extension SearchQuery {
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, of entity: Entity, words: Int = 24,
         using index: String? = nil
     ) throws -> Snippet? {
+        guard words > 0 else { return nil }
         let properties = SearchedProperty<Entity>.list(repeat each keyPaths)
         let texts = ShownTexts(properties, of: entity) { $0 }
         return try matcher(showing: properties, using: index)
@@ -161,7 +162,7 @@ extension Ranked {
     }
 
     private func snippet(of properties: [SearchedProperty<Entity>], _ words: Int) throws -> Snippet? {
-        guard let texts = try texts(properties) else { return nil }
+        guard words > 0, let texts = try texts(properties) else { return nil }
         return try context.session.run { session in
             let searcher = try match.search(session, Entity.self).searcher
             let matcher = QueryMatcher(match.query, of: searcher.index)

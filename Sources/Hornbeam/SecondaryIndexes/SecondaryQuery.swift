@@ -67,10 +67,10 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
     public func ids(_ ids: [Entity.ID]) -> Self { with { $0.ids = ids.map(\.columnValue) } }
     /// In this order, and where it leaves rows equal, in that of their row ids. Without one, in that of the row ids.
     public func sorted(by order: IndexOrder...) -> Self { with { $0.order = order } }
-    /// At most so many; nil is all.
-    public func limit(_ limit: Int?) -> Self { with { $0.limit = limit } }
-    /// Without so many at the beginning.
-    public func offset(_ offset: Int) -> Self { with { $0.offset = offset } }
+    /// At most so many; nil is all. None if it is negative.
+    public func limit(_ limit: Int?) -> Self { with { $0.limit = limit.map { Swift.max(0, $0) } } }
+    /// Without so many at the beginning. None if it is negative.
+    public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
 
     // MARK: Answers
 
@@ -137,9 +137,6 @@ struct OpenTable<Entity: EntityModelProtocol> {
         self.wanted = wanted
         table = wanted.index.table
         let registration = wanted.index.registration
-        for (name, number) in [("limit", wanted.limit ?? 0), ("offset", wanted.offset)] where number < 0 {
-            throw HornbeamError(.invalid, "a query of index “\(registration.name)” has the \(name) \(number)")
-        }
         let type = try session.store(Entity.self).type
         let entities = try session.entities()
         store = try table.store(try entities.trees(of: registration), of: type, entities)

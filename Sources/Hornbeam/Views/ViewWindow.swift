@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which part of a group a list shows, and what becomes of it when the group changes.
 
-/// A part of a group: so many entities from one of its ends on, or behind some.
+/// A part of a group: so many entities from one of its ends on, or behind some; none if one of the numbers is negative.
 public struct ViewWindow: Sendable, Hashable {
     /// An end of a group.
     public enum Edge: Sendable, Hashable {
@@ -13,6 +13,13 @@ public struct ViewWindow: Sendable, Hashable {
     let offset: Int
     let edge: Edge
     let grows: Bool
+
+    private init(limit: Int, offset: Int, edge: Edge, grows: Bool) {
+        self.limit = offset < 0 ? 0 : max(0, limit)
+        self.offset = max(0, offset)
+        self.edge = edge
+        self.grows = grows
+    }
 
     /// Always so many entities, at the same distance from that end of the group: what comes in between pushes others
     /// out, at the other edge of the window.
@@ -28,7 +35,6 @@ public struct ViewWindow: Sendable, Hashable {
 
     /// The indexes that it shows at first, of a group of so many.
     func range(of count: Int) -> Range<Int> {
-        let (limit, offset) = (max(0, limit), max(0, offset))
         switch edge {
         case .start:
             let start = min(offset, count)
