@@ -109,7 +109,7 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
 
     private mutating func load(_ view: LiveView) throws -> [[Entity]] {
         view.figures.noteQuery()
-        let found = try query.members.load(eachOf: try query.groups(view.session), view.session)
+        let found = try query.members.load(eachOf: try query.groups(view.session, nil), view.session)
         let owners = try query.owners?(view.session) ?? []
         sections = try found.enumerated().map { place, entities in
             let isOwned = owners.count == found.count

@@ -24,7 +24,7 @@ extension Predicate {
     public static func any<Element>(
         _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self {
-        Self(.anyElement(AnyElementTest(path, condition(ElementProxy()))))
+        having(path, condition(ElementProxy()))
     }
 
     /// No element fails: all pass, or there is none.
@@ -41,7 +41,13 @@ extension Predicate {
     public static func every<Element>(
         _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self {
-        Self(.not(.anyElement(AnyElementTest(path, !condition(ElementProxy())))))
+        !having(path, !condition(ElementProxy()))
+    }
+
+    private static func having<Element>(
+        _ path: ArrayPath<Entity, Element>, _ condition: ElementPredicate<Element>
+    ) -> Self {
+        Self(condition.isTooDeep ? .tooDeep : .anyElement(AnyElementTest(path, condition)))
     }
 
     /// There is an element, and all pass. An array index answers that one does, and what it finds is looked at.

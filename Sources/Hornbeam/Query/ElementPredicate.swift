@@ -68,12 +68,62 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
     /// Whether that is all.
     let isComplete: Bool
     let test: @Sendable (Element) -> Bool
+    /// What one operator joins, which is tested in a loop, however many these are.
+    private let joined: (tests: [@Sendable (Element) -> Bool], isEither: Bool)?
+    /// How deep conditions lie within it.
+    private let depth: Int
 
     init(label: String, terms: [ElementTerm], isComplete: Bool, test: @escaping @Sendable (Element) -> Bool) {
         self.label = label
         self.terms = terms
         self.isComplete = isComplete
         self.test = test
+        joined = nil
+        depth = 0
+    }
+
+    /// Conditions that lie within this one; beyond the bound they are let go of.
+    private init(
+        label: String, terms: [ElementTerm], isComplete: Bool, depth: Int,
+        joined: (tests: [@Sendable (Element) -> Bool], isEither: Bool)?, test: @escaping @Sendable (Element) -> Bool
+    ) {
+        let isTooDeep = depth > Filter.maximumDepth
+        let never: @Sendable (Element) -> Bool = { _ in false }
+        self.label = isTooDeep ? "(…)" : label
+        self.terms = isTooDeep ? [] : terms
+        self.isComplete = !isTooDeep && isComplete
+        self.test = isTooDeep ? never : test
+        self.joined = isTooDeep ? nil : joined
+        self.depth = depth
+    }
+
+    /// Whether it is nested too deep to be asked.
+    var isTooDeep: Bool { depth > Filter.maximumDepth }
+
+    /// Both, or either.
+    fileprivate static func join(
+        _ left: Self, _ right: Self, isEither: Bool, _ terms: [ElementTerm], isComplete: Bool
+    ) -> Self {
+        var tests: [@Sendable (Element) -> Bool] = []
+        var depth = 0
+        for side in [left, right] {
+            let chain = side.joined.flatMap { $0.isEither == isEither ? $0.tests : nil }
+            tests += chain ?? [side.test]
+            depth = max(depth, chain == nil ? side.depth + 1 : side.depth)
+        }
+        let all = tests
+        return Self(
+            label: "(\(left.label) \(isEither ? "||" : "&&") \(right.label))", terms: terms, isComplete: isComplete,
+            depth: depth, joined: (all, isEither)
+        ) { element in
+            for test in all where test(element) == isEither { return isEither }
+            return !isEither
+        }
+    }
+
+    fileprivate var negated: Self {
+        let test = test
+        return Self(label: "!(\(label))", terms: [], isComplete: false, depth: depth + 1, joined: nil) { !test($0) }
     }
 
     /// Whatever Swift can say: no index answers it.
@@ -160,10 +210,8 @@ package final class AnyElementTest: Sendable {
 public func && <Element>(
     left: ElementPredicate<Element>, right: ElementPredicate<Element>
 ) -> ElementPredicate<Element> {
-    ElementPredicate(
-        label: "(\(left.label) && \(right.label))", terms: left.terms + right.terms,
-        isComplete: left.isComplete && right.isComplete
-    ) { left.test($0) && right.test($0) }
+    .join(
+        left, right, isEither: false, left.terms + right.terms, isComplete: left.isComplete && right.isComplete)
 }
 
 public func || <Element>(
@@ -173,13 +221,11 @@ public func || <Element>(
     if left.isComplete, right.isComplete, left.terms.count == 1, right.terms.count == 1 {
         either = left.terms[0].or(right.terms[0])
     }
-    return ElementPredicate(
-        label: "(\(left.label) || \(right.label))", terms: either.map { [$0] } ?? [], isComplete: either != nil
-    ) { left.test($0) || right.test($0) }
+    return .join(left, right, isEither: true, either.map { [$0] } ?? [], isComplete: either != nil)
 }
 
 public prefix func ! <Element>(predicate: ElementPredicate<Element>) -> ElementPredicate<Element> {
-    ElementPredicate(label: "!(\(predicate.label))", terms: [], isComplete: false) { !predicate.test($0) }
+    predicate.negated
 }
 
 public func == <Element, Property: Equatable & Sendable>(

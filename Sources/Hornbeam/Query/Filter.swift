@@ -23,6 +23,8 @@ package enum Comparison: String, Sendable, CaseIterable {
 package indirect enum Filter: Sendable {
     case all
     case none
+    /// In place of what is nested too deep: nobody can ask it.
+    case tooDeep
     case compare(column: Int, Comparison, Value)
     case isNull(column: Int)
     case within(column: Int, [Value])
@@ -74,35 +76,44 @@ extension Filter {
 
     /// Both. What is an `and` already takes the other in, so that its parts need not be gathered.
     func and(_ other: Filter) -> Filter {
-        guard case .and(let more) = other else {
-            return if case .and(let parts) = self { .and(parts + [other]) } else { .and([self, other]) }
+        switch (self, other) {
+        case (.and(let parts), .and(let more)): .and(parts + more)
+        case (.and(let parts), _): .and(parts + [other.asPart])
+        case (_, .and(let more)): .and([asPart] + more)
+        default: .and([asPart, other.asPart])
         }
-        return if case .and(let parts) = self { .and(parts + more) } else { .and([self] + more) }
     }
 
     /// Any of both. Chains stay flat, however long they are.
     func or(_ other: Filter) -> Filter {
-        var parts: [Filter] = if case .or(let parts) = self { parts } else { [self] }
-        if case .or(let more) = other { parts += more } else { parts.append(other) }
+        var parts: [Filter] = if case .or(let parts) = self { parts } else { [asPart] }
+        if case .or(let more) = other { parts += more } else { parts.append(other.asPart) }
         return .or(parts)
     }
 
-    /// Conditions within conditions may be so deep: whoever goes through them calls itself for each level, and the
-    /// stacks of tasks are small.
-    static var maximumDepth: Int { 500 }
+    /// Conditions lie within one another no deeper. Whoever goes through them, and what releases them, calls itself for
+    /// each level, and the stack of a thread may be as small as 512 KiB.
+    static var maximumDepth: Int { 128 }
 
-    /// `.invalid` if it is nested deeper than that.
+    /// The filter as a part of another one, `tooDeep` if that would be nested too deep. Typed conditions are built of
+    /// such parts, so that none is ever deeper.
+    var asPart: Filter { isWithin(Self.maximumDepth - 1) ? self : .tooDeep }
+
+    static var depthError: HornbeamError {
+        HornbeamError(
+            .tooLarge,
+            "a condition has others in it that are nested more than \(maximumDepth) deep: join long lists of them by "
+                + "one operator, or use .value(_:in:)")
+    }
+
+    /// `.tooLarge` if it is nested deeper than that.
     func requireDepth() throws(HornbeamError) {
-        guard isWithin(Self.maximumDepth) else {
-            throw HornbeamError(
-                .invalid,
-                "a condition has others in it that are nested more than \(Self.maximumDepth) deep: join long lists of "
-                    + "them by one operator, or use .value(_:in:)")
-        }
+        guard isWithin(Self.maximumDepth) else { throw Self.depthError }
     }
 
     private func isWithin(_ levels: Int) -> Bool {
         switch self {
+        case .tooDeep: false
         case .and(let parts), .or(let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
         case .not(let part): levels > 0 && part.isWithin(levels - 1)
         case .links(let test): levels > 0 && test.filter.isWithin(levels - 1)
@@ -136,6 +147,7 @@ extension Filter {
         switch self {
         case .all: return "true"
         case .none: return "false"
+        case .tooDeep: return "(…)"
         case .compare(let column, let comparison, let value):
             return "\(name(column)) \(comparison.rawValue) \(value.text)"
         case .isNull(let column): return "\(name(column)) == nil"

@@ -18,23 +18,22 @@ extension QueryList {
         ofEach keyPaths: repeat any KeyPath<Entity, each Key> & Sendable
     ) -> QueryList<Entity> {
         let keys = GroupProperties<Entity, repeat each Key>(repeat each keyPaths)
-        let base = self
-        var list = QueryList<Entity>(context: context) { session in try base.firstRows(keys, session) }
-        list.nested = nested
-        return list
+        return combined { session, level in try firstRows(keys, session, level) }
     }
 
-    private func firstRows<Keys: GroupKeys>(_ keys: Keys, _ session: Session) throws -> [RowID]
+    private func firstRows<Keys: GroupKeys>(_ keys: Keys, _ session: Session, _ level: NestedLevel?) throws -> [RowID]
     where Keys.Entity == Entity {
         let store = try session.store(Entity.self)
-        if isSelection, let columns = keys.columns, let scan = try Planner(coreQuery, store).firstScan(by: columns) {
+        if level == nil, isSelection, let columns = keys.columns,
+            let scan = try Planner(coreQuery, store).firstScan(by: columns)
+        {
             var rows: [RowID] = []
             if try scan.forEachFirst({ rows.append($0) }) { return rows }
         }
         var firsts: [(key: [UInt8], row: RowID)] = []
         var seen: Set<[UInt8]> = []
         var unordered = UnorderedKeys()
-        for rowID in try rows(session) {
+        for rowID in try rows(session, in: level) {
             guard let reader = try store.row(rowID) else { continue }
             var row = AggregatedRow<Entity>(reader)
             var key = KeyWriter(capacity: 32)

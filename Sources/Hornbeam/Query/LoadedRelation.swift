@@ -13,16 +13,19 @@ public struct LoadedRelation {
     /// The list of each entity, -1 for none; nil where they are in the same order.
     @usableFromInline let places: [Int]?
     @usableFromInline let isSlice: Bool
+    /// The entities of the level whose lists are slices, if the others' are none.
+    @usableFromInline let lacking: Set<Int>?
     @usableFromInline let isFragment: Bool
 
     init<Target: EntityModelProtocol>(
-        _ number: Int, entities: LoadedLists<Target>, isSlice: Bool, isFragment: Bool
+        _ number: Int, entities: LoadedLists<Target>, isSlice: Bool, lacking: Set<Int>?, isFragment: Bool
     ) {
         self.number = number
         lists = entities.lists
         areIds = false
         places = entities.places
         self.isSlice = isSlice
+        self.lacking = lacking
         self.isFragment = isFragment
     }
 
@@ -32,6 +35,7 @@ public struct LoadedRelation {
         areIds = true
         places = ids.places
         self.isSlice = isSlice
+        lacking = nil
         isFragment = false
     }
 
@@ -62,6 +66,7 @@ public struct LoadedRelation {
                         set(&list[index], .none)
                         continue
                     }
+                    let isSlice = isSlice || lacking?.contains(next - 1) ?? false
                     set(&list[index], Relation(content(lists[place]), isSlice: isSlice, isFragment: isFragment))
                 }
             }

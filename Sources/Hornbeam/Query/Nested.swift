@@ -28,8 +28,6 @@ public struct Nested: Sendable {
     /// The same, marked as incomplete.
     public static let schemaFragments = Nested(mode: .fragments, isSchema: true)
 
-    // What is filtered is a part of a relation: saving the result adds to the links instead of replacing them.
-
     /// The related entities that meet a condition.
     public static func entities(filter: MetadataPredicate) -> Nested { Nested(mode: .entities, filter: filter) }
     public static func fragments(filter: MetadataPredicate) -> Nested { Nested(mode: .fragments, filter: filter) }
@@ -48,8 +46,7 @@ public struct Nested: Sendable {
         var query = isSchema ? C.schemaQuery(Target.self) : QueryList<Target>()
         if let filter { query = query.filter(filter.predicate(for: Target.self)) }
         return NestedStep(
-            entities: path, query.with(below), isSlice: C.isToMany && (isSchema || filter != nil),
-            isFragment: mode == .fragments)
+            entities: path, query.with(below), isSlice: false, isFragment: mode == .fragments)
     }
 }
 
@@ -115,6 +112,8 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
         entities path: RelationPath<Entity, Target, D, C, K>, _ query: QueryList<Target>, isSlice: Bool,
         isFragment: Bool
     ) {
+        // Saved again, what was loaded must not take away the links to the rest.
+        let isPart = C.isToMany && (isSlice || query.parts.leavesOut)
         load = { entities, rows, session in
             let number = try Entity.entityShape.relationNumber(path.keyPath)
             let relation = Entity.entityShape.relations[number]
@@ -123,8 +122,10 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
             // No entity is linked to another twice.
             let isUnshared = try rows.count == 1 || session.isUnshared(relation) && !rows.hasRepeats
             let found = try query.lists(ofEach: links, isUnshared: isUnshared, isToMany: C.isToMany, session)
+            let lacking = C.isToMany && !isPart ? found.lacking(links) : nil
             Entity.setRelation(
-                LoadedRelation(number, entities: found, isSlice: isSlice, isFragment: isFragment), of: &entities)
+                LoadedRelation(number, entities: found, isSlice: isPart, lacking: lacking, isFragment: isFragment),
+                of: &entities)
         }
         dependency = {
             guard let name = path.name, let target = query.parts.dependencyOfLinked else { return nil }

@@ -6,6 +6,22 @@ struct LoadedLists<Element> {
     var lists: [[Element]]
     /// The list of each entity of the level, -1 for none; nil where they are in the same order.
     var places: [Int]?
+
+    /// Which entities of the level have links to what isn't stored, and so isn't in their lists; nil if none has.
+    func lacking(_ links: LinkLists) -> Set<Int>? {
+        var lacking: Set<Int>?
+        var start = 0
+        for (number, end) in links.ends.enumerated() {
+            let place = places.map { $0[number] } ?? number
+            let found = place < 0 ? 0 : lists[place].count
+            if found < end - start {
+                if lacking == nil { lacking = [] }
+                lacking?.insert(number)
+            }
+            start = end
+        }
+        return lacking
+    }
 }
 
 extension QueryList {
@@ -50,7 +66,7 @@ extension QueryList {
             return LoadedLists(lists: [all], places: Array(repeating: 0, count: links.count))
         }
         guard case .all = source, isWhole else {
-            let level = NestedLevel()
+            let level = NestedLevel(Entity.self)
             let lists = try (0..<links.count).map { number in
                 level.linked = Array(links.list(number))
                 return try decode(try rows(session, in: level), session)

@@ -34,7 +34,7 @@ public func || <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Pr
 
 /// Plain negation: what is false because a property is nil becomes true.
 public prefix func ! <Entity>(predicate: Predicate<Entity>) -> Predicate<Entity> {
-    Predicate(.not(predicate.filter))
+    Predicate(.not(predicate.filter.asPart))
 }
 
 // MARK: - Equality

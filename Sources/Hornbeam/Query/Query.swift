@@ -40,6 +40,20 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension QueryList {
+    /// What lists of other types lead to; in a level of a nested query what is linked of it.
+    /// - Parameter depth: how deep lists lie within those.
+    init(
+        context: Context?, within depth: Int,
+        _ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]
+    ) {
+        let source = RowSource.steps { session, level in
+            let found = try rows(session, level)
+            return level?.linked(among: found, of: Entity.self) ?? found
+        }
+        parts = ListParts(source: source, context: context)
+        parts.hold(depth)
+    }
+
     /// By ids, in the order given.
     init(context: Context?, ids: [Entity.ID]) {
         let values = ids.map { $0.columnValue }
@@ -64,22 +78,26 @@ extension Collection where Self: Sendable {
 /// A list of lists: what a to-many relation gives for a list of entities.
 public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     let context: Context?
-    let groups: @Sendable (Session) throws -> [[RowID]]
+    /// In a level of a nested query, as the steps of a list.
+    let groups: @Sendable (Session, NestedLevel?) throws -> [[RowID]]
     var members = QueryList<Entity>()
+    /// How deep lists lie within this one.
+    var depth = 0
     /// The entities whose lists these are, in their order.
     var owners: (@Sendable (Session) throws -> [RowID])?
     /// The same as data; nil if the relation isn't declared.
     var path: GroupPath?
 
     public func resolve(in context: Context) throws -> [[Entity]] {
-        try context.session.run { try members.load(eachOf: try groups($0), $0) }
+        try context.session.run { try members.load(eachOf: try groups($0, nil), $0) }
     }
 
     /// All of them in one list, one after the other.
     public func flatMap() -> QueryList<Entity> {
         let groups = groups
-        var list = QueryList<Entity>(context: context) { try groups($0).flatMap { $0 } }
+        var list = QueryList<Entity>(context: context, within: depth) { try groups($0, $1).flatMap { $0 } }
         list.nested = members.nested
+        list.parts.hold(members.parts.depth)
         return list
     }
 
@@ -88,10 +106,12 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
         _ transform: @escaping @Sendable (Query<Entity>) -> Query<Target>
     ) -> QueryList<Target> {
         let groups = groups
-        return QueryList<Target>(context: context) { session in
-            try groups(session).flatMap { group in
+        return QueryList<Target>(context: context, within: depth) { session, level in
+            try groups(session, level).flatMap { group in
                 try group.flatMap { row in
-                    try session.id(of: row, Entity.self).map { try transform(Query(id: $0)).list.rows(session) } ?? []
+                    try session.id(of: row, Entity.self).map {
+                        try transform(Query(id: $0)).list.rows(session, in: level)
+                    } ?? []
                 }
             }
         }

@@ -39,12 +39,40 @@ struct ListParts: Sendable {
     var ignoresLinks = false
     /// The hand-kept index that the rows are of.
     var list: String?
+    /// How deep lists lie within this one: those that its steps work on, and those that are nested.
+    private(set) var depth = 0
+
+    /// Lists lie within one another no deeper: to resolve one, each calls the one within, and the stack of a thread may
+    /// be as small as 512 KiB.
+    static let maximumDepth = 64
+
+    /// To be called when lists come to lie within this one that have others within them so deep. Beyond the bound
+    /// these are let go of, and the list is one that can't be resolved.
+    mutating func hold(_ depth: Int) {
+        self.depth = max(self.depth, depth + 1)
+        guard self.depth > Self.maximumDepth else { return }
+        self = ListParts(
+            source: .steps { _, _ in
+                throw HornbeamError(
+                    .tooLarge,
+                    "more than \(Self.maximumDepth) lists lie within one another in a query, by steps behind a limit, "
+                        + "by or and and, along relations or nested: join conditions to one filter, or resolve a part "
+                        + "and go on from its ids")
+            }, context: context)
+        self.depth = Self.maximumDepth + 1
+    }
 
     /// Whether later filters would change which entities a limit leaves.
     var isCut: Bool { limit != nil || offset != 0 }
 
     /// Whether a later order would change which entities are left.
     var isPart: Bool { isCut || after != nil }
+
+    /// Whether, nested in a query, it may leave out some of what links lead to.
+    var leavesOut: Bool {
+        guard case .all = source, case .all = filter else { return true }
+        return isPart || ignoresLinks
+    }
 
     /// A part of what there is, which may be a part already.
     mutating func cut(_ limit: Int, offset more: Int) {
@@ -120,8 +148,8 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 
 // MARK: - Selecting
 
-// Steps consume the list: one made in a chain goes from step to step without a copy. Nested in a query, all lists are
-// of what is linked, also those that one is combined with.
+// Steps consume the list: one made in a chain goes from step to step without a copy. Nested in a query, all lists of
+// the related type are of what is linked, also those that one is combined with.
 
 extension QueryList {
     /// A list to combine with: `.or(.filter(\.age == 30))`.
@@ -153,7 +181,7 @@ extension QueryList {
             list.parts.filter = filter.and(other.filter)
             return list
         }
-        return combined { session, level in
+        return combined(with: other) { session, level in
             let right = Set(try other.rows(session, in: level))
             return try rows(session, in: level).filter(right.contains)
         }
@@ -174,7 +202,7 @@ extension QueryList {
             list.parts.filter = filter.or(other.filter)
             return list
         }
-        return combined { session, level in
+        return combined(with: other) { session, level in
             let left = try rows(session, in: level)
             let known = Set(left)
             return left + (try other.rows(session, in: level)).filter { !known.contains($0) }
@@ -234,11 +262,15 @@ extension QueryList {
     }
 
     /// A new list over other rows, with this one's context and nested steps.
-    private func combined(_ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]) -> Self {
+    /// - Parameter other: a list that these come from too.
+    func combined(
+        with other: Self? = nil, _ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]
+    ) -> Self {
         var list = Self(ListParts(source: .steps(rows), context: context))
         list.nested = nested
         list.parts.ignoresLinks = parts.ignoresLinks
         list.parts.requiresIndex = parts.requiresIndex
+        list.parts.hold(Swift.max(parts.depth, other?.parts.depth ?? 0))
         return list
     }
 
@@ -404,7 +436,7 @@ extension QueryList {
     /// `filter(\.language == "en").filter(match)` find the same entities in another order than that of relevance.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
         // What is wrong with its rows comes first.
-        _ = try context.session.run { try parts.base($0, in: nil) }
+        _ = try context.session.run { try parts.base($0, in: nil, of: Entity.self) }
         let match = try rankedMatch()
         return try context.session.run { session in
             let found = try session.ranked(coreQuery, of: Entity.self)

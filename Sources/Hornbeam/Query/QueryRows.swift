@@ -70,10 +70,26 @@ final class OwnRows: Sendable {
 
 /// What a list that is nested in a query chooses from: the rows that links lead to, of one entity after the other.
 final class NestedLevel {
+    private let type: any EntityModelProtocol.Type
     /// Those of the entity whose list is made, each once.
     var linked: [RowID] = []
     /// Rows that are not the links', and where each of them stands; loaded once for all entities.
     private var own: [ObjectIdentifier: (rows: [RowID], places: [RowID: [Int]])] = [:]
+
+    /// - Parameter type: what the links lead to.
+    init(_ type: any EntityModelProtocol.Type) {
+        self.type = type
+    }
+
+    /// Whether the lists of a type choose from it; those of others do only along relations.
+    func isOf(_ type: any EntityModelProtocol.Type) -> Bool { ObjectIdentifier(self.type) == ObjectIdentifier(type) }
+
+    /// Those of some rows that are linked, if they are of the type.
+    func linked(among rows: [RowID], of type: any EntityModelProtocol.Type) -> [RowID] {
+        guard isOf(type) else { return rows }
+        let linked = Set(linked)
+        return rows.filter(linked.contains)
+    }
 
     /// What is linked of rows that are not the links', in their order.
     func linked(of source: OwnRows, _ session: Session) throws -> [RowID] {
@@ -91,11 +107,14 @@ final class NestedLevel {
 
 extension ListParts {
     /// The rows that the list selects from; nil for all of the type.
-    func base(_ session: Session, in level: NestedLevel?) throws -> [RowID]? {
+    func base(
+        _ session: Session, in level: NestedLevel?, of type: any EntityModelProtocol.Type
+    ) throws -> [RowID]? {
+        let own = level.flatMap { $0.isOf(type) ? $0 : nil }
         switch source {
-        case .all: level?.linked
-        case .own(let rows): try level?.linked(of: rows, session) ?? rows.load(session)
-        case .steps(let rows): try rows(session, level)
+        case .all: return own?.linked
+        case .own(let rows): return try own?.linked(of: rows, session) ?? rows.load(session)
+        case .steps(let rows): return try rows(session, level)
         }
     }
 }
@@ -114,7 +133,9 @@ extension QueryList {
     /// The stored rows in order; of a level of a nested query those among the linked ones.
     func rows(_ session: Session, in level: NestedLevel? = nil) throws -> [RowID] {
         if case .own = source, let listed = try listed(session, in: level) { return try listed.rows() }
-        guard let base = try parts.base(session, in: level) else { return try session.rows(coreQuery, of: Entity.self) }
+        guard let base = try parts.base(session, in: level, of: Entity.self) else {
+            return try session.rows(coreQuery, of: Entity.self)
+        }
         return try rows(among: base, session)
     }
 
@@ -169,14 +190,16 @@ extension QueryList {
     /// How the query would be answered. A list of rows is made for this, so that its plan tells how many they are.
     func plan(_ session: Session) throws -> Plan {
         if let listed = try listed(session) { return try listed.plan() }
-        guard let base = try parts.base(session, in: nil) else { return try session.plan(coreQuery, of: Entity.self) }
+        guard let base = try parts.base(session, in: nil, of: Entity.self) else {
+            return try session.plan(coreQuery, of: Entity.self)
+        }
         return cut(try session.plan(try planned(among: base, session), of: Entity.self))
     }
 
     /// The same with what came of it.
     func analysis(_ session: Session) throws -> PlanRun {
         if let listed = try listed(session) { return try listed.analysis() }
-        guard let base = try parts.base(session, in: nil) else {
+        guard let base = try parts.base(session, in: nil, of: Entity.self) else {
             return try session.analysis(coreQuery, of: Entity.self)
         }
         var run = try session.analysis(try planned(among: base, session), of: Entity.self)
@@ -207,7 +230,7 @@ extension QueryList {
     /// The entities of a list of rows, with all that is nested in them.
     fileprivate func loadRows(_ session: Session) throws -> [Entity] {
         // Reading skips what isn't stored by itself, so whole lists of rows need no test.
-        if isWhole, let base = try parts.base(session, in: nil) { return try decode(base, session) }
+        if isWhole, let base = try parts.base(session, in: nil, of: Entity.self) { return try decode(base, session) }
         return try decode(try rows(session), session)
     }
 

@@ -11,7 +11,9 @@ extension QueryList {
         loading(keyPath, nested(Query(QueryList<Target>())).list)
     }
 
-    /// Loads a to-many relation, as the nested query selects and orders it.
+    /// Loads a to-many relation, as the nested query selects and orders it. Where that leaves out some of what is linked,
+    /// by a filter, a limit or another step, or because it isn't stored, what is loaded is a slice: saving the result
+    /// adds to the links and takes none away.
     public func with<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -19,7 +21,8 @@ extension QueryList {
         loading(keyPath, nested(QueryList<Target>()))
     }
 
-    /// Loads a part of a to-many relation: saving the result adds to the links instead of replacing them.
+    /// Loads a to-many relation as a slice, whatever the nested query leaves of it: saving the result adds to the links
+    /// instead of replacing them.
     public func with<Target, D, K>(
         slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -69,6 +72,7 @@ extension QueryList {
         for relation in Entity.entityShape.relations {
             list = list.adding(relation.access.step(level, Array(levels.dropFirst())))
         }
+        if level.mode != .ids { list.parts.hold(levels.count - 1) }
         return list
     }
 
@@ -77,7 +81,7 @@ extension QueryList {
         -> QueryList<Target>
     {
         let path = RelationPath(keyPath)
-        return QueryList<Target>(context: context) { try linked(path, $0).flatMap { $0 } }
+        return QueryList<Target>(context: context, within: parts.depth) { try linked(path, $0, $1).flatMap { $0 } }
     }
 
     /// The targets of a to-many relation, a list for each entity.
@@ -89,15 +93,15 @@ extension QueryList {
         owners.context = nil
         owners.nested = nil
         return QueryGroup(
-            context: context, groups: { try linked(path, $0) }, owners: { try rows($0) },
+            context: context, groups: { try linked(path, $0, $1) }, depth: parts.depth, owners: { try rows($0) },
             path: path.name.map { GroupPath(model: Entity.self, owners: owners, relation: $0) })
     }
 
-    fileprivate func linked<Target, D, C, K>(_ path: RelationPath<Entity, Target, D, C, K>, _ session: Session) throws
-        -> [[RowID]]
-    {
+    fileprivate func linked<Target, D, C, K>(
+        _ path: RelationPath<Entity, Target, D, C, K>, _ session: Session, _ level: NestedLevel?
+    ) throws -> [[RowID]] {
         let relation = try Entity.entityShape.relation(path.keyPath)
-        return try session.links(ofEach: try rows(session), relation).lists
+        return try session.links(ofEach: try rows(session, in: level), relation).lists
     }
 
     private func loading<Target, D, C, K>(
@@ -105,7 +109,9 @@ extension QueryList {
         isSlice: Bool = false, isFragment: Bool = false
     ) -> Self {
         let path = RelationPath(keyPath)
-        return adding(NestedStep(entities: path, query, isSlice: isSlice, isFragment: isFragment))
+        var list = adding(NestedStep(entities: path, query, isSlice: isSlice, isFragment: isFragment))
+        list.parts.hold(query.parts.depth)
+        return list
     }
 
     private func adding(_ step: NestedStep<Entity>) -> Self {
@@ -184,6 +190,8 @@ extension Query {
             return QueryList<Target>(
                 context: list.context, linked: RelationSource(type: Entity.entityName, relation: name, source: id))
         }
-        return QueryList<Target>(context: list.context) { try list.linked(path, $0).flatMap { $0 } }
+        return QueryList<Target>(context: list.context, within: list.parts.depth) {
+            try list.linked(path, $0, $1).flatMap { $0 }
+        }
     }
 }

@@ -89,6 +89,7 @@ struct RowFilter {
         switch filter {
         case .all: return .constant(true)
         case .none: return .constant(false)
+        case .tooDeep: throw Filter.depthError
         case .compare(let column, let comparison, let value): return try bind(column, comparison, value, type)
         case .isNull(let column): return .isNull(column)
         case .within(let column, let values):

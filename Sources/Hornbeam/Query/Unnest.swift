@@ -79,6 +79,11 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
     /// The rows whose elements pass. A condition on the elements around them comes before the next `unnest`.
     public func filter(_ condition: (ElementProxy<Element>) -> ElementPredicate<Element>) -> Self {
         let predicate = condition(ElementProxy())
+        // Each is asked by the next.
+        guard !predicate.isTooDeep, tests.count < Filter.maximumDepth else {
+            let refused = base.filter(Predicate(.tooDeep))
+            return Self(refused, path, [], isOfPath: false, limit: limit, offset: offset) { _ in [] }
+        }
         let (rows, test) = (rows, predicate.test)
         return Self(
             base, path, tests + [AnyElementTest(path, predicate)], isOfPath: isOfPath && tests.isEmpty, limit: limit,

@@ -25,7 +25,7 @@ public struct SearchQuery<Entity: EntityModelProtocol>: Sendable, Hashable {
 
     /// Both, in one list with those that are put together so already.
     private init(_ how: SearchComposition, _ left: Self, _ right: Self) {
-        self.init(how, (left.reading.parts(how) ?? [left.reading]) + [right.reading])
+        self.init(how, (left.reading.parts(how) ?? [left.reading.asPart]) + [right.reading.asPart])
     }
 }
 
@@ -39,14 +39,14 @@ extension SearchQuery {
     /// Any of these. Without one it finds nothing.
     public static func any(_ queries: Self...) -> Self { any(queries) }
 
-    public static func any(_ queries: [Self]) -> Self { Self(.any, queries.map(\.reading)) }
+    public static func any(_ queries: [Self]) -> Self { Self(.any, queries.map(\.reading.asPart)) }
 
     /// All of these, but for those in which the index's analyzer finds no word (`"rock & roll"` asks for two). Without
     /// one it finds nothing. Of what is written as one word and is several to the analyzer (`"wi-fi"`) all must be
     /// there, next to each other.
     public static func all(_ queries: Self...) -> Self { all(queries) }
 
-    public static func all(_ queries: [Self]) -> Self { Self(.all, queries.map(\.reading)) }
+    public static func all(_ queries: [Self]) -> Self { Self(.all, queries.map(\.reading.asPart)) }
 
     /// The words in their order, next to each other, within one property.
     /// - Parameter slop: how many other words may stand between them, in all.
@@ -56,7 +56,7 @@ extension SearchQuery {
     /// one begins at most `within` words behind the end of the first, so that 1 is right behind it. What is named twice
     /// must be there twice.
     public static func near(_ queries: Self..., within distance: Int) -> Self {
-        Self(.near(within: distance), queries.map(\.reading))
+        Self(.near(within: distance), queries.map(\.reading.asPart))
     }
 
     /// Words that begin so. Of several words the last one does, and the others stand before it as in a phrase.
@@ -79,20 +79,20 @@ extension SearchQuery {
     public static var everything: Self { Self(.everything) }
 
     /// What this finds, but for what the other does. The score is that of this.
-    public func without(_ other: Self) -> Self { Self(.without, [reading, other.reading]) }
+    public func without(_ other: Self) -> Self { Self(.without, [reading.asPart, other.reading.asPart]) }
 
     /// Only what stands in these properties, which must be among those that are searched.
     public func `in`<each Text: SearchableText>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> Self {
         var columns: [Int] = []
         // No column is one that can't be searched.
         for path in repeat each keyPaths { columns.append(TextProperty<Entity>.column(path) ?? -1) }
-        return Self(.field(columns), [reading])
+        return Self(.field(columns), [reading.asPart])
     }
 
     /// With its score times `factor`: 0 to 1e9, as must be the product of all that stand in each other.
-    public func boosted(_ factor: Double) -> Self { Self(.boost(factor), [reading]) }
+    public func boosted(_ factor: Double) -> Self { Self(.boost(factor), [reading.asPart]) }
 
-    func leavingOut(_ words: StopWordList) -> Self { Self(.leavingOut(words), [reading]) }
+    func leavingOut(_ words: StopWordList) -> Self { Self(.leavingOut(words), [reading.asPart]) }
 
     /// Either, or both.
     public static func || (left: Self, right: Self) -> Self { Self(.any, left, right) }
@@ -183,7 +183,7 @@ extension SearchQuery {
     func query(showing columns: [Int] = []) -> TextQuery {
         switch reading {
         case .query(let query): query
-        case .text, .composed:
+        case .text, .composed, .tooDeep:
             reading.query(
                 over: Self.searched + columns.filter { $0 >= 0 && !Self.searched.contains($0) },
                 names: Self.columnNames)
@@ -201,7 +201,7 @@ extension SearchQuery {
         let query: TextQuery
         switch reading {
         case .query(let known): query = known
-        case .text, .composed: query = reading.query(over: columns, names: Self.columnNames)
+        case .text, .composed, .tooDeep: query = reading.query(over: columns, names: Self.columnNames)
         }
         guard query.isWithin(TextQuery.maximumDepth) else { throw tooDeep() }
         return try query.mapFields { (column) throws(HornbeamError) in

@@ -10,6 +10,8 @@ enum SearchReading: Sendable, Hashable {
     case query(TextQuery)
     case text(WrittenSearch)
     case composed(SearchComposition, [SearchReading])
+    /// In place of what is nested too deep: nobody can ask it.
+    case tooDeep
 
     /// The query over some columns, whose names are those that texts may name.
     func query(over columns: [Int], names: [String]) -> TextQuery {
@@ -17,8 +19,13 @@ enum SearchReading: Sendable, Hashable {
         case .query(let query): query
         case .text(let text): text.query(over: columns, names: names)
         case .composed(let how, let parts): how.query(of: parts.map { $0.query(over: columns, names: names) })
+        case .tooDeep: .any([])
         }
     }
+
+    /// What it is as a part of another one, `tooDeep` if that would be nested too deep. All are built of such parts, so
+    /// that none is ever deeper: what compares and releases them calls itself for each level.
+    var asPart: SearchReading { isWithin(TextQuery.maximumDepth - 1) ? self : .tooDeep }
 
     /// Together, at once if all of them are known.
     static func composed(_ how: SearchComposition, of parts: [SearchReading]) -> SearchReading {
@@ -36,6 +43,7 @@ enum SearchReading: Sendable, Hashable {
         case .query(let query): query.isWithin(levels)
         case .text: levels > 0
         case .composed(_, let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
+        case .tooDeep: false
         }
     }
 

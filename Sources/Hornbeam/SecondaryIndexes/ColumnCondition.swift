@@ -62,8 +62,21 @@ extension IndexColumn where Property == String {
 }
 
 extension ColumnCondition {
-    /// The condition as a filter of the index's table.
+    /// The condition as a filter of the index's table. `.tooLarge` if it is nested too deep.
     func filter(_ table: SecondaryTable) throws(HornbeamError) -> Filter {
+        guard isWithin(Filter.maximumDepth) else { throw Filter.depthError }
+        return try part(table)
+    }
+
+    private func isWithin(_ levels: Int) -> Bool {
+        switch self {
+        case .and(let parts), .or(let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
+        case .not(let part): levels > 0 && part.isWithin(levels - 1)
+        default: true
+        }
+    }
+
+    private func part(_ table: SecondaryTable) throws(HornbeamError) -> Filter {
         switch self {
         case .compare(let name, let comparison, let value):
             return try table.comparison(try table.column(name), comparison.filter, value)
@@ -73,7 +86,7 @@ extension ColumnCondition {
         case .contains(let name, let text): return .string(try table.test(.contains, name, text))
         case .and(let parts): return Filter.conjunction(try Self.filters(parts, table))
         case .or(let parts): return parts.isEmpty ? .none : .or(try Self.filters(parts, table))
-        case .not(let part): return .not(try part.filter(table))
+        case .not(let condition): return .not(try condition.part(table))
         }
     }
 
@@ -81,7 +94,7 @@ extension ColumnCondition {
         _ parts: [ColumnCondition], _ table: SecondaryTable
     ) throws(HornbeamError) -> [Filter] {
         var filters: [Filter] = []
-        for part in parts { filters.append(try part.filter(table)) }
+        for condition in parts { filters.append(try condition.part(table)) }
         return filters
     }
 }
