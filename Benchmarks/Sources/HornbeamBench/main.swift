@@ -41,6 +41,9 @@ let help = """
         --write FILE         write them
         --workload A,B       of these workloads alone
         --n NUMBER           entries (default 20,000)
+      prices                 what the planner reckons with: times of the steps of plans [--n NUMBER] [--seed NUMBER]
+      plans                  times of the planner's choices beside those of other plans; fails where one takes more
+                             than 1.5 times as long [--cases NUMBER] [--n NUMBER] [--seed NUMBER]
       reliability WHAT       what safety costs: commits, updates, recovery, open, pause or growth [--n NUMBER]
       load MEBIBYTES         one large transaction [--cache MEBIBYTES] [--order sorted|random] [--seed NUMBER]
     """
@@ -62,6 +65,7 @@ func perform(_ words: [String]) throws {
     case "report": try ReportCommand.run(rest)
     case "scaling": try ScalingCommand(rest).run()
     case "counts": try CountsCommand(rest).run()
+    case "prices", "plans": try Child.runTyped(words)
     case "reliability": try inFolder { try Reliability(folder: $0, rest).run() }
     case "load": try inFolder { try LargeLoad(rest).run(at: $0 + "/load") }
     case "child": try Child.main(rest)

@@ -20,8 +20,20 @@ func perform(_ scenario: String, _ run: Run) throws {
     }
 }
 
+/// What is a command of its own, and no scenario.
+func isCommand(_ words: [String]) throws -> Bool {
+    let rest = Array(words.dropFirst())
+    switch words.first {
+    case "prices": try PricesCommand(Arguments(rest, options: ["n", "seed"])).run()
+    case "plans": try PlansCommand(Arguments(rest, options: ["n", "seed", "cases"])).run()
+    default: return false
+    }
+    return true
+}
+
 do {
     let words = Array(CommandLine.arguments.dropFirst())
+    if try isCommand(words) { exit(0) }
     guard words.count > 1, words[0] == "child" else {
         throw BenchError("this is a part of hornbeam-bench: hornbeam-bench run --workload typed")
     }

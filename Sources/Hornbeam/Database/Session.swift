@@ -534,7 +534,18 @@ final class Session {
     func entities<Entity: EntityModelProtocol>(
         _ query: consuming EntityQuery, rows: inout [RowID]?
     ) throws -> [Entity] {
-        let executor = try Executor(query, try store(Entity.self))
+        let store = try store(Entity.self)
+        var query = query
+        query.placesRows = true
+        let executor = try Executor(query, store)
+        if let order = try executor.order() {
+            if rows != nil { rows = order }
+            let entities: [Entity] = try self.entities(placed: order, store)
+            guard entities.count == order.count else {
+                throw store.corrupt("e:\(store.type.name)", "an index names a row that isn't there")
+            }
+            return entities
+        }
         return try Entity._entities(executor.expectedCount) { read in
             try executor.run(needsRows: true) { row, reader, _ in
                 guard let reader else { return true }
@@ -571,7 +582,9 @@ final class Session {
     func plan<Entity: EntityModelProtocol>(
         _ query: EntityQuery, of _: Entity.Type, asOne: Bool = false
     ) throws -> Plan {
-        try Planner(query, try store(Entity.self)).explanation(asOne: asOne)
+        var query = query
+        query.placesRows = !asOne
+        return try Planner(query, try store(Entity.self)).explanation(asOne: asOne)
     }
 
     func check(registered: RegisteredIndexes? = nil, report: (String) -> Void) throws -> Bool {

@@ -46,6 +46,12 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
         _ count: Int, of rows: (_ read: (RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
 
+    /// The entities of the rows that `rows` gives in any order, each with its own place below `count`, at these places;
+    /// places without a row are left out. A requirement for the same reason.
+    static func _placedEntities(
+        _ count: Int, of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
+    ) throws -> [Self]
+
     /// The entities of the rows that `rows` gives, in lists: the first has those that come with places before
     /// `ends[0]`, the next one those before `ends[1]`. Places ascend. A requirement for the same reason.
     static func _lists(
@@ -120,6 +126,34 @@ extension EntityModelProtocol {
         entities.reserveCapacity(count)
         try rows { (row) throws(HornbeamError) in entities.append(try Self(row: row)) }
         return entities
+    }
+
+    @inlinable
+    public static func _placedEntities(
+        _ count: Int, of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
+    ) throws -> [Self] {
+        try [Self](unsafeUninitializedCapacity: count) { entities, initialized in
+            var isThere = [Bool](repeating: false, count: count)
+            var found = 0
+            // Also where an error ends it: what is there is the array's then, which goes with it.
+            defer {
+                if found < count {
+                    var end = 0
+                    for place in 0..<count where isThere[place] {
+                        if end < place { entities.initializeElement(at: end, to: entities.moveElement(from: place)) }
+                        end += 1
+                    }
+                }
+                initialized = found
+            }
+            try rows { (place, row) throws(HornbeamError) in
+                let entity = try Self(row: row)
+                guard place < count, !isThere[place] else { return }
+                entities.initializeElement(at: place, to: entity)
+                isThere[place] = true
+                found += 1
+            }
+        }
     }
 
     @inlinable

@@ -38,9 +38,8 @@ struct ListedRows {
         case plan(EntityQuery)
     }
 
-    /// The price of a row that is looked up, and of a look for a row's places: as the planner's.
-    private static var rowCost: Double { 4.5 }
-    private static var placeCost: Double { 4 }
+    /// Of a row that is looked up by its place in the list.
+    private static var rowCost: Double { Price.entry + Price.row }
 
     private var isFiltered: Bool { if case .all = parts.filter { false } else { true } }
     /// Results that are enough.
@@ -110,7 +109,8 @@ struct ListedRows {
         }
     }
 
-    private func cost(of candidates: Int) -> Double { (Self.rowCost + Self.placeCost) * Double(candidates) }
+    /// Of rows that a plan finds, each with a look for its places.
+    private func cost(of candidates: Int) -> Double { (Self.rowCost + Price.link) * Double(candidates) }
 
     private static func scaled(_ number: Int, by factor: Int, over divisor: Int) -> Int {
         Int(min(Double(number) * Double(factor) / Double(divisor), 1e12))
@@ -157,7 +157,7 @@ struct ListedRows {
         }
         let order = try RowOrder(parts.order, type: store.type, session: store.session)
         let position = try parts.after.map { try PlannedPosition(try $0(store), store).place(order, store) }
-        var best = SortedRows(order, limit: needed, after: position)
+        var best = SortedRows(order, limit: needed, after: position, needsRows: false)
         try forEachRow(from: 0, filter, tally) { rowID, row in
             try best.insert(rowID, row)
             return true

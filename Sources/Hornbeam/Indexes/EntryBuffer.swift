@@ -1,89 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries in memory, one behind the other in one block of bytes: what sorting and merging of indexes moves about.
+// Entries in memory, one behind the other in one block of bytes: what sorting and merging of indexes moves about, and
+// what rows are sorted by.
 
+import HornbeamKeys
 import HornbeamPages
 
-/// Keys, each with a value and a byte of the caller's behind it, and where each one lies.
+/// Keys, each with a number and a value of the caller's, and where each one lies.
 struct EntryBuffer: Sendable {
-    private struct Place {
-        /// The key's first bytes, big-endian, so that most comparisons don't look at the key.
-        let head: UInt64
+    /// Where a key lies, and its value behind it.
+    struct Place {
         let start: Int
         let size: UInt32
         let valueSize: UInt32
-        let flag: UInt8
+        let number: UInt64
     }
 
-    private var bytes: [UInt8] = []
+    /// All keys and values. What is behind the last entry is the key of the next one, which the caller may write here.
+    var keys = KeyWriter()
+    /// Where the next entry begins.
+    private var end = 0
     private var places: [Place] = []
+    /// Whether each number is greater than the one before.
+    private var isAscending = true
 
     /// In memory, in bytes.
-    var size: Int { bytes.count + places.count * MemoryLayout<Place>.stride }
+    var size: Int { end + places.count * MemoryLayout<Place>.stride }
     var count: Int { places.count }
     var isEmpty: Bool { places.isEmpty }
 
     mutating func add(_ key: [UInt8], flag: UInt8 = 0, value: [UInt8] = []) {
-        var head: UInt64 = 0
-        for place in 0..<8 { head = head << 8 | (place < key.count ? UInt64(key[place]) : 0) }
-        places.append(
-            Place(
-                head: head, start: bytes.count, size: UInt32(key.count), valueSize: UInt32(value.count), flag: flag))
-        bytes.append(contentsOf: key)
-        bytes.append(contentsOf: value)
+        keys.bytes.append(contentsOf: key)
+        value.withUnsafeBytes { addWritten(number: UInt64(flag), value: $0) }
     }
 
-    /// Brings the entries into the order of their keys.
+    /// Adds the entry whose key was written behind the others.
+    mutating func addWritten(number: UInt64, value: Bytes = Bytes(start: nil, count: 0)) {
+        let size = keys.bytes.count - end
+        if let last = places.last, last.number >= number { isAscending = false }
+        places.append(
+            Place(start: end, size: UInt32(size), valueSize: UInt32(value.count), number: number))
+        if !value.isEmpty { keys.bytes.append(contentsOf: value) }
+        end = keys.bytes.count
+    }
+
+    /// Forgets the key that was written behind the others.
+    mutating func removeWritten() {
+        keys.truncate(to: end)
+    }
+
+    /// Calls `body` with the key that was written behind the others.
+    @inline(__always)
+    func withWritten<Result, Failure: Error>(_ body: (Bytes) throws(Failure) -> Result) throws(Failure) -> Result {
+        try keys.bytes.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[end...])) }
+    }
+
+    /// Brings the entries into the order of their keys; those of equal keys into that of their numbers.
     mutating func sort() {
-        var places = places
-        self.places = []
-        bytes.withUnsafeBytes { bytes in
-            func key(_ place: Place) -> Bytes {
-                Bytes(rebasing: bytes[place.start..<place.start + Int(place.size)])
-            }
-            places.sort { $0.head != $1.head ? $0.head < $1.head : key($0).order(key($1)) < 0 }
+        guard places.count > 1 else { return }
+        places = keys.bytes.withUnsafeBytes { bytes in
+            places.withUnsafeBufferPointer { KeySort(bytes, $0, isAscending: isAscending).sorted() }
         }
-        self.places = places
+        isAscending = false
+    }
+
+    /// Leaves out all entries for whose numbers `body` returns nil, and gives the others the numbers that it returns.
+    mutating func renumber(_ body: (UInt64) throws -> UInt64?) rethrows {
+        var kept = EntryBuffer()
+        kept.places.reserveCapacity(places.count)
+        for place in places {
+            guard let number = try body(place.number) else { continue }
+            let value = place.start + Int(place.size)
+            kept.keys.bytes.append(contentsOf: keys.bytes[place.start..<value])
+            keys.bytes.withUnsafeBytes { bytes in
+                let value = Bytes(rebasing: bytes[value..<value + Int(place.valueSize)])
+                kept.addWritten(number: number, value: value)
+            }
+        }
+        self = kept
     }
 
     /// Calls `body` with each entry, in the order they are in.
     func forEach<Failure: Error>(
         _ body: (_ key: Bytes, _ flag: UInt8, _ value: Bytes) throws(Failure) -> Void
     ) throws(Failure) {
-        try bytes.withBytes { (bytes) throws(Failure) in
+        try keys.bytes.withBytes { (bytes) throws(Failure) in
             for place in places {
                 let end = place.start + Int(place.size)
                 try body(
-                    Bytes(rebasing: bytes[place.start..<end]), place.flag,
+                    Bytes(rebasing: bytes[place.start..<end]), UInt8(truncatingIfNeeded: place.number),
                     Bytes(rebasing: bytes[end..<end + Int(place.valueSize)]))
             }
         }
     }
 
-    /// Adds the entries of another one behind its own.
-    mutating func append(_ other: EntryBuffer) {
-        let start = bytes.count
-        bytes.append(contentsOf: other.bytes)
-        for place in other.places {
-            places.append(
-                Place(
-                    head: place.head, start: start + place.start, size: place.size, valueSize: place.valueSize,
-                    flag: place.flag))
+    /// Calls `body` with the numbers and values from the entry `first` on, in the order they are in, until it returns
+    /// false.
+    func forEachValue(from first: Int, _ body: (_ number: UInt64, _ value: Bytes) throws -> Bool) rethrows {
+        try keys.bytes.withUnsafeBytes { bytes in
+            for index in Swift.min(first, places.count)..<places.count {
+                // Sorted values lie anywhere.
+                if index + Self.ahead < places.count, let base = bytes.baseAddress {
+                    let next = places[index + Self.ahead]
+                    base.advanced(by: next.start + Int(next.size)).prefetch()
+                }
+                let place = places[index]
+                let start = place.start + Int(place.size)
+                let value = Bytes(rebasing: bytes[start..<start + Int(place.valueSize)])
+                guard try body(place.number, value) else { return }
+            }
         }
     }
 
+    /// So many values are asked for before they are used.
+    private static let ahead = 8
+
+    /// Adds the entries of another one behind its own.
+    mutating func append(_ other: EntryBuffer) {
+        let start = end
+        keys.bytes.append(contentsOf: other.keys.bytes[..<other.end])
+        end = keys.bytes.count
+        isAscending = false
+        for place in other.places {
+            places.append(
+                Place(
+                    start: start + place.start, size: place.size, valueSize: place.valueSize, number: place.number))
+        }
+    }
+
+    func number(_ index: Int) -> UInt64 { places[index].number }
+
     func key(_ index: Int) -> ArraySlice<UInt8> {
         let place = places[index]
-        return bytes[place.start..<place.start + Int(place.size)]
+        return keys.bytes[place.start..<place.start + Int(place.size)]
     }
 
     func value(_ index: Int) -> ArraySlice<UInt8> {
         let place = places[index]
         let end = place.start + Int(place.size)
-        return bytes[end..<end + Int(place.valueSize)]
+        return keys.bytes[end..<end + Int(place.valueSize)]
     }
 
     mutating func removeAll(keepingCapacity: Bool) {
-        bytes.removeAll(keepingCapacity: keepingCapacity)
+        keys.bytes.removeAll(keepingCapacity: keepingCapacity)
         places.removeAll(keepingCapacity: keepingCapacity)
+        end = 0
+        isAscending = true
+    }
+}
+
+extension Array {
+    /// The elements in the order of the keys that `write` appends for each; those of equal keys as they were.
+    func sorted(byKey write: (Element, inout KeyWriter) throws -> Void) rethrows -> [Element] {
+        var entries = EntryBuffer()
+        for (place, element) in enumerated() {
+            try write(element, &entries.keys)
+            entries.addWritten(number: UInt64(place))
+        }
+        entries.sort()
+        return (0..<entries.count).map { self[Int(entries.number($0))] }
     }
 }

@@ -92,8 +92,8 @@ final class IndexMatch {
     var rangeCount: Int { range == nil ? several.count + points.count : 1 }
     /// Whether `count` is exact.
     var isCounted: Bool { points.isEmpty }
-    /// What it costs to go from one of `points` to the next, beside what is found there.
-    var seekCost: Double { 2 * Double(points.count) }
+    /// The price of going from one range, or one of `points`, to the next, beside what is found there.
+    var seekCost: Double { range == nil ? Price.seek * Double(rangeCount) : 0 }
 
     /// Entries of one range come in the order of the row ids: all components are fixed.
     var isInRowOrder: Bool { range != nil && fixed == index.components.count }

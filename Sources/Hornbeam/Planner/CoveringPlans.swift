@@ -3,9 +3,6 @@
 // values are counted.
 
 extension Planner {
-    /// The price of a row that is made of its entry.
-    static let entryCost = 0.5
-
     /// Whether the rows may come in any order.
     var isOrderFree: Bool { sort.isEmpty && query.isWhole && query.needs?.isOrderFree ?? false }
 
@@ -30,7 +27,7 @@ extension Planner {
             guard covering != .no, let whole = try whole(index) else { continue }
             return Candidate(
                 path: .index(whole, nil), answered: ConjunctSet(), isOrdered: true,
-                cost: cost(rows, ConjunctSet(), isOrdered: true, rowCost: Self.entryCost),
+                cost: cost(rows, ConjunctSet(), isOrdered: true, entry: Price.coveredRow),
                 covering: covering)
         }
         return nil

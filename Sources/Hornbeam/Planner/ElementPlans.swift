@@ -8,7 +8,7 @@ extension Planner {
             let answered = found.isExact ? ConjunctSet(place) : ConjunctSet()
             return Candidate(
                 path: .elements(found), answered: answered, isOrdered: false,
-                cost: found.match.seekCost + cost(found.match.count, answered, isOrdered: false, rowCost: 4.5))
+                cost: found.match.seekCost + cost(found.match.count, answered, isOrdered: false, row: Price.row))
         }
     }
 

@@ -47,6 +47,9 @@ final class Executor {
         start = (order, try position.place(order, store))
     }
 
+    /// Whether all rows are read before the first result is known.
+    var sortsInMemory: Bool { !plan.sort.isEmpty }
+
     /// How many results there are, if it is known without reading.
     var knownCount: Int? { plan.knownCount }
 
@@ -57,6 +60,38 @@ final class Executor {
             plan.position == nil, case .index(let match, _) = plan.path
         else { return nil }
         return GroupScan(match, needs, leaving: plan.residual, store)
+    }
+
+    /// The row ids of all results in order, where all rows are read sooner as they lie, and put into their places, than
+    /// one by one in this order; else nil.
+    func order() throws -> [RowID]? {
+        guard plan.limit == nil, plan.offset == 0, plan.position == nil, filter.acceptsAll, covered == nil else {
+            return nil
+        }
+        switch plan.path {
+        case .rowScan where !plan.sort.isEmpty: guard try store.places(try store.count()) else { return nil }
+        case .index(let match, _?) where plan.sort.isEmpty && match.range != nil:
+            guard try store.places(match.count) else { return nil }
+            if let order = try orderAsItLies(match) { return order }
+        default: return nil
+        }
+        var order: [RowID] = []
+        try run(needsRows: false) { rowID, _, _ in
+            order.append(rowID)
+            return true
+        }
+        return order
+    }
+
+    /// The row ids of an index's range, where its entries lie in the order of the query: many are read at once.
+    private func orderAsItLies(_ match: IndexMatch) throws -> [RowID]? {
+        guard case .index(_, let walk?) = plan.path, let range = match.range, walk.isAsItLies, !walk.isReversed,
+            match.index.components.allSatisfy({ $0.type.fixedWidth != nil })
+        else { return nil }
+        var found: [UInt64] = []
+        found.reserveCapacity(min(range.count, 1 << 16))
+        try IndexScan(match.index, range, store).addRowIDs(to: &found)
+        return found.map { RowID(rawValue: $0) }
     }
 
     /// How many results a path gives that is all of the plan and counts by itself; nil if it isn't. No row is looked
@@ -200,7 +235,7 @@ final class Executor {
         _ body: (RowID, RowReader?) throws -> Bool
     ) throws {
         let filter = try RowFilter(patience.filter, type: store.type, session: store.session)
-        var best = SortedRows(order, limit: needed, after: place)
+        var best = SortedRows(order, limit: needed, after: place, needsRows: true)
         var read = 0
         try store.forEachRow { rowID, row in
             read += 1
@@ -211,12 +246,7 @@ final class Executor {
             return true
         }
         tally?.note(.rowScan(rows: read), read)
-        var waiting = RowLookups()
-        for rowID in best.finish() {
-            waiting.add(rowID)
-            if waiting.isFull, try !waiting.finish(in: store, body) { return }
-        }
-        _ = try waiting.finish(in: store, body)
+        try best.finish(in: store, body)
     }
 
     /// Those that pass, as rows that are made of the index's entries.
@@ -349,14 +379,14 @@ final class Executor {
             for range in match.ranges where range.count > 0 {
                 try IndexScan(match.index, range, store).addRowIDs(to: &found)
             }
-            if !match.isInRowOrder { found.sort() }
+            if !match.isInRowOrder { KeySort.sort(&found) }
             return found
         case .elements(let found): return try found.rowIDs(store)
         case .text(let index, let match, _): return try IndexSearch(index, match, store).matches()
         case .union(let parts):
             var found: [UInt64] = []
             for part in parts { found += try rowIDs(part) }
-            found.sort()
+            KeySort.sort(&found)
             var last: UInt64?
             return found.filter { rowID in
                 defer { last = rowID }
@@ -428,22 +458,14 @@ final class Executor {
 
     private func sorted(_ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
         let order = try RowOrder(plan.sort, type: store.type, session: store.session, scores: try scores())
-        var best = SortedRows(order, limit: plan.budget, after: try plan.position?.place(order, store))
+        var best = SortedRows(
+            order, limit: plan.budget, after: try plan.position?.place(order, store), needsRows: needsRows)
         try matching(needsRows: true) { rowID, row in
             if let row { try best.insert(rowID, row) }
             return true
         }
-        let found = best.finish().dropFirst(plan.offset)
-        guard needsRows else {
-            for rowID in found where try !body(rowID, nil, nil) { return }
-            return
-        }
-        var waiting = RowLookups()
-        for rowID in found {
-            waiting.add(rowID)
-            if waiting.isFull, try !waiting.finish(in: store, { try body($0, $1, nil) }) { return }
-        }
-        _ = try waiting.finish(in: store) { try body($0, $1, nil) }
+        if needsRows { return try best.finish(skipping: plan.offset, in: store) { try body($0, $1, nil) } }
+        for rowID in best.finish().dropFirst(plan.offset) where try !body(rowID, nil, nil) { return }
     }
 
     /// What a sort by something else and score goes by.

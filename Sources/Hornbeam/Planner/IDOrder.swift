@@ -138,7 +138,9 @@ extension Planner {
         let range = try idRange(bounds)
         return Candidate(
             path: .byID(range, reversed: isReversed), answered: bounds.answered, isOrdered: true,
-            cost: cost(range.count, bounds.answered, isOrdered: true, rowCost: range.rows == nil ? 4.5 : 1),
+            cost: range.rows == nil
+                ? cost(range.count, bounds.answered, isOrdered: true, entry: Price.entry, row: Price.scatteredRow)
+                : cost(range.count, bounds.answered, isOrdered: true, entry: Price.scannedRow),
             isBehind: isBehind)
     }
 
@@ -147,7 +149,7 @@ extension Planner {
         guard let (range, answered) = try idKeys(of: conjuncts) else { return nil }
         return Candidate(
             path: .byID(range, reversed: nil), answered: answered, isOrdered: false,
-            cost: cost(range.count, answered, isOrdered: false, rowCost: 4.5))
+            cost: cost(range.count, answered, isOrdered: false, row: Price.row))
     }
 
     /// What conditions leave of ids that are no integers, and which of them it answers; nil if they say nothing of

@@ -10,7 +10,7 @@ extension Planner {
             let answered = ConjunctSet(place)
             return Candidate(
                 path: .join(found.join), answered: answered, isOrdered: false,
-                cost: found.price + cost(found.sources, answered, isOrdered: false, rowCost: 4))
+                cost: found.price + cost(found.sources, answered, isOrdered: false, row: Price.row))
         }
     }
 
@@ -31,7 +31,8 @@ extension Planner {
         let links = try store.session.edges.estimatedCount(side)
         let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))
         return (
-            Join(side: side, query: query, targets: min(found, all)), sources, Double(read) * 4 + Double(found) * 4
+            Join(side: side, query: query, targets: min(found, all)), sources,
+            Double(read) * Price.row + Double(found) * Price.link
         )
     }
 

@@ -3,21 +3,18 @@
 // up in the links; so where something else finds few rows, only these are asked for, and the others' links stay unread.
 
 extension Planner {
-    /// To look up a row's link takes about as long as this, and to gather the row before.
-    private static let lookCost = 3.0
-
     /// The entity's links, or the path to other rows that finds those of them sooner that pass the filter.
     func narrowed(_ list: Candidate) throws -> Candidate {
         guard case .linked(let links) = list.path, conjuncts.count > 1, rows > 0 else { return list }
         try texts?.look(conjuncts, store, rows: rows, wantsIndex: false)
         var best = list
         // Again: searches tell how many pass.
-        best.cost = cost(links.count, list.answered, isOrdered: true, rowCost: 4)
+        best.cost = cost(links.count, list.answered, isOrdered: true, entry: Price.row)
         func consider(_ path: AccessPath, _ answered: ConjunctSet, _ count: Int) {
             let answered = answered.union(list.answered)
             let found = Int(Double(count) * Double(links.count) / Double(rows)) + 1
             let cost =
-                Double(count) * Self.lookCost + cost(min(count, found), answered, isOrdered: true, rowCost: 4)
+                Double(count) * Price.link + cost(min(count, found), answered, isOrdered: true, entry: Price.row)
             guard cost < best.cost else { return }
             best = Candidate(
                 path: .among(links, path), answered: answered, isOrdered: true, cost: cost, isBehind: list.isBehind)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a path in the query's order is walked for a limit that may never fill. What only rows can tell has no known
-// share of them: where few pass, to look up each row of an index takes several times as long as to read them all. So a
-// walk that has not found enough after a part of the rows is given up, and a scan goes on behind the place that it came
-// to. Both together take little more than the scan alone.
+// How long a path in the query's order is walked for a limit that may never fill, or a caller who may not stop. What
+// only rows can tell has no known share of them: where few pass, to look up each row of an index takes several times as
+// long as to read them all. So a walk that is not at its end after a part of the rows is given up, and a scan goes on
+// behind the place that it came to. Both together take little more than the scan alone.
 
 /// When a walk is given up, and what a scan needs to go on.
 struct Patience {
@@ -22,8 +22,10 @@ struct Patience {
 
 extension Planner {
     /// Nil if the path is walked to its end.
-    func patience(_ choice: Candidate) -> Patience? {
-        guard choice.isOrdered, choice.covering == .no, !sort.isEmpty, !query.requiresIndex, query.limit != nil
+    /// - Parameter isExact: whether all that the path finds are results.
+    func patience(_ choice: Candidate, isExact: Bool) -> Patience? {
+        guard query.mayStop || !isExact && query.limit != nil, choice.isOrdered, choice.covering == .no,
+            !sort.isEmpty, !query.requiresIndex
         else { return nil }
         switch choice.path {
         case .index(_, _?): break
@@ -32,7 +34,8 @@ extension Planner {
         }
         let candidates = max(Patience.fewest, rows / Patience.share)
         let left = choice.path.candidates(rows: rows) - candidates
-        guard Double(left) * 4.5 > Double(rows) * 1.5 else { return nil }
+        let scan = Double(rows) * (Price.scannedRow + Price.sortKey)
+        guard Double(left) * (Price.entry + Price.scatteredRow) > scan else { return nil }
         return Patience(
             candidates: candidates, filter: Filter.conjunction(conjuncts), sort: sort,
             ignoresTies: query.ignoresTies)

@@ -20,11 +20,12 @@ extension EntitySession {
 
     /// The row ids of the results in order; rows are read only where the filter or the sort needs them.
     package func rowIDs(_ query: EntityQuery) throws -> [RowID] {
-        if let sole = try store(query.type).soleRow(query) {
-            return if case .row(let rowID, _) = sole { [rowID] } else { [] }
-        }
+        let store = try store(query.type)
+        if let sole = try store.soleRow(query) { return if case .row(let rowID, _) = sole { [rowID] } else { [] } }
+        var query = query
+        query.wantsRows = false
         var found: [RowID] = []
-        try executor(query).run(needsRows: false) { rowID, _, _ in
+        try Executor(query, store).run(needsRows: false) { rowID, _, _ in
             found.append(rowID)
             return true
         }
@@ -49,6 +50,7 @@ extension EntitySession {
         // The order doesn't change the count, and a sort by score needs more than the count does.
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
+        query.wantsRows = false
         let executor = try counter(query, sort)
         if let known = try executor.knownCount ?? executor.countOfPath() { return known }
         var count = 0

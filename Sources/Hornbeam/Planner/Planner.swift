@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the access path of a query. Every candidate path is priced in row reads: a row in a scan costs 1, a row
-// looked up 4, an index entry a half. Counts of index ranges are exact, so the prices are rarely far off; the choice
-// never changes a result, only its time.
+// Chooses the access path of a query. Every candidate path is priced (see Price.swift). Counts of index ranges are
+// exact, so the prices are rarely far off; the choice never changes a result, only its time.
 
 import HornbeamKeys
 import HornbeamPages
@@ -91,7 +90,7 @@ struct Planner: ~Copyable {
     init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
         try query.filter.requireDepth()
         try store.session.settleLinks()
-        let conjuncts = query.filter.conjuncts
+        let conjuncts = query.filter.conjuncts.listingAlternatives
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
         // Of no conditions an index answers none.
@@ -250,7 +249,7 @@ struct Planner: ~Copyable {
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : sort, covering: choice.covering,
             ties: choice.isOrdered && hasBestFirst ? Array(sort.dropFirst()) : [],
-            scores: choice.isOrdered ? nil : searched, patience: rest.isEmpty ? nil : patience(choice))
+            scores: choice.isOrdered ? nil : searched, patience: patience(choice, isExact: rest.isEmpty))
     }
 
     /// The search that a sort by score goes by.
@@ -262,38 +261,6 @@ struct Planner: ~Copyable {
         return nil
     }
 
-    // MARK: Prices
-
-    var budget: Double? {
-        query.limit.map { Double($0) + Double(query.offset) }
-    }
-
-    /// The share of candidates that pass what a path leaves to be tested.
-    private func selectivity(without answered: ConjunctSet) -> Double {
-        var share = 1.0
-        for position in conjuncts.indices where !answered.contains(position) {
-            let known = matches.filter { $0.answered.contains(position) }.map(\.count).min() ?? texts?.count(position)
-            share = min(share, known.map { Double($0) / Double(max(1, rows)) } ?? 0.3)
-        }
-        return max(share, 1 / Double(max(1, rows)))
-    }
-
-    /// - Parameter rowCost: of reading one candidate's row.
-    func cost(_ count: Int, _ answered: ConjunctSet, isOrdered: Bool, rowCost: Double) -> Double {
-        let count = Double(count)
-        let inOrder = isOrdered || sort.isEmpty
-        let collecting = isOrdered ? 0 : count * 0.6
-        guard inOrder, let limit = query.limit else {
-            return collecting + count * (rowCost + (inOrder ? 0 : 0.5)) + 4
-        }
-        let all = answered.count == conjuncts.count
-        // What is all of the answer, in its order, is not walked up to its offset.
-        let isCounted = all && isOrdered && position == nil
-        let needed =
-            (Double(limit) + (isCounted ? 0 : Double(query.offset))) / (all ? 1 : selectivity(without: answered))
-        return collecting + min(count, needed) * rowCost + 4
-    }
-
     // MARK: Candidates
 
     private func scan() throws -> Candidate {
@@ -301,9 +268,9 @@ struct Planner: ~Copyable {
             let range = try counted(position.nextRow(type), nil)
             return Candidate(
                 path: .rows([range]), answered: ConjunctSet(), isOrdered: true,
-                cost: cost(range.count, ConjunctSet(), isOrdered: true, rowCost: 1), isBehind: true)
+                cost: cost(range.count, ConjunctSet(), isOrdered: true, entry: Price.scannedRow), isBehind: true)
         }
-        let cost = cost(rows, ConjunctSet(), isOrdered: sort.isEmpty, rowCost: 1)
+        let cost = cost(rows, ConjunctSet(), isOrdered: sort.isEmpty, entry: Price.scannedRow)
         return Candidate(path: .rowScan, answered: ConjunctSet(), isOrdered: sort.isEmpty, cost: cost)
     }
 
@@ -320,7 +287,8 @@ struct Planner: ~Copyable {
         let ranges = [main, others].filter { $0.count > 0 }
         return Candidate(
             path: .rows(ranges), answered: answered, isOrdered: isOrdered,
-            cost: cost(main.count + others.count, answered, isOrdered: isOrdered, rowCost: 1), isBehind: isOrdered)
+            cost: cost(main.count + others.count, answered, isOrdered: isOrdered, entry: Price.scannedRow),
+            isBehind: isOrdered)
     }
 
     /// What finds one row at most: nothing else is looked at then. Whole unique keys and ids are answered so without a
@@ -352,13 +320,14 @@ struct Planner: ~Copyable {
     /// longer than a path that is known.
     func idList(below bound: Double) throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
-            guard case .within(0, let ids) = conjunct, Double(ids.count) * 4 < bound,
+            guard case .within(0, let ids) = conjunct, Double(ids.count) * Price.row < bound,
                 let rowIDs = try rowIDs(within: ids)
             else { continue }
             let isOrdered = sort.isEmpty
             return Candidate(
                 path: .list(rowIDs, name: .ids(count: rowIDs.count)), answered: ConjunctSet(position),
-                isOrdered: isOrdered, cost: cost(rowIDs.count, ConjunctSet(position), isOrdered: isOrdered, rowCost: 4))
+                isOrdered: isOrdered,
+                cost: cost(rowIDs.count, ConjunctSet(position), isOrdered: isOrdered, entry: Price.row))
         }
         return nil
     }
@@ -402,7 +371,7 @@ struct Planner: ~Copyable {
                 count = links.count
             default: continue
             }
-            let cost = cost(count, ConjunctSet(position), isOrdered: sort.isEmpty, rowCost: 4)
+            let cost = cost(count, ConjunctSet(position), isOrdered: sort.isEmpty, entry: Price.row)
             return Candidate(
                 path: path, answered: ConjunctSet(position), isOrdered: sort.isEmpty, cost: cost,
                 isBehind: sort.isEmpty)
@@ -434,10 +403,10 @@ struct Planner: ~Copyable {
             if isOrderFree, case let covering = covering(match.index, match.answered, inOrder: false), covering != .no {
                 return Candidate(
                     path: .index(match, nil), answered: match.answered, isOrdered: true,
-                    cost: cost(match.count, match.answered, isOrdered: true, rowCost: Self.entryCost) + match.seekCost,
+                    cost: cost(match.count, match.answered, isOrdered: true, entry: Price.coveredRow) + match.seekCost,
                     covering: covering)
             }
-            let cost = cost(match.count, match.answered, isOrdered: false, rowCost: 4.5)
+            let cost = cost(match.count, match.answered, isOrdered: false, row: Price.row)
             return Candidate(
                 path: .index(match, nil), answered: match.answered, isOrdered: false,
                 cost: cost + match.seekCost)
@@ -450,17 +419,23 @@ struct Planner: ~Copyable {
     @inline(__always)
     private func walked(_ match: IndexMatch, _ walk: IndexWalk, isBehind: Bool) throws -> Candidate {
         let covering = walk.leading == nil ? covering(match.index, match.answered, inOrder: true) : .no
-        let rowCost = covering == .no ? Self.rowCost(walk) : Self.entryCost
-        var cost = cost(match.count, match.answered, isOrdered: true, rowCost: rowCost)
+        let tie = walk.leading == nil ? 0 : Price.tiedEntry
+        var row = match.isInRowOrder ? Price.row : Price.scatteredRow
+        if query.placesRows, query.isWhole, match.answered.count == conjuncts.count {
+            row = min(row, Price.placedRow * Double(rows) / Double(max(1, match.count)))
+        }
+        var cost =
+            covering == .no
+            ? cost(match.count, match.answered, isOrdered: true, entry: Price.entry + tie, row: row)
+            : cost(match.count, match.answered, isOrdered: true, entry: Price.coveredRow)
         // All that is equal to the first one is read before that is known.
-        if case .ids = walk.ties { cost += Double(try firstGroup(match, walk)) * rowCost }
+        if case .ids = walk.ties {
+            cost += Double(try firstGroup(match, walk)) * (Price.entry + tie + Price.scatteredRow)
+        }
         return Candidate(
             path: .index(match, walk), answered: match.answered, isOrdered: true, cost: cost, isBehind: isBehind,
             covering: covering)
     }
-
-    /// Equal entries that have to be put in order by their rows cost something.
-    private static func rowCost(_ walk: IndexWalk) -> Double { walk.leading == nil ? 4.5 : 5 }
 
     /// An ordered range from the position on, and whether it begins exactly behind it.
     private func narrowed(_ match: IndexMatch, _ walk: IndexWalk) throws -> (IndexMatch, Bool) {
@@ -560,13 +535,13 @@ struct Planner: ~Copyable {
         else { return nil }
         let answered = first.answered.union(second.answered)
         let both = Int(Double(first.count) * Double(second.count) / Double(rows)) + 1
-        let reading = Double(first.count + second.count) * 0.6
+        let reading = Double(first.count + second.count) * Price.gathered
         let path = AccessPath.intersection([
             .index(first, nil), .index(second, nil),
         ])
         return Candidate(
             path: path, answered: answered, isOrdered: false,
             cost: reading + first.seekCost + second.seekCost
-                + cost(both, answered, isOrdered: false, rowCost: 4))
+                + cost(both, answered, isOrdered: false, row: Price.row))
     }
 }

@@ -63,6 +63,8 @@ final class RowOrder {
 
     private let segments: [Segment]
     private let scores: [RowID: Double]
+    /// Whether places are bytes alone, which sort as the places do.
+    let isBytes: Bool
     /// Whether a place needs more than the values of an entity: when it was saved, or its links.
     let needsStored: Bool
 
@@ -96,6 +98,7 @@ final class RowOrder {
             }
         }
         self.segments = segments
+        isBytes = !segments.contains { if case .opaque = $0 { true } else { false } }
         self.scores = scores
         needsStored = terms.contains { term in
             switch term.key {
@@ -115,6 +118,12 @@ final class RowOrder {
             }
         }
         return Place(parts: parts, rowID: rowID)
+    }
+
+    /// Appends the bytes of a row's place, where places are bytes alone.
+    func append(_ rowID: RowID, _ row: RowReader, to key: inout KeyWriter) throws {
+        guard case .key(let terms)? = segments.first else { return }
+        for term in terms { try append(term, rowID, row, to: &key) }
     }
 
     /// Bytes that sort as the places do; nil if what only the typed layer can order is in them.
@@ -154,9 +163,19 @@ final class RowOrder {
     /// Whether a place comes behind another one, which may be that of something that is gone: then an error if they are
     /// equal.
     func isBehind(_ position: Place, _ place: Place) throws(HornbeamError) -> Bool {
-        let order = self.order(position, place)
+        try isBehind(position, order: order(position, place), place.rowID)
+    }
+
+    /// The same of a row's bytes, where places are bytes alone.
+    func isBehind(_ position: Place, _ key: Bytes, _ rowID: RowID) throws(HornbeamError) -> Bool {
+        var order = 0
+        if case .bytes(let bytes)? = position.parts.first { order = bytes.withUnsafeBytes { $0.order(key) } }
+        return try isBehind(position, order: order, rowID)
+    }
+
+    private func isBehind(_ position: Place, order: Int, _ rowID: RowID) throws(HornbeamError) -> Bool {
         if order == 0, let gone = position.gone { throw gone }
-        return order == 0 ? position.rowID < place.rowID : order < 0
+        return order == 0 ? position.rowID < rowID : order < 0
     }
 
     /// Negative if the first comes before the second, 0 if only the row ids tell.

@@ -10,8 +10,10 @@ extension Planner {
         guard let match = matches.min(by: { $0.count < $1.count }), rows > 0 else { return nil }
         let answered = text.isExact ? match.answered.inserting(text.place) : match.answered
         let both = Int(Double(match.count) * Double(text.count) / Double(rows)) + 1
-        let reading = Double(match.count + text.count) * 0.6
-        let looking = readsRows(answered) ? cost(both, answered.inserting(text.place), isOrdered: false, rowCost: 4) : 0
+        let reading = Double(match.count + text.count) * Price.gathered
+        let looking =
+            readsRows(answered, isOrdered: false)
+            ? cost(both, answered.inserting(text.place), isOrdered: false, row: Price.row) : 0
         return Candidate(
             path: .intersection([.index(match, nil), text.path]), answered: answered, isOrdered: false,
             cost: reading + looking)
@@ -20,16 +22,10 @@ extension Planner {
     func candidate(_ text: TextPaths.Path) -> Candidate {
         let answered = text.isExact ? ConjunctSet(text.place) : ConjunctSet()
         let cost =
-            readsRows(answered)
-            ? cost(text.count, answered.inserting(text.place), isOrdered: false, rowCost: 4)
-            : Double(text.count) * Self.gatherCost
+            readsRows(answered, isOrdered: false)
+            ? cost(text.count, answered.inserting(text.place), isOrdered: false, row: Price.row)
+            : Double(text.count) * Price.gatheredForSearch
         return Candidate(path: text.path, answered: answered, isOrdered: false, cost: cost)
-    }
-
-    /// Whether rows are read, of which nothing may be asked but how many there are.
-    private func readsRows(_ answered: ConjunctSet) -> Bool {
-        guard let needs = query.needs, query.isWhole, sort.isEmpty else { return true }
-        return !needs.columns.isEmpty || answered.count < conjuncts.count
     }
 
     func ranked() throws -> Candidate {
@@ -64,10 +60,6 @@ extension Planner {
                 + "weights of fields have scores in an index with positions only")
     }
 
-    /// To test a hit's row takes as long as this; to gather an entry of an index, and find its document, as that.
-    private static let testCost = 4.5
-    private static let gatherCost = 0.15
-
     /// The path to the rows that a search may find, of several that to the fewest; nil if there is none that may take
     /// less than to test the rows of hits.
     private func others(beside place: Int) throws -> Candidate? {
@@ -87,20 +79,20 @@ extension Planner {
         consider(try list())
         if kinds.contains(.within) { consider(try idList(below: .infinity)) }
         if kinds.contains(.or) { for union in try unions() { consider(union) } }
-        return Double(fewest) * Self.gatherCost < Self.testCost * Double(rows) ? best : nil
+        return Double(fewest) * Price.gatheredForSearch < Price.hitTest * Double(rows) ? best : nil
     }
 
     /// Whether to gather such a path's rows takes less than to test the rows of a search's hits. What is gathered is
     /// kept, so the rows that searches among the same have tested count too; if not, these are remembered.
     private func isWorthwhile(_ others: Candidate, beside found: Double) throws -> Bool {
         let count = others.path.candidates(rows: rows)
-        let gathering = Double(count) * Self.gatherCost
+        let gathering = Double(count) * Price.gatheredForSearch
         let tests = tests(of: found, count)
         guard case .index(let ranges, _) = others.path, ranges.isCounted, Selections.keeps(ranges.count),
             let entries = try store.transaction.identity(of: ranges.index.tree)
-        else { return gathering < Self.testCost * tests }
+        else { return gathering < Price.hitTest * tests }
         let earlier = Double(store.selections.tests(ranges, of: entries))
-        if gathering < Self.testCost * (tests + earlier) { return true }
+        if gathering < Price.hitTest * (tests + earlier) { return true }
         texts?.untaken = (ranges, entries, tests)
         return false
     }

@@ -16,7 +16,7 @@ extension Planner {
         var price = 0.0
 
         /// Of this and of looking up what it finds.
-        var cost: Double { price + 4 * Double(count) }
+        var cost: Double { price + Price.row * Double(count) }
     }
 
     func unions() throws -> [Candidate] {
@@ -27,7 +27,7 @@ extension Planner {
             candidates.append(
                 Candidate(
                     path: union.path, answered: answered, isOrdered: false,
-                    cost: union.price + cost(union.count, answered, isOrdered: false, rowCost: 4)))
+                    cost: union.price + cost(union.count, answered, isOrdered: false, row: Price.row)))
         }
         return candidates
     }
@@ -42,7 +42,8 @@ extension Planner {
             parts.append(found.path)
             union.count = min(rows, union.count + min(found.count, rows))
             union.isExact = union.isExact && found.isExact
-            union.price += found.price
+            // Each branch is a way of its own to begin with.
+            union.price += found.price + Price.seek
         }
         union.path = .union(parts)
         return union
@@ -56,7 +57,7 @@ extension Planner {
 
     /// The cheapest path of one branch.
     private func branch(_ branch: Filter) throws -> Branch? {
-        let parts = branch.conjuncts
+        let parts = branch.conjuncts.listingAlternatives
         if parts.contains(where: { if case .none = $0 { true } else { false } }) {
             return Branch(path: .nothing, count: 0, isExact: true)
         }

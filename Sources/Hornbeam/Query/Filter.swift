@@ -259,6 +259,13 @@ package struct EntityQuery: Sendable {
     var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
     var requiresIndex = false
+    /// Whether rows are handed on; else their ids are all that is asked for.
+    var wantsRows = true
+    /// Whether the rows are taken as they lie, each with its place in the order.
+    var placesRows = false
+    /// Whether the caller may stop before the last result: then what comes in order at once is preferred to what is
+    /// sorted first.
+    var mayStop = false
 
     /// Whether the filter alone says what the results are.
     var isWhole: Bool { limit == nil && offset == 0 && after == nil }

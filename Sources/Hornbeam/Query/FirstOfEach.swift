@@ -40,6 +40,6 @@ extension QueryList {
             try keys.append(&row, to: &key, &unordered)
             if seen.insert(key.bytes).inserted { firsts.append((key.bytes, rowID)) }
         }
-        return firsts.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.row)
+        return firsts.sorted(byKey: { $1.bytes.append(contentsOf: $0.key) }).map(\.row)
     }
 }

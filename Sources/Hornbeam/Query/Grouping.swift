@@ -269,7 +269,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 
     /// What is shown of all groups, in order, with the bytes of their keys.
     func selected(_ groups: [Group]) throws -> [(bytes: [UInt8], row: Row)] {
-        let sorted = groups.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        let sorted = groups.sorted(byKey: { $1.bytes.append(contentsOf: $0.bytes) })
         let all = try sorted.map { (bytes: $0.bytes, row: (key: $0.key, values: try $0.state.results())) }
         var found = all.filter { group in conditions.allSatisfy { $0(group.row.values) } }
         if let order { found.sort { order($0.row, $1.row) } }

@@ -92,10 +92,7 @@ struct RowFilter {
         case .tooDeep: throw Filter.depthError
         case .compare(let column, let comparison, let value): return try bind(column, comparison, value, type)
         case .isNull(let column): return .isNull(column)
-        case .within(let column, let values):
-            let literals = try values.map { try literal($0, column, type) }
-            let keys = try literals.filter { $0 != .null }.map { try key($0, column, type) }
-            return .within(column, Set(keys), orNull: literals.contains(.null))
+        case .within(let column, let values): return try bind(column, within: values, type)
         case .string(let test): return .string(StringMatcher(test))
         case .text(let test): return .accepting(test)
         case .elements(let test): return try bind(test, type)
@@ -113,8 +110,11 @@ struct RowFilter {
         case .opaque(_, let test): return .opaque(test)
         case .computed(let test): return .opaque(test.accepts)
         case .anyElement(let test): return .opaque(test.accepts)
-        case .and(let parts): return .and(try parts.map { try bind($0, type, session) })
-        case .or(let parts): return .or(try parts.map { try bind($0, type, session) })
+        case .and(let parts): return .and(try Filter.listingExclusions(parts).map { try bind($0, type, session) })
+        case .or(let parts):
+            let listed = Filter.any(of: parts)
+            guard case .or(let parts) = listed else { return try bind(listed, type, session) }
+            return .or(try parts.map { try bind($0, type, session) })
         case .not(let part): return .not(try bind(part, type, session))
         }
     }
@@ -152,6 +152,24 @@ struct RowFilter {
             return .text(column, comparison, ascii: ascii, key: try key(literal, column, type))
         default: return .key(column, comparison, try key(literal, column, type))
         }
+    }
+
+    private static func bind(
+        _ column: Int, within values: [Value], _ type: EntityType
+    ) throws(HornbeamError) -> Node {
+        // Up to so many comparisons take less than the key of a value, and a look into the set.
+        if values.count <= 8 {
+            var tests: [Node] = []
+            for value in values { tests.append(try bind(column, .equal, value, type)) }
+            return .or(tests)
+        }
+        var keys: Set<[UInt8]> = []
+        var orNull = false
+        for value in values {
+            let literal = try literal(value, column, type)
+            if literal == .null { orNull = true } else { keys.insert(try key(literal, column, type)) }
+        }
+        return .within(column, keys, orNull: orNull)
     }
 
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
@@ -206,7 +224,7 @@ struct RowFilter {
         case .isNull(let column): return try row.isNull(column: column)
         case .within(let column, let keys, let orNull):
             if try row.isNull(column: column) { return orNull }
-            return keys.contains(try key(of: row, column))
+            return try !keys.isEmpty && keys.contains(key(of: row, column))
         case .string(let matcher): return try matcher.accepts(row)
         case .accepting(let test): return try accepts(test, row)
         case .elements(let column, let values, let wantsAll): return try hasElements(row, column, values, wantsAll)

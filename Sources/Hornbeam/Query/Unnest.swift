@@ -205,7 +205,9 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
                 return
             }
             _ = try session.store(Entity.self)
-            try session.entities().forEach(list.coreQuery) { _, row, _ in try body(try Entity(row: row)) }
+            var query = list.coreQuery
+            query.mayStop = true
+            try session.entities().forEach(query) { _, row, _ in try body(try Entity(row: row)) }
         }
     }
 

@@ -115,7 +115,8 @@ extension Item {
     /// What the keys of all of its kind begin with.
     var kindPrefix: UInt8 { UInt8(rank) }
 
-    private func appendOrdered(to key: inout KeyWriter) {
+    /// The same behind other keys.
+    func appendOrdered(to key: inout KeyWriter) {
         key.bytes.append(UInt8(rank))
         switch self {
         case .missing: break

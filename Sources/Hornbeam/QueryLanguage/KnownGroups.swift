@@ -176,16 +176,9 @@ struct CountedGroups {
             groups.enumerated().map { (Item.key($1.keys), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
-    private mutating func sort() { groups.sort { Item.order($0.keys, $1.keys) < 0 } }
-}
-
-extension Item {
-    /// The order of groups by their keys.
-    static func order(_ left: [Item], _ right: [Item]) -> Int {
-        for (first, second) in zip(left, right) {
-            let order = first.order(second)
-            if order != 0 { return order }
-        }
-        return 0
+    private mutating func sort() {
+        groups = groups.sorted(byKey: { group, key in
+            for item in group.keys { item.appendOrdered(to: &key) }
+        })
     }
 }

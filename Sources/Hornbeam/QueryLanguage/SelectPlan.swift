@@ -52,8 +52,10 @@ struct SelectPlan {
         return overflow ? nil : sum
     }
 
+    /// - Parameter mayStop: whether the rows behind some of the result may not be wanted.
     init(
-        _ statement: SelectStatement, _ text: String, _ session: EntitySession, _ parameters: StatementParameters
+        _ statement: SelectStatement, _ text: String, _ session: EntitySession, _ parameters: StatementParameters,
+        mayStop: Bool = false
     ) throws {
         var binder = Binder(text, session, parameters)
         isValue = statement.isValue
@@ -82,6 +84,8 @@ struct SelectPlan {
             query.offset = offset
             isCut = true
         }
+        // What is handed on as it comes ends with the limit too.
+        query.mayStop = order.isEmpty && grouping == nil && (mayStop || limit != nil && !isCut)
     }
 
     private static func count(

@@ -2,6 +2,7 @@
 // Runs a plan: nested loops over the sources, from left to right, each by an index where its conditions allow it; then
 // groups, order and cut. Rows are handed on one at a time where nothing must be seen whole before.
 
+import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
@@ -87,7 +88,9 @@ final class SelectRun {
                 return true
             }
         }
-        let groups = table.groups.sorted { Item.order($0.keys, $1.keys) < 0 }
+        let groups = table.groups.sorted(byKey: { group, key in
+            for item in group.keys { item.appendOrdered(to: &key) }
+        })
         let frames = try groups.map { group in
             let frame = groupFrame(scope)
             for (slot, key) in group.keys.enumerated() { frame.slots[slot] = key }
@@ -360,7 +363,9 @@ private struct RowSorter {
     private let order: [SelectPlan.Order]
     private let most: Int
     private let kept: KeptBytes
-    private var rows: [(values: [Item], keys: [Item])] = []
+    private var rows: [[Item]] = []
+    /// Bytes that sort as the rows do, each with the row's number in `rows`.
+    private var keys = EntryBuffer()
     /// So many rows are let be before some are left out.
     private var bound: Int
 
@@ -376,9 +381,11 @@ private struct RowSorter {
     /// Always true: what comes later may come first.
     mutating func add(_ frame: Frame) throws -> Bool {
         let values = try plan.columns.map { try $0.value.evaluate(frame) }
-        let row = (values: values, keys: try order.map { try $0.value.evaluate(frame) })
-        rows.append(row)
-        kept.note(Self.bytes(row))
+        let size = keys.size
+        for term in order { Self.append(try term.value.evaluate(frame), term, to: &keys.keys) }
+        keys.addWritten(number: UInt64(rows.count))
+        rows.append(values)
+        kept.note(Item.bytes(of: values) + keys.size - size)
         if rows.count > bound || kept.isOver {
             let isOver = kept.isOver
             leaveOut()
@@ -389,48 +396,45 @@ private struct RowSorter {
     }
 
     mutating func finish() -> [[Item]] {
-        leaveOut()
-        return rows.map(\.values)
-    }
-
-    private static func bytes(_ row: (values: [Item], keys: [Item])) -> Int {
-        Item.bytes(of: row.values) + Item.bytes(of: row.keys)
-    }
-
-    /// Sorts, and leaves out all but the first of equal results, and what is behind the last one that is needed.
-    private mutating func leaveOut() {
-        sort()
-        var seen: Set<[UInt8]> = []
-        var left = 0
-        for row in rows {
-            if left == most || plan.isDistinct && !seen.insert(Item.key(row.values)).inserted {
-                kept.note(-Self.bytes(row))
-            } else {
-                rows[left] = row
-                left += 1
-            }
+        if plan.isDistinct || most < .max {
+            leaveOut()
+            return rows
         }
-        rows.removeLast(rows.count - left)
+        keys.sort()
+        return (0..<keys.count).map { rows[Int(keys.number($0))] }
+    }
+
+    /// What is unknown comes first or last, as the term says; all else in the order of items.
+    private static func append(_ item: Item, _ term: SelectPlan.Order, to key: inout KeyWriter) {
+        key.append(item.isUnknown != term.nullsFirst)
+        let start = key.bytes.count
+        item.appendOrdered(to: &key)
+        if term.isDescending { key.invert(from: start) }
+    }
+
+    /// Sorts, and leaves out all but the first of equal results, and what is behind the last one that is needed. Rows
+    /// that are equal in the order stay as they came.
+    private mutating func leaveOut() {
+        let (all, size) = (rows, keys.size)
+        var (left, sorted) = ([[Item]](), keys)
+        sorted.sort()
+        var seen: Set<[UInt8]> = []
+        sorted.renumber { number in
+            let values = all[Int(number)]
+            if left.count == most || plan.isDistinct && !seen.insert(Item.key(values)).inserted {
+                kept.note(-Item.bytes(of: values))
+                return nil
+            }
+            left.append(values)
+            return UInt64(left.count - 1)
+        }
+        kept.note(sorted.size - size)
+        (rows, keys) = (left, sorted)
         grow()
     }
 
     private mutating func grow() {
         bound = plan.isDistinct || most < .max / 4 ? 2 * Swift.min(most, rows.count) + 1000 : .max
-    }
-
-    /// Stable, as Swift's sort is: equal rows stay in the order in which they came.
-    private mutating func sort() {
-        if order.isEmpty { return }
-        let order = order
-        rows.sort { left, right in
-            for (place, term) in order.enumerated() {
-                let (first, second) = (left.keys[place], right.keys[place])
-                if first.isUnknown != second.isUnknown { return first.isUnknown == term.nullsFirst }
-                let compared = first.order(second)
-                if compared != 0 { return term.isDescending ? compared > 0 : compared < 0 }
-            }
-            return false
-        }
     }
 }
 

@@ -32,10 +32,14 @@ public struct Statement: Sendable {
     public func resolve(
         in context: Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
     ) throws -> [ResultRow] {
+        let values = StatementParameters(
+            positions: parameters.map(\.columnValue), names: named.mapValues(\.columnValue))
         var rows: [ResultRow] = []
-        try forEach(in: context, parameters, named: named) { row in
-            rows.append(row)
-            return true
+        try context.session.run { session in
+            try run(in: try session.entities(), values) { row in
+                rows.append(row)
+                return true
+            }
         }
         return rows
     }
@@ -48,7 +52,7 @@ public struct Statement: Sendable {
     ) throws {
         let values = StatementParameters(
             positions: parameters.map(\.columnValue), names: named.mapValues(\.columnValue))
-        try context.session.run { try run(in: try $0.entities(), values, body) }
+        try context.session.run { try run(in: try $0.entities(), values, mayStop: true, body) }
     }
 
     /// How the statement would be answered, for people: the text of `EXPLAIN`.
@@ -64,10 +68,12 @@ public struct Statement: Sendable {
     }
 
     /// The same in a transaction without Swift types.
+    /// - Parameter mayStop: whether `body` may return false.
     package func run(
-        in session: EntitySession, _ parameters: StatementParameters, _ body: (ResultRow) throws -> Bool
+        in session: EntitySession, _ parameters: StatementParameters, mayStop: Bool = false,
+        _ body: (ResultRow) throws -> Bool
     ) throws {
-        let plan = try SelectPlan(tree, text, session, parameters)
+        let plan = try SelectPlan(tree, text, session, parameters, mayStop: mayStop)
         if tree.isExplained {
             let columns = ResultColumns(["plan"])
             for line in try plan.explanation(tree, session).split(separator: "\n") {

@@ -203,11 +203,11 @@ extension OpenTable {
             }
             for place in states.indices { try groups[group].states[place].add(row, times: equal.count) }
         }
-        var found = try groups.map { group in
+        let found = try groups.map { group in
             (key: try sortKey(group.keys, columns), keys: group.keys, states: group.states)
         }
-        found.sort { $0.key.lexicographicallyPrecedes($1.key) }
-        return try found.dropFirst(self.query.offset).prefix(self.query.limit ?? .max).map { group in
+        let sorted = found.sorted(byKey: { $1.bytes.append(contentsOf: $0.key) })
+        return try sorted.dropFirst(self.query.offset).prefix(self.query.limit ?? .max).map { group in
             IndexGroup(
                 keys: group.keys, values: try group.states.map { (state) throws(HornbeamError) in try state.result() })
         }

@@ -16,7 +16,7 @@ extension SecondaryQuery {
             return
         }
         try context.session.run { session in
-            let table = try OpenTable(self, session)
+            let table = try OpenTable(self, session, mayStop: true)
             try table.forEachRowID { rowID in
                 for id: Entity.ID in try session.ids(of: [rowID], table.store) { try body(id, &stop) }
                 return !stop
@@ -34,7 +34,7 @@ extension SecondaryQuery {
             return
         }
         try context.session.run { session in
-            try OpenTable(self, session).run { _, row in
+            try OpenTable(self, session, mayStop: true).run { _, row in
                 try body(try SecondaryRow(row, index.table), &stop)
                 return !stop
             }
@@ -51,7 +51,7 @@ extension SecondaryQuery {
             return
         }
         try context.session.run { session in
-            try OpenTable(self, session).run { rowID, _ in
+            try OpenTable(self, session, mayStop: true).run { rowID, _ in
                 guard let entity = try session.entity(at: rowID, Entity.self) else {
                     throw StorageError.corrupt(
                         Corruption(tree: "index “\(index.registration.name)”", reason: "it names \(rowID), which isn't")
@@ -105,18 +105,21 @@ public struct SecondaryCursor<Entity: EntityModelProtocol> {
 
     private mutating func read() throws {
         let wanted = Swift.min(size, left)
-        size = Swift.min(size * 2, Self.mostAtOnce)
         let former = position
         var part = query.limit(wanted).offset(offset)
         if let former { part.after = former }
         offset = 0
         var rows: [SecondaryRow<Entity>] = []
         try context.session.run { session in
-            try OpenTable(part, session).run { _, row in
+            let table = try OpenTable(part, session)
+            let executor = try Executor(table.query, table.store)
+            try executor.forEach { _, row, _ in
                 rows.append(try SecondaryRow(row, query.index.table))
                 position = QueryPosition(id: try row.value(0), row: Array(row.bytes))
                 return true
             }
+            // To sort all rows anew for each few would take the square of their number.
+            size = executor.sortsInMemory ? size * 16 : Swift.min(size * 2, Self.mostAtOnce)
         }
         left -= rows.count
         isAtEnd = rows.count < wanted || left == 0

@@ -85,8 +85,7 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
     /// The entities.
     public func resolve(in context: Context) throws -> [Entity] {
         try context.session.run { session in
-            var rows: [RowID]?
-            return try session.entities(at: try OpenTable(self, session).rowIDs(), stored: &rows)
+            try session.entities(atDistinct: try OpenTable(self, session).rowIDs())
         }
     }
 
@@ -127,13 +126,14 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
 
 /// A query with the table that answers it, in one transaction.
 struct OpenTable<Entity: EntityModelProtocol> {
-    let query: EntityQuery
+    private(set) var query: EntityQuery
     let store: EntityStore
     let table: SecondaryTable
     let wanted: SecondaryQuery<Entity>
 
     /// `.indexNotReady` unless the transaction's state has the index, whole and of this version.
-    init(_ wanted: SecondaryQuery<Entity>, _ session: Session) throws {
+    /// - Parameter mayStop: whether the rows behind some may not be wanted.
+    init(_ wanted: SecondaryQuery<Entity>, _ session: Session, mayStop: Bool = false) throws {
         self.wanted = wanted
         table = wanted.index.table
         let registration = wanted.index.registration
@@ -141,6 +141,8 @@ struct OpenTable<Entity: EntityModelProtocol> {
         let entities = try session.entities()
         store = try table.store(try entities.trees(of: registration), of: type, entities)
         query = try Self.query(wanted, type.name)
+        // Groups end with their limit.
+        query.mayStop = mayStop || !wanted.groups.isEmpty && wanted.limit != nil
     }
 
     private static func query(_ wanted: SecondaryQuery<Entity>, _ type: String) throws -> EntityQuery {
@@ -171,6 +173,8 @@ struct OpenTable<Entity: EntityModelProtocol> {
     /// Calls `body` with the rows' ids in their order until it returns false.
     func forEachRowID(_ body: (RowID) throws -> Bool) throws {
         guard wanted.groups.isEmpty else { return try forEachGroup { rowID, _ in try body(rowID) } }
+        var query = query
+        query.wantsRows = false
         try Executor(query, store).run(needsRows: false) { rowID, _, _ in try body(rowID) }
     }
 
@@ -206,6 +210,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
         // The order doesn't change the count.
         query.sort = []
         if query.isWhole { query.needs = RowNeeds() }
+        query.wantsRows = false
         let executor = try Executor(query, store)
         if let known = executor.knownCount { return known }
         var count = 0

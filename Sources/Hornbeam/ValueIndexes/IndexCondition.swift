@@ -57,7 +57,7 @@ extension Filter {
         case .within(let column, let values):
             return .within(column: column, try values.map { try RowFilter.literal($0, column, type) })
         case .and(let parts): return .and(try parts.map { try $0.converted(type) })
-        case .or(let parts): return .or(try parts.map { try $0.converted(type) })
+        case .or(let parts): return .any(of: try parts.map { try $0.converted(type) })
         case .not(let part): return .not(try part.converted(type))
         default: return self
         }

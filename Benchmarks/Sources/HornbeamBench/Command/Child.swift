@@ -45,6 +45,15 @@ enum Child {
         return try output.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Figure.self, from: $0) }
     }
 
+    /// Runs a command of the program for entities, which writes to the standard output itself.
+    static func runTyped(_ words: [String]) throws {
+        let process = try Process.run(URL(fileURLWithPath: program + "-typed"), arguments: words)
+        process.waitUntilExit()
+        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+            throw BenchError("failed: \(words[0])")
+        }
+    }
+
     /// In the child.
     static func main(_ arguments: [String]) throws {
         let arguments = try Arguments(arguments, options: Run.options)

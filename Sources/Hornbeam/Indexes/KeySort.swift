@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts keys that lie in one block of bytes, without reference counting: what moves is a mark of 16 bytes.
+//
+//     mark:  head (8 bytes of the key, as a big-endian number) | number of the entry
+//
+// 1. The head of each key begins behind what all keys of the range have in common.
+// 2. Marks are sorted by their heads: many by a radix sort, from the last byte to the first; few by comparisons.
+// 3. Marks with equal heads form a range of their own, which is sorted by the bytes behind the heads.
+
+import HornbeamPages
+
+/// Brings places of keys into the order of these keys.
+struct KeySort {
+    struct Mark {
+        var head: UInt64
+        let number: Int
+    }
+
+    private typealias Marks = UnsafeMutableBufferPointer<Mark>
+
+    private let bytes: Bytes
+    private let places: UnsafeBufferPointer<EntryBuffer.Place>
+    /// Whether the numbers of the places ascend, so that equal keys are in order already.
+    private let isAscending: Bool
+
+    /// Fewer marks are sorted by comparisons: a radix sort counts into 2,048 numbers first.
+    private static let fewMarks = 512
+    /// Ranges of equal heads within such ranges; deeper ones are sorted by comparisons, so that the stack is bounded.
+    private static let maximumDepth = 16
+
+    /// - Parameter bytes: what the places point into. Both must outlive the sort.
+    init(_ bytes: Bytes, _ places: UnsafeBufferPointer<EntryBuffer.Place>, isAscending: Bool) {
+        self.bytes = bytes
+        self.places = places
+        self.isAscending = isAscending
+    }
+
+    /// The places in the order of their keys; those of equal keys in that of their numbers. Takes 32 bytes a place
+    /// meanwhile.
+    func sorted() -> [EntryBuffer.Place] {
+        let count = places.count
+        return withUnsafeTemporaryAllocation(of: Mark.self, capacity: 2 * count) { memory in
+            let marks = Marks(rebasing: memory[..<count])
+            for number in 0..<count { marks.initializeElement(at: number, to: Mark(head: 0, number: number)) }
+            sort(marks, Marks(rebasing: memory[count...]), behind: 0, depth: 0)
+            return [EntryBuffer.Place](unsafeUninitializedCapacity: count) { sorted, initialized in
+                for index in 0..<count { sorted.initializeElement(at: index, to: places[marks[index].number]) }
+                initialized = count
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - spare: as much memory as the marks take, of any content.
+    ///   - start: how many bytes of all keys are known to be equal.
+    private func sort(_ marks: Marks, _ spare: Marks, behind start: Int, depth: Int) {
+        let start = start + sharedSize(marks, behind: start)
+        for index in 0..<marks.count { marks[index].head = head(places[marks[index].number], behind: start) }
+        if marks.count < Self.fewMarks {
+            var marks = marks
+            marks.sort { $0.head != $1.head ? $0.head < $1.head : $0.number < $1.number }
+        } else {
+            Self.radixSort(marks, spare) { $0.head }
+        }
+        var first = 0
+        while first < marks.count {
+            var end = first + 1
+            while end < marks.count, marks[end].head == marks[first].head { end += 1 }
+            if end - first > 1 {
+                let range = first..<end
+                finish(Marks(rebasing: marks[range]), Marks(rebasing: spare[range]), behind: start + 8, depth: depth)
+            }
+            first = end
+        }
+    }
+
+    /// Sorts marks with equal heads by what is behind these.
+    private func finish(_ marks: Marks, _ spare: Marks, behind start: Int, depth: Int) {
+        var marks = marks
+        let size = places[marks[0].number].size
+        if Int(size) <= start, marks.allSatisfy({ places[$0.number].size == size }) {
+            // The keys are equal.
+            if !isAscending { marks.sort { places[$0.number].number < places[$1.number].number } }
+        } else if marks.count < 64 || depth == Self.maximumDepth {
+            marks.sort { precedes(places[$0.number], places[$1.number], behind: start - 8) }
+        } else {
+            sort(marks, spare, behind: start, depth: depth + 1)
+        }
+    }
+
+    private func precedes(_ left: EntryBuffer.Place, _ right: EntryBuffer.Place, behind start: Int) -> Bool {
+        let order = key(left, behind: start).order(key(right, behind: start))
+        return order == 0 ? left.number < right.number : order < 0
+    }
+
+    @inline(__always)
+    private func key(_ place: EntryBuffer.Place, behind start: Int) -> Bytes {
+        let start = min(start, Int(place.size))
+        return Bytes(rebasing: bytes[place.start + start..<place.start + Int(place.size)])
+    }
+
+    /// Eight bytes of a key, with zeros where it has ended.
+    @inline(__always)
+    private func head(_ place: EntryBuffer.Place, behind start: Int) -> UInt64 {
+        let left = Int(place.size) &- start
+        if left <= 0 { return 0 }
+        let offset = place.start &+ start
+        if offset &+ 8 <= bytes.count {
+            let head = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self).bigEndian
+            return left >= 8 ? head : head & ~(UInt64.max >> UInt64(8 &* left))
+        }
+        var head: UInt64 = 0
+        for place in 0..<8 { head = head << 8 | (place < left ? UInt64(bytes[offset + place]) : 0) }
+        return head
+    }
+
+    /// How many bytes behind `start` all keys have in common.
+    private func sharedSize(_ marks: Marks, behind start: Int) -> Int {
+        let first = key(places[marks[0].number], behind: start)
+        var shared = first.count
+        for mark in marks.dropFirst() where shared > 0 {
+            let other = key(places[mark.number], behind: start)
+            shared = min(shared, other.count)
+            if Bytes(rebasing: first[..<shared]).order(Bytes(rebasing: other[..<shared])) == 0 { continue }
+            var equal = 0
+            while first[equal] == other[equal] { equal += 1 }
+            shared = equal
+        }
+        return shared
+    }
+
+    /// The numbers that `head` gives for 0 and all others up to `count`, ascending.
+    static func sorted(_ count: Int, _ head: (Int) -> UInt64) -> [Mark] {
+        [Mark](unsafeUninitializedCapacity: count) { marks, initialized in
+            for number in 0..<count {
+                marks.initializeElement(at: number, to: Mark(head: head(number), number: number))
+            }
+            initialized = count
+            withUnsafeTemporaryAllocation(of: Mark.self, capacity: count) { spare in
+                if count > 1 { radixSort(Marks(rebasing: marks[..<count]), spare) { $0.head } }
+            }
+        }
+    }
+
+    /// Sorts numbers, ascending.
+    static func sort(_ numbers: inout [UInt64]) {
+        let count = numbers.count
+        if count < fewMarks { return numbers.sort() }
+        numbers.withUnsafeMutableBufferPointer { numbers in
+            withUnsafeTemporaryAllocation(of: UInt64.self, capacity: count) { radixSort(numbers, $0) { $0 } }
+        }
+    }
+
+    /// - Parameters:
+    ///   - spare: as much memory as the marks take, of any content.
+    ///   - head: what a mark is sorted by.
+    @inline(__always)
+    private static func radixSort<Mark: BitwiseCopyable>(
+        _ marks: UnsafeMutableBufferPointer<Mark>, _ spare: UnsafeMutableBufferPointer<Mark>, by head: (Mark) -> UInt64
+    ) {
+        withUnsafeTemporaryAllocation(of: Int.self, capacity: 8 * 256) { counts in
+            counts.initialize(repeating: 0)
+            for index in 0..<marks.count {
+                let head = head(marks[index])
+                for byte in 0..<8 { counts[byte &<< 8 | digit(head, byte)] &+= 1 }
+            }
+            var (source, target) = (marks, spare)
+            for byte in 0..<8 {
+                let counts = UnsafeMutableBufferPointer(rebasing: counts[byte << 8..<(byte + 1) << 8])
+                // Nothing moves where all have the same byte.
+                if counts[digit(head(source[0]), byte)] == source.count { continue }
+                var sum = 0
+                for digit in 0..<256 { (counts[digit], sum) = (sum, sum &+ counts[digit]) }
+                for index in 0..<source.count {
+                    let mark = source[index]
+                    let digit = Self.digit(head(mark), byte)
+                    target.initializeElement(at: counts[digit], to: mark)
+                    counts[digit] &+= 1
+                }
+                swap(&source, &target)
+            }
+            if source.baseAddress != marks.baseAddress { _ = marks.update(fromContentsOf: source) }
+        }
+    }
+
+    /// - Parameter byte: counted from the last one.
+    @inline(__always)
+    private static func digit(_ head: UInt64, _ byte: Int) -> Int {
+        Int(truncatingIfNeeded: head &>> UInt64(truncatingIfNeeded: byte &<< 3) & 0xFF)
+    }
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many alternatives take what a list of values takes, by an index and row by row.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Token {
+    @Index<Self>(\.key) private var byKey
+    @Index<Self>(\.other) private var byOther
+
+    let id: Int
+    var key: Int
+    var other: Int?
+    var plain: String?
+}
+
+@EntityModel
+private struct Partial {
+    let id: Int
+    var rank: Int
+    var kind: Int
+}
+
+@Suite("Many alternatives")
+struct AlternativesTests {
+    private typealias Condition = Predicate<Token>
+    private static let count = 6_000
+
+    private static func database() throws -> Database {
+        let database = try Database.counting(Token.self, Partial.self)
+        try database.write { context in
+            for id in 0..<count {
+                try Token(
+                    id: id, key: id, other: id % 3 == 0 ? nil : id, plain: id % 5 == 0 ? nil : "p\(id)"
+                ).save(to: &context)
+                try Partial(id: id, rank: id, kind: id % 4).save(to: &context)
+            }
+        }
+        return database
+    }
+
+    private static func any(_ conditions: [Condition]) -> Condition {
+        conditions.dropFirst().reduce(conditions[0]) { $0 || $1 }
+    }
+
+    private static func all(_ conditions: [Condition]) -> Condition {
+        conditions.dropFirst().reduce(conditions[0]) { $0 && $1 }
+    }
+
+    @Test("of one indexed property are a list of values, and of several a union of lists")
+    func indexed() throws {
+        let database = try Self.database()
+        try database.read { (context) throws in
+            for number in [2, 900, 2_500] {
+                let wanted = (0..<number).map { $0 * 2 }
+                let keys = Self.any(wanted.map { (number) -> Condition in \.key == number })
+                let run = try Token.filter(keys).explain(.analyze, in: context)
+                #expect(run.plan.filter == nil, "\(run.plan)")
+                #expect(run.plan.access.description.hasPrefix("index byKey"), "\(run.plan)")
+                #expect(try Token.filter(keys).ids(in: context) == wanted)
+                #expect(try Token.filter(keys).count(in: context) == number)
+                let mixed = Self.any(
+                    wanted.map { (number) -> Condition in
+                        if number % 4 == 0 { return \.key == number }
+                        return \.other == number
+                    })
+                let expected = wanted.filter { $0 % 4 == 0 || $0 % 3 != 0 }
+                #expect(try Token.filter(mixed).ids(in: context) == expected)
+                let plan = try Token.filter(mixed).explain(in: context)
+                if number == 2 {
+                    guard case .union(let parts) = plan.access else {
+                        Issue.record("\(plan)")
+                        continue
+                    }
+                    #expect(parts.count == 2)
+                }
+                let nested = Self.any(
+                    wanted.map { (number) -> Condition in \.key == number && \.id < 1_000 || \.key == number })
+                #expect(try Token.filter(nested).ids(in: context) == wanted)
+            }
+            // Nil is a value like any other, and a list within a list belongs to it.
+            let unknown: Condition = \.other == nil || \.other == 7 || .value(\.other, in: [8, 10]) || \.other == 8
+            let expected = (0..<Self.count).filter { $0 % 3 == 0 || [7, 8, 10].contains($0) }
+            #expect(try Token.filter(unknown).ids(in: context) == expected)
+            #expect(try Token.filter(unknown && \.key < 20).ids(in: context) == expected.filter { $0 < 20 })
+            #expect(try Token.filter(!unknown && \.key < 12).ids(in: context) == [1, 2, 4, 5, 11])
+        }
+    }
+
+    @Test("of an id are look-ups")
+    func ids() throws {
+        try Self.database().read { (context) throws in
+            let query = Token.filter(Self.any([9, 7, 70_000, 3, 7].map { (id) -> Condition in \.id == id }))
+            #expect(try query.explain(in: context).access == .ids(count: 4))
+            #expect(try query.ids(in: context) == [3, 7, 9])
+            #expect(try query.sorted(by: \.key.desc).ids(in: context) == [9, 7, 3])
+        }
+    }
+
+    @Test("without an index are tested by one look into a set, and so is what is excluded")
+    func unindexed() throws {
+        try Self.database().read { (context) throws in
+            for number in [3, 5_000] {
+                let numbers = (0..<number).map { $0 * 2 }
+                let texts = Set(numbers.map { "p\($0)" })
+                let equal = Self.any(numbers.map { (number) -> Condition in \.plain == "p\(number)" })
+                let unequal = Self.all(numbers.map { (number) -> Condition in \.plain != "p\(number)" })
+                func plain(_ id: Int) -> String? { id % 5 == 0 ? nil : "p\(id)" }
+                let found = (0..<Self.count).filter { plain($0).map(texts.contains) ?? false }
+                let start = ContinuousClock.now
+                #expect(try Token.filter(equal).ids(in: context) == found)
+                #expect(try Token.filter(unequal).ids(in: context) == (0..<Self.count).filter { !found.contains($0) })
+                // Compared one by one these are 60 million comparisons.
+                #expect(ContinuousClock.now - start < .seconds(10))
+                #expect(
+                    try Token.filter(equal || \.plain == nil).count(in: context) == found.count + Self.count / 5)
+                #expect(
+                    try Token.filter(unequal && \.plain != nil).count(in: context)
+                        == Self.count - found.count - Self.count / 5)
+            }
+        }
+    }
+
+    @Test("are what the condition of a partial index says, in whatever order")
+    func partial() throws {
+        let database = try Self.database()
+        try database.createIndex(ValueIndex("some", \Partial.rank, where: \Partial.kind == 1 || \Partial.kind == 2))
+        try database.read { (context) throws in
+            let query = Partial.filter(\.rank < 40 && (\.kind == 2 || \.kind == 1))
+            #expect(try query.explain(in: context).access.description.hasPrefix("index some"))
+            #expect(try query.ids(in: context) == (0..<40).filter { [1, 2].contains($0 % 4) })
+            let wider = Partial.filter(\.rank < 40 && (\.kind == 2 || \.kind == 1 || \.kind == 0))
+            #expect(!(try wider.explain(in: context).access.description.hasPrefix("index some")))
+            #expect(try wider.count(in: context) == 30)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever stops at the first rows of an order that an index has reads a few pages, however many rows there are and
+// whether or not there is a limit.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import Hornbeam
+
+@EntityModel
+private struct Clerk {
+    @Index<Self>(\.salary) private var bySalary
+    @Index<Self>(\.floor, \.salary) private var byFloor
+
+    let id: Int
+    var salary: Int
+    var floor: Int
+    var room: Int
+}
+
+private let pay = IndexColumn<Int>("pay")
+
+@Suite("Stopping at the first rows of an order")
+struct EarlyStopTests {
+    private static let count = 8_000
+    private static let index = SecondaryIndex("pays", version: "1", columns: [pay]) {
+        (clerk: Clerk, row: inout IndexRowWriter) in row[pay] = clerk.salary
+    }
+
+    private static func database() throws -> Database {
+        let database = try Database.counting(Clerk.self)
+        try database.write { context in
+            for id in 0..<count {
+                try Clerk(id: id, salary: id * 7_919 % count / 2, floor: id % 4, room: id % 50).save(to: &context)
+            }
+        }
+        try database.register(index)
+        return database
+    }
+
+    @Test(
+        "of a statement",
+        arguments: [
+            ("SELECT id FROM Clerk ORDER BY salary DESC", 1),
+            ("SELECT * FROM Clerk ORDER BY salary", 20),
+            ("SELECT * FROM Clerk WHERE salary >= 0 ORDER BY salary DESC", 3),
+            ("SELECT * FROM Clerk WHERE floor = 2 ORDER BY salary DESC", 3),
+            ("SELECT * FROM Clerk WHERE room < 40 ORDER BY salary", 3),
+            ("SELECT * FROM Clerk WHERE room * 2 < 80 ORDER BY salary LIMIT 3", 3),
+            ("SELECT DISTINCT salary, room FROM Clerk ORDER BY salary DESC LIMIT 4", 4),
+            ("SELECT a.id AS x, b.id AS y FROM Clerk a JOIN Clerk b ON b.id = a.room ORDER BY a.salary LIMIT 3", 3),
+        ])
+    func statements(text: String, wanted: Int) throws {
+        let database = try Self.database()
+        let pages = try database.pagesReadAgain { (context) throws in
+            var rows = 0
+            try Statement(text).forEach(in: context) { _ in
+                rows += 1
+                return rows < wanted
+            }
+            #expect(rows == wanted)
+        }
+        #expect(pages < 60, "\(text): \(pages) pages")
+    }
+
+    @Test("of a secondary index's query: ids, rows and entities, either way, with a condition or without one")
+    func secondary() throws {
+        let database = try Self.database()
+        for text in ["ORDER BY pay DESC", "ORDER BY pay", "WHERE pay >= 0 ORDER BY pay DESC"] {
+            func check(_ name: String, _ body: (SecondaryQuery<Clerk>, Context) throws -> Void) throws {
+                let pages = try database.pagesReadAgain { try body(Self.index.query(text), $0) }
+                #expect(pages < 60, "\(name) \(text): \(pages) pages")
+            }
+            try check("ids") { query, context in try query.forEachID(in: context) { _, stop in stop = true } }
+            try check("rows") { query, context in try query.forEachRow(in: context) { _, stop in stop = true } }
+            try check("entities") { query, context in try query.forEach(in: context) { _, _, stop in stop = true } }
+            try check("cursor") { query, context in
+                var cursor = try query.cursor(in: context)
+                #expect(try cursor.next() != nil)
+            }
+        }
+    }
+
+    @Test("and not to stop gives all rows once and in order, at little more than a sort reads")
+    func whole() throws {
+        let database = try Self.database()
+        for text in [
+            "SELECT id, salary FROM Clerk ORDER BY salary DESC", "SELECT id, salary FROM Clerk ORDER BY salary",
+            "SELECT id, salary FROM Clerk WHERE room < 30 ORDER BY salary",
+            "SELECT id, salary FROM Clerk WHERE floor = 1 ORDER BY salary DESC",
+        ] {
+            var all: [[Value?]] = []
+            let pages = try database.pagesRead { (context) throws in
+                try Statement(text).forEach(in: context) { row in
+                    all.append([row["id"], row["salary"]])
+                    return true
+                }
+            }
+            let sorted = try database.read { try Statement(text).resolve(in: $0).map { [$0["id"], $0["salary"]] } }
+            #expect(all == sorted, "\(text)")
+            #expect(pages < Self.count / 2, "\(text): \(pages) pages")
+        }
+    }
+}
