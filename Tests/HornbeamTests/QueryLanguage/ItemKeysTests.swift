@@ -3,6 +3,7 @@
 
 import Foundation
 import HornbeamKeys
+import HornbeamPages
 import HornbeamTestSupport
 import Testing
 
