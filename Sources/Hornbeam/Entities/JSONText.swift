@@ -5,7 +5,7 @@
 import HornbeamPages
 
 /// A JSON value; the members of an object in their order.
-enum JSONNode: Equatable {
+enum JSONNode: Sendable {
     case null
     case bool(Bool)
     /// The number's text.
@@ -13,8 +13,6 @@ enum JSONNode: Equatable {
     case string(String)
     case array([JSONNode])
     case object([(name: String, value: JSONNode)])
-
-    static func == (left: JSONNode, right: JSONNode) -> Bool { left.text == right.text }
 
     /// Compact text, without line feeds.
     var text: String {
@@ -69,6 +67,10 @@ enum JSONNode: Equatable {
         }
         text += "\""
     }
+}
+
+extension JSONNode: Equatable {
+    static func == (left: JSONNode, right: JSONNode) -> Bool { left.text == right.text }
 }
 
 /// Reads one JSON value from bytes.

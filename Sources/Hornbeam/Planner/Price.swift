@@ -53,7 +53,7 @@ extension Filter {
     /// The price of testing one row.
     var testPrice: Double {
         switch self {
-        case .all, .none: 0
+        case .all, .none, .tooDeep: 0
         case .compare, .isNull, .within, .ids, .elements: Price.comparison
         case .string, .text, .matches: Price.text
         case .links, .linkCount, .related: Price.linkTest
