@@ -200,7 +200,7 @@ struct LongKeysTests {
         try database.write { context in
             for text in texts { try TaggedNote(id: "\(text.count)", related: [text]).save(to: &context) }
         }
-        try database.read { context in
+        try database.read { (context) throws in
             for text in texts {
                 #expect(try index.query().key(.string(text)).resolve(in: context).map(\.source) == ["\(text.count)"])
             }
@@ -213,7 +213,7 @@ struct LongKeysTests {
     func living() async throws {
         let database = try Database.inMemory(models: TaggedNote.self)
         let text = String(repeating: "x", count: 2_000)
-        try database.write { context in
+        try await database.write { context in
             for number in 0..<300 { try TaggedNote(id: "n\(number)", related: [text + "\(number)"]).save(to: &context) }
         }
         let index = longIndex(.unicode)
@@ -224,15 +224,15 @@ struct LongKeysTests {
             .makeAsyncIterator()
         let count = try await live.next()?.rows.count
         #expect(count == 12)
-        try database.write { context in try TaggedNote(id: "new", related: [text + "79a"]).save(to: &context) }
+        try await database.write { context in try TaggedNote(id: "new", related: [text + "79a"]).save(to: &context) }
         let next = try await live.next()?.rows.count
         #expect(next == 13)
         let distinct = MapIndex("distinct", version: "1", reducer: .distinctEstimate()) {
             (note: TaggedNote, emit: inout MapEmitter<NoValue>) in
             for word in note.related { emit(key: .string(word)) }
         }
-        try database.register(distinct)
-        let estimate = try database.read { try distinct.query().reduced().resolve(in: $0) }
+        try await database.register(distinct)
+        let estimate = try await database.read { try distinct.query().reduced().resolve(in: $0) }
         #expect(abs(estimate - 301) < 60)
         #expect(try database.isWhole())
     }

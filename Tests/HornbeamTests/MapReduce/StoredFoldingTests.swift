@@ -3,6 +3,7 @@
 // every type of numbers, extremes and NaN among the values, for whole indexes and for parts of them.
 
 import Foundation
+import HornbeamKeys
 import HornbeamPages
 import HornbeamTestSupport
 import Testing

@@ -144,7 +144,7 @@ struct ParameterTableTests {
     @Test("NaN is a number like others in the typed conditions")
     func typed() throws {
         let database = try Self.filled()
-        try database.read { context in
+        try database.read { (context) throws in
             let isLess = ColumnCondition.compare(column: "int64", .less, .double(.nan))
             #expect(try Self.index.query(isLess).ids(in: context) == [1, 2, 3, 4])
             let isIn = ColumnCondition.isIn(column: "int64", [.double(.nan), .int(1)])
