@@ -49,8 +49,8 @@ struct DescriptionTests {
         defer { withExtendedLifetime(layout) {} }
         for (id, owner) in [(nil, "Stone: "), (7, "Stone 7: ")] as [(Int?, String)] {
             var writer = RowWriter(layout: layout)
-            if let id { writer.write(id, column: 0) }
-            writer.write("granite", column: 1)
+            id?.write(to: &writer, column: 0)
+            "granite".write(to: &writer, column: 1)
             let bytes = try writer.finish()
             try bytes.withUnsafeBytes { raw in
                 let error = try RowReader(raw, layout: layout).undecodable(1, as: "Kind")

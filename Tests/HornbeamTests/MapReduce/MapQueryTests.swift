@@ -137,7 +137,7 @@ struct MapQueryTests {
     func unencodable() throws {
         var deep = MapKey.null
         for _ in 0..<200 { deep = [deep] }
-        let reducer = ChosenValueReducer<MapKey>("first") { first, _ in first }
+        let reducer = ChosenValueReducer<MapKey>(.first) { first, _ in first }
         #expect(reducer.encode(nil) == [])
         #expect(reducer.encode(.some(deep)) == nil)
         #expect(reducer.encode(.some([1]))?.isEmpty == false)
