@@ -17,7 +17,8 @@ extension Planner {
     /// The join that finds exactly what one condition holds for, with about how many that are, and the price of finding
     /// them; nil for other conditions.
     func join(_ condition: Filter) throws -> (join: Join, sources: Int, price: Double)? {
-        guard case .links(let test) = condition, test.quantifier == .any else { return nil }
+        guard case .links(let test) = condition, test.quantifier == .any, condition.isWithin(Filter.plannedDepth)
+        else { return nil }
         if case .all = test.filter { return nil }
         let side = try type.relation(test.relation)
         var query = EntityQuery(type: side.target, filter: test.filter)

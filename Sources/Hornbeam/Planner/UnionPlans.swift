@@ -22,7 +22,9 @@ extension Planner {
     func unions() throws -> [Candidate] {
         var candidates: [Candidate] = []
         for (position, conjunct) in conjuncts.enumerated() {
-            guard case .or(let branches) = conjunct, let union = try union(of: branches) else { continue }
+            guard case .or(let branches) = conjunct, conjunct.isWithin(Filter.plannedDepth),
+                let union = try union(of: branches)
+            else { continue }
             let answered = union.isExact ? ConjunctSet(position) : ConjunctSet()
             candidates.append(
                 Candidate(

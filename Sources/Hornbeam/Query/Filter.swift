@@ -95,9 +95,19 @@ extension Filter {
     /// each level, and the stack of a thread may be as small as 512 KiB.
     static var maximumDepth: Int { 128 }
 
+    /// A condition on related entities counts as so many levels: to test it takes as much of the stack.
+    static var linkDepth: Int { 5 }
+
+    /// What is nested deeper is tested, and neither indexes nor the other ends of links are looked for: planning takes
+    /// the most of the stack.
+    static var plannedDepth: Int { 24 }
+
     /// The filter as a part of another one, `tooDeep` if that would be nested too deep. Typed conditions are built of
     /// such parts, so that none is ever deeper.
     var asPart: Filter { isWithin(Self.maximumDepth - 1) ? self : .tooDeep }
+
+    /// The same as a condition on related entities.
+    var asLinked: Filter { isWithin(Self.maximumDepth - Self.linkDepth) ? self : .tooDeep }
 
     static var depthError: HornbeamError {
         HornbeamError(
@@ -111,12 +121,13 @@ extension Filter {
         guard isWithin(Self.maximumDepth) else { throw Self.depthError }
     }
 
-    private func isWithin(_ levels: Int) -> Bool {
+    /// Whether no condition in it is nested deeper.
+    func isWithin(_ levels: Int) -> Bool {
         switch self {
         case .tooDeep: false
         case .and(let parts), .or(let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
         case .not(let part): levels > 0 && part.isWithin(levels - 1)
-        case .links(let test): levels > 0 && test.filter.isWithin(levels - 1)
+        case .links(let test): levels >= Self.linkDepth && test.filter.isWithin(levels - Self.linkDepth)
         default: true
         }
     }
@@ -138,8 +149,31 @@ extension Filter {
         }
     }
 
-    /// For people and `explain`.
+    /// For people and `explain`. What calls itself is apart from the rest, so that a level takes little of the stack.
     package func text(_ type: EntityDescription) -> String {
+        switch self {
+        case .and(let parts): return Self.text(parts, " && ", type)
+        case .or(let parts): return Self.text(parts, " || ", type)
+        case .not(let part): return Self.text([part], "", type, before: "!")
+        case .links(let test): return test.describe()
+        default: return textOfOne(type)
+        }
+    }
+
+    private static func text(
+        _ parts: [Filter], _ sign: String, _ type: EntityDescription, before: String = ""
+    ) -> String {
+        var text = before
+        text += "("
+        for place in parts.indices {
+            if place > 0 { text += sign }
+            text += parts[place].text(type)
+        }
+        text += ")"
+        return text
+    }
+
+    private func textOfOne(_ type: EntityDescription) -> String {
         func name(_ column: Int) -> String {
             type.columns.indices.contains(column) ? type.columns[column].label : "#\(column)"
         }
@@ -158,7 +192,6 @@ extension Filter {
         case .elements(let test):
             let values = test.values.map(\.text).joined(separator: ", ")
             return "\(name(test.column)) contains \(test.wantsAll ? "all" : "any") of [\(values)]"
-        case .links(let test): return test.describe()
         case .linkCount(let relation, let comparison, let count):
             return "count of \(relation) \(comparison.rawValue) \(count)"
         case .matches(let match): return "\(names(match.columns)) matches \(match.described(type))"
@@ -168,9 +201,7 @@ extension Filter {
         case .opaque(let label, _): return label
         case .computed(let test): return test.label
         case .anyElement(let test): return test.label
-        case .and(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " && ") + ")"
-        case .or(let parts): return "(" + parts.map { $0.text(type) }.joined(separator: " || ") + ")"
-        case .not(let part): return "!(\(part.text(type)))"
+        case .links, .and, .or, .not: return text(type)
         }
     }
 }

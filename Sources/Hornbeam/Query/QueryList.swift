@@ -44,7 +44,7 @@ struct ListParts: Sendable {
 
     /// Lists lie within one another no deeper: to resolve one, each calls the one within, and the stack of a thread may
     /// be as small as 512 KiB.
-    static let maximumDepth = 64
+    static let maximumDepth = 32
 
     /// To be called when lists come to lie within this one that have others within them so deep. Beyond the bound
     /// these are let go of, and the list is one that can't be resolved.

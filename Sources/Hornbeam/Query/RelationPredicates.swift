@@ -38,7 +38,7 @@ extension Predicate {
         _ predicate: Predicate<Target>
     ) -> Self {
         do {
-            return Self(try Entity.entityShape.relation(keyPath).linkTest(quantifier, predicate.filter.asPart))
+            return Self(try Entity.entityShape.relation(keyPath).linkTest(quantifier, predicate.filter.asLinked))
         } catch {
             return Self(.opaque(label: "\(keyPath)") { _ in throw error })
         }

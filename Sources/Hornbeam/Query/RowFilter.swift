@@ -77,15 +77,41 @@ struct RowFilter {
         return key.bytes
     }
 
+    // What calls itself is apart from the rest, so that a level takes little of the stack.
+
     /// - Parameter session: nil where there is none, so that nothing can be looked up.
     private static func bind(_ filter: Filter, _ type: EntityType, _ session: EntitySession?) throws -> Node {
-        func present() throws(HornbeamError) -> EntitySession {
-            guard let session else {
-                throw HornbeamError(
-                    .invalid, "“\(filter.text(type.description))” is no condition on one \(type.name) alone")
-            }
-            return session
+        switch filter {
+        case .and(let parts): return .and(try bind(Filter.listingExclusions(parts), type, session))
+        case .or(let parts):
+            let listed = Filter.any(of: parts)
+            guard case .or(let parts) = listed else { return try bind(listed, type, session) }
+            return .or(try bind(parts, type, session))
+        case .not(let part): return .not(try bind(part, type, session))
+        case .links(let test): return .links(try LinkFilter(test, of: type, present(session, filter, type)))
+        default: return try bindOne(filter, type, session)
         }
+    }
+
+    private static func bind(_ parts: [Filter], _ type: EntityType, _ session: EntitySession?) throws -> [Node] {
+        var nodes: [Node] = []
+        nodes.reserveCapacity(parts.count)
+        for part in parts { nodes.append(try bind(part, type, session)) }
+        return nodes
+    }
+
+    private static func present(
+        _ session: EntitySession?, _ filter: Filter, _ type: EntityType
+    ) throws(HornbeamError) -> EntitySession {
+        guard let session else {
+            throw HornbeamError(
+                .invalid, "“\(filter.text(type.description))” is no condition on one \(type.name) alone")
+        }
+        return session
+    }
+
+    private static func bindOne(_ filter: Filter, _ type: EntityType, _ session: EntitySession?) throws -> Node {
+        func present() throws(HornbeamError) -> EntitySession { try Self.present(session, filter, type) }
         switch filter {
         case .all: return .constant(true)
         case .none: return .constant(false)
@@ -96,7 +122,6 @@ struct RowFilter {
         case .string(let test): return .string(StringMatcher(test))
         case .text(let test): return .accepting(test)
         case .elements(let test): return try bind(test, type)
-        case .links(let test): return .links(try LinkFilter(test, of: type, present()))
         case .linkCount(let relation, let comparison, let count):
             return .linkCount(try LinkCounter(relation, of: type, present()), comparison, count)
         case .matches(let match): return try bind(match, type)
@@ -110,12 +135,7 @@ struct RowFilter {
         case .opaque(_, let test): return .opaque(test)
         case .computed(let test): return .opaque(test.accepts)
         case .anyElement(let test): return .opaque(test.accepts)
-        case .and(let parts): return .and(try Filter.listingExclusions(parts).map { try bind($0, type, session) })
-        case .or(let parts):
-            let listed = Filter.any(of: parts)
-            guard case .or(let parts) = listed else { return try bind(listed, type, session) }
-            return .or(try parts.map { try bind($0, type, session) })
-        case .not(let part): return .not(try bind(part, type, session))
+        case .links, .and, .or, .not: return try bind(filter, type, session)
         }
     }
 
@@ -205,6 +225,20 @@ struct RowFilter {
 
     private static func test(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
         switch node {
+        case .links(let filter): return try filter.accepts(rowID)
+        case .and(let parts):
+            for part in parts where try !test(part, rowID, row) { return false }
+            return true
+        case .or(let parts):
+            for part in parts where try test(part, rowID, row) { return true }
+            return false
+        case .not(let part): return try !test(part, rowID, row)
+        default: return try testOne(node, rowID, row)
+        }
+    }
+
+    private static func testOne(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
+        switch node {
         case .constant(let result): return result
         case .int(let column, let comparison, let literal):
             guard let value = try row.int(column) else { return comparison == .notEqual }
@@ -228,7 +262,6 @@ struct RowFilter {
         case .string(let matcher): return try matcher.accepts(row)
         case .accepting(let test): return try accepts(test, row)
         case .elements(let column, let values, let wantsAll): return try hasElements(row, column, values, wantsAll)
-        case .links(let filter): return try filter.accepts(rowID)
         case .linkCount(let counter, let comparison, let count):
             let found = try counter.count(rowID)
             return comparison.holds(found < count ? -1 : found > count ? 1 : 0)
@@ -237,13 +270,7 @@ struct RowFilter {
         case .rows(let rowIDs): return rowIDs.contains(rowID)
         case .linked(let side, let source, let edges): return try edges.contains(side, source, rowID)
         case .opaque(let test): return try test(row)
-        case .and(let parts):
-            for part in parts where try !test(part, rowID, row) { return false }
-            return true
-        case .or(let parts):
-            for part in parts where try test(part, rowID, row) { return true }
-            return false
-        case .not(let part): return try !test(part, rowID, row)
+        case .links, .and, .or, .not: return try test(node, rowID, row)
         }
     }
 

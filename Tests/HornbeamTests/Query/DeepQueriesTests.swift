@@ -80,8 +80,11 @@ private struct Tower: CustomTestStringConvertible, Sendable {
         condition("and, or, on the right", Filter.maximumDepth) { condition, level in
             level % 2 == 0 ? unlike(level) && condition : equal(level) || condition
         },
-        condition("any related", Filter.maximumDepth) { condition, _ in .any(\.$to, where: condition) },
-        condition("all related", Filter.maximumDepth) { condition, _ in .all(\.$from, where: condition) },
+        condition("any related", Filter.maximumDepth / Filter.linkDepth) { condition, _ in .any(\.$to, where: condition)
+        },
+        condition("all related", Filter.maximumDepth / Filter.linkDepth) { condition, _ in
+            .all(\.$from, where: condition)
+        },
         condition("or", nil) { $0 || equal($1) },
         condition("and", nil) { $0 && unlike($1) },
     ]
@@ -184,8 +187,8 @@ struct DeepQueriesTests {
             var context = Context()
             for id in 0..<4 { try Knot(id: id, number: id, to: .id((id + 1) % 4)).save(to: &context) }
             var condition: Condition = \.number == 5
-            for level in 0..<Filter.maximumDepth {
-                condition = level % 2 == 0 ? .any(\.$to, where: condition) : condition || \.number == level
+            for level in 0..<Filter.maximumDepth / (Filter.linkDepth + 1) {
+                condition = .any(\.$to, where: condition) || equal(level)
             }
             var list = Knot.filter(condition)
             for _ in 0..<ListParts.maximumDepth { list = list.related(\.$to) }
