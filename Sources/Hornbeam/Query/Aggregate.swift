@@ -158,8 +158,8 @@ private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     func result() -> Int { count }
 }
 
-/// Tells nil where only a generic parameter says the type: an optional property may be counted by the function for those
-/// that are none, if its result is asked for as an optional or generic code asks.
+/// Tells nil where only a generic parameter says the type: an optional property is counted by the function for others
+/// if optionals are asked for, or generic code asks.
 protocol OptionalValue {
     var isNil: Bool { get }
 }

@@ -11,9 +11,9 @@ extension QueryList {
         loading(keyPath, nested(Query(QueryList<Target>())).list)
     }
 
-    /// Loads a to-many relation, as the nested query selects and orders it. Where that leaves out some of what is linked,
-    /// by a filter, a limit or another step, or because it isn't stored, what is loaded is a slice: saving the result
-    /// adds to the links and takes none away.
+    /// Loads a to-many relation, as the nested query selects and orders it. Where that leaves out some of what is
+    /// linked, by a filter, a limit or another step, or because it isn't stored, what is loaded is a slice: saving the
+    /// result adds to the links and takes none away.
     public func with<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }

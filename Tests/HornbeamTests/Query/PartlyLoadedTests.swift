@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every step of a nested list: it works on what the relation leads to, and saving what it has loaded takes away no link.
+// Every step of a nested list: it works on what the relation leads to, and saving what it loaded takes away no link.
 
 import Foundation
 import HornbeamTestSupport
