@@ -25,7 +25,7 @@ private struct Lamp {
     enum Colour: String { case red, green }
 
     let id: Int
-    var colour = Colour.red
+    var colour: Colour
 }
 
 @Suite("Registered indexes that are left behind")
