@@ -7,8 +7,8 @@ private import CICU
 
 /// Full case folding by Unicode (The Unicode Standard, 3.13, toCasefold), in no language's own way.
 ///
-/// `ß`, `ẞ` and `ss` are equal, and so are `ς`, `σ` and `Σ`, `ﬁ` and `fi`, `İ` and an `i` with a dot above. `ı` isn't `i`,
-/// and `İ` isn't either. What is canonically equivalent folds to what is.
+/// `ß`, `ẞ` and `ss` are equal, and so are `ς`, `σ` and `Σ`, `ﬁ` and `fi`, `İ` and an `i` with a dot above. Neither `ı`
+/// nor `İ` is `i`. Canonically equivalent texts fold to canonically equivalent texts.
 package enum CaseFolding {
     /// The version of ICU's tables.
     static var unicodeVersion: String {

@@ -180,22 +180,19 @@ package final class EntityStore {
     package func save(
         _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false
     ) throws {
-        let held = try saveUnlessHeld(row, rowID, time: time, hasNoCounterpart: hasNoCounterpart)
-        guard let (index, other) = held else { return }
+        guard let (index, other) = try saveUnlessHeld(row, rowID, time, hasNoCounterpart) else { return }
         throw try row.withUnsafeBytes { try violation(index, of: try RowReader($0, of: type), by: other) }
     }
 
     /// The same without an error: the first unique index in which another entity holds the row's key, and that entity;
     /// then nothing is changed.
     func saveUnlessHeld(
-        _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false
+        _ row: [UInt8], _ rowID: RowID, _ time: SavedTime = .stamped, _ hasNoCounterpart: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
         let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
         var row = type.isCounted ? try counted(row, after: old) : row
-        if let old {
-            if let whole = try keeping(old, row) { row = whole }
-            if try isLeft(row, rowID, as: old, time) { return nil }
-        }
+        if let old, let whole = try keeping(old, row) { row = whole }
+        if let old, try isLeft(row, rowID, as: old, time) { return nil }
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID): (IndexChanges, Value?)
         var followed: RegisteredChanges?
@@ -504,8 +501,8 @@ extension EntityStore {
             case .data(let data): data.count
             default: key
             }
-        let what = "the id of \(type.name.withArticle)"
-        return .tooLarge(what: what, size: size, limit: Self.maximumIDSize - (key - size))
+        let limit = Self.maximumIDSize - (key - size)
+        return .tooLarge(what: "the id of \(type.name.withArticle)", size: size, limit: limit)
     }
 
     /// The row id of an entity, or nil for a value that is no entity's id, whatever it is.
@@ -520,8 +517,7 @@ extension EntityStore {
     private func converted(_ id: Value) throws -> Value {
         guard let converted = id.converted(to: type.idType), converted != .null else {
             throw HornbeamError(
-                .invalid,
-                "\(id.text) can't be the id of \(type.name.withArticle): ids are \(type.idType), give one of these")
+                .invalid, "\(id.text) can't be the id of \(type.name.withArticle): give one of type \(type.idType)")
         }
         return converted
     }

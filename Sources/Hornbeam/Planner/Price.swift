@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All that the planner reckons with, in one table.
 
-/// What the steps of a plan cost. The unit is the time that a scan takes for one row: a small row in memory, about 20 ns
-/// where these were measured. `hornbeam-bench prices` measures them anew; `hornbeam-bench plans` tells whether the plans
-/// that come of them are the fastest.
+/// What the steps of a plan cost. The unit is the time that a scan takes for one small row in memory.
+/// `hornbeam-bench prices` measures each step; `hornbeam-bench plans` tells whether the plans that come of the prices
+/// are the fastest.
 enum Price {
     /// To find the next row of a scan, or of a range of ids.
     static let scannedRow = 1.0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of numbers. Integers and decimals are rounded and divided exactly; roots, logarithms and angles are doubles.
+// Number functions. Integers and decimals are rounded and divided exactly. Roots, logarithms and angles are doubles.
 
 import FoundationEssentials
 import Glibc

@@ -270,8 +270,8 @@ extension Binder {
         case .literal(.null, _): return nil
         case .literal, .parameter:
             throw failure(
-                "\(clause) takes expressions and numbers of columns, and this is the same for all rows: a name in quotes "
-                    + "is a text, one in backquotes is a name", at: expression.place)
+                "\(clause) takes expressions and numbers of columns, and this is the same for all rows: a name in "
+                    + "quotes is a text, one in backquotes is a name", at: expression.place)
         default: return nil
         }
     }

@@ -18,7 +18,7 @@ enum StackRoom {
         if ThreadStack.room >= bytes { return }
         throw HornbeamError(
             .tooLarge,
-            "the statement is nested deeper than the stack of this thread has room for: make it simpler, or run it on a "
-                + "thread with a larger stack")
+            "the statement is nested deeper than the stack of this thread has room for: make it simpler, or run it on "
+                + "a thread with a larger stack")
     }
 }

@@ -102,8 +102,8 @@ struct StatementParser {
     mutating func grow(to levels: Int) throws(HornbeamError) {
         guard levels <= Self.maxHeight else {
             throw failure(
-                "an expression has more than \(Self.maxHeight) levels: make it simpler, or give long lists as parameters"
-            )
+                "an expression has more than \(Self.maxHeight) levels: make it simpler, or give long lists as "
+                    + "parameters")
         }
         height = levels
     }

@@ -21,7 +21,7 @@ indirect enum StoredCondition: Codable, Sendable, Equatable {
         var test: String
         var text: String
         var caseSensitive: Bool
-        /// Whether texts are folded. Without it, those without case are lower-cased, as they were before there was this.
+        /// Whether texts are folded. Conditions of older files lack this and compare lower-cased texts.
         var folded: Bool?
         var diacriticSensitive: Bool
         var negated: Bool

@@ -90,8 +90,8 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         guard let order = view.definition.orders.first, order.type.unwrapped == Property.columnType.unwrapped else {
             throw HornbeamError(
                 .invalid,
-                "view “\(view.registration.name)” isn't sorted by \(String(describing: Property.self).withArticle) first: "
-                    + "ask for the indexes by comparing entities")
+                "view “\(view.registration.name)” isn't sorted by \(String(describing: Property.self).withArticle) "
+                    + "first: ask for the indexes by comparing entities")
         }
         let prefix = try ViewKey.prefix(of: group)
         func component(_ value: Property) throws -> [UInt8] {

@@ -39,7 +39,7 @@ final class UnicodeTokenizer {
         forEachToken(in: source, from: &index, upTo: source.count, body)
     }
 
-    /// The same of the words that begin from `index` on, where none goes on, and before `end`. `index` moves behind them.
+    /// Calls `body` with each word that begins between `index`, where none goes on, and `end`. `index` moves behind them.
     func forEachToken(
         in source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: Int, _ body: (Bytes) -> Void
     ) {

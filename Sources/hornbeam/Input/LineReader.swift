@@ -46,8 +46,8 @@ struct LineReader: ~Copyable {
         if descriptor != STDIN_FILENO { _ = close(descriptor) }
     }
 
-    /// The next line without its end (`\n` or `\r\n`), or nil after the last. The last one needs no end. A byte order mark
-    /// before the first is left out.
+    /// The next line without its end (`\n` or `\r\n`), or nil after the last. The last one needs no end. A byte order
+    /// mark before the first is left out.
     mutating func next() throws -> ArraySlice<UInt8>? {
         var searched = start
         while true {

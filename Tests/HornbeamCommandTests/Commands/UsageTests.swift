@@ -62,7 +62,7 @@ struct UsageTests {
         let near = try CommandRun("query", library.file, "Book", "--where", "athor == 5")
         #expect(near.errors.hasPrefix("hornbeam: Book has no property “athor”; did you mean author?, at character 1:"))
         let id = try CommandRun("query", library.file, "Book", "--where", "author == \"x\"")
-        #expect(id.errors == "hornbeam: \"x\" can't be the id of an Author: ids are int64, give one of these\n")
+        #expect(id.errors == "hornbeam: \"x\" can't be the id of an Author: give one of type int64\n")
         let values = try CommandRun("sql", library.file, "SELECT id FROM Book WHERE year > ?", "-p", "1", "-p", "2")
         #expect(values.errors == "hornbeam: the statement has 1 parameter, and 2 values are given\n")
     }

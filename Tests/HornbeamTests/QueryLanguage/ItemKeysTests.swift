@@ -21,7 +21,8 @@ struct ItemKeysTests {
         case 5: return .value(.uint(.max - UInt64(random.below(3))))
         case 6:
             let numbers: [Double] = [
-                -0.0, 0, 0.1, 1.5, -1.5, .nan, .infinity, -.infinity, 9_007_199_254_740_994, 1e300, .leastNonzeroMagnitude, 4,
+                -0.0, 0, 0.1, 1.5, -1.5, .nan, .infinity, -.infinity, 9_007_199_254_740_994, 1e300, 4,
+                .leastNonzeroMagnitude,
             ]
             return .value(.double(numbers[random.below(numbers.count)]))
         case 7: return .value(.decimal(Decimal(random.below(40)) / 10))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements whose expressions lie deep within each other, on a thread with a small stack: they are answered or refused.
+// Statements with deeply nested expressions on a thread with a small stack: they are answered or refused.
 
 import Foundation
 import HornbeamTestSupport
