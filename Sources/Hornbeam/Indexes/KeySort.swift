@@ -5,7 +5,8 @@
 //
 // 1. The head of each key begins behind what all keys of the range have in common.
 // 2. Marks are sorted by their heads: many by a radix sort, from the last byte to the first; few by comparisons.
-// 3. Marks with equal heads form a range of their own, which is sorted by the bytes behind the heads.
+// 3. Marks with equal heads form a range of their own: keys that have ended come first, by their sizes (a head has
+//    zeros where its key has ended), and the others are sorted by the bytes behind the heads.
 
 import HornbeamPages
 
@@ -84,8 +85,38 @@ struct KeySort {
         } else if marks.count < 64 || depth == Self.maximumDepth {
             marks.sort { precedes(places[$0.number], places[$1.number], behind: start - 8) }
         } else {
-            sort(marks, spare, behind: start, depth: depth + 1)
+            let ended = splitEnded(marks, spare, behind: start)
+            if ended < marks.count {
+                let range = ended..<marks.count
+                sort(Marks(rebasing: marks[range]), Marks(rebasing: spare[range]), behind: start, depth: depth + 1)
+            }
         }
+    }
+
+    /// Brings the marks of keys that end before `start` to the front, in their order, and leaves all others behind
+    /// them as they were. Their bytes are equal as far as they go, with zeros behind them: the shorter key comes
+    /// first, and an ended one before all that go on.
+    /// - Returns: how many have ended.
+    private func splitEnded(_ marks: Marks, _ spare: Marks, behind start: Int) -> Int {
+        var (ended, others) = (0, 0)
+        for index in 0..<marks.count {
+            let mark = marks[index]
+            if Int(places[mark.number].size) <= start {
+                marks[ended] = mark
+                ended += 1
+            } else {
+                spare.initializeElement(at: others, to: mark)
+                others += 1
+            }
+        }
+        guard ended > 0 else { return 0 }
+        for index in 0..<others { marks[ended + index] = spare[index] }
+        var front = Marks(rebasing: marks[..<ended])
+        front.sort {
+            let (left, right) = (places[$0.number], places[$1.number])
+            return left.size != right.size ? left.size < right.size : left.number < right.number
+        }
+        return ended
     }
 
     private func precedes(_ left: EntryBuffer.Place, _ right: EntryBuffer.Place, behind start: Int) -> Bool {

@@ -406,13 +406,28 @@ struct Planner: ~Copyable {
                     cost: cost(match.count, match.answered, isOrdered: true, entry: Price.coveredRow) + match.seekCost,
                     covering: covering)
             }
-            let cost = cost(match.count, match.answered, isOrdered: false, row: Price.row)
+            let cost = cost(
+                match.count, match.answered, narrowed: hashed(by: match), isOrdered: false, row: Price.row)
             return Candidate(
                 path: .index(match, nil), answered: match.answered, isOrdered: false,
                 cost: cost + match.seekCost)
         }
         let (match, isBehind) = try narrowed(match, walk)
         return try walked(match, walk, isBehind: isBehind)
+    }
+
+    /// The conjuncts by whose hashes a match finds its rows.
+    private func hashed(by match: IndexMatch) -> ConjunctSet {
+        var hashed = ConjunctSet()
+        guard match.index.isHashed, match.range.map({ !$0.from.isEmpty }) ?? true else { return hashed }
+        for place in conjuncts.indices {
+            switch conjuncts[place] {
+            case .compare(let column, .equal, _), .isNull(let column), .within(let column, _):
+                if match.index.columns.contains(column) { hashed.insert(place) }
+            default: break
+            }
+        }
+        return hashed
     }
 
     /// A range of an index in the query's order.
@@ -426,7 +441,9 @@ struct Planner: ~Copyable {
         }
         var cost =
             covering == .no
-            ? cost(match.count, match.answered, isOrdered: true, entry: Price.entry + tie, row: row)
+            ? cost(
+                match.count, match.answered, narrowed: hashed(by: match), isOrdered: true, entry: Price.entry + tie,
+                row: row)
             : cost(match.count, match.answered, isOrdered: true, entry: Price.coveredRow)
         // All that is equal to the first one is read before that is known.
         if case .ids = walk.ties {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All that the planner reckons with, in one table.
 
-/// What the steps of a plan cost. The unit is the time that a scan takes for one small row in memory.
-/// `hornbeam-bench prices` measures each step; `hornbeam-bench plans` tells whether the plans that come of the prices
-/// are the fastest.
+/// What the steps of a plan cost, by estimate. The unit is the time that a scan takes for one small row in memory.
+/// `hornbeam-bench prices` measures most of these steps; `hornbeam-bench plans` tells whether the plans that come of
+/// the prices are the fastest.
 enum Price {
     /// To find the next row of a scan, or of a range of ids.
     static let scannedRow = 1.0
@@ -38,12 +38,12 @@ enum Price {
 
     /// To compare one property of a row that is read.
     static let comparison = 0.3
-    /// To look for a part of a text, or for words.
-    static let text = 4.0
-    /// To call a condition that only the Swift type knows, with a whole entity.
-    static let closure = 8.0
-    /// To ask for the links of a row.
-    static let linkTest = 8.0
+    /// To look for a part of a text, or for words: at least a comparison.
+    static let text = comparison
+    /// To call a condition that only the Swift type knows, with a whole entity: at least a comparison.
+    static let closure = comparison
+    /// To ask for the links of a row: at least a comparison.
+    static let linkTest = comparison
 
     /// Of the callers that may stop before the last result, this share goes to the end.
     static let unstopped = 0.125
@@ -81,12 +81,18 @@ extension Planner {
 
     /// The price of a path's candidates and of what is done with them.
     /// - Parameters:
+    ///   - narrowed: what nearly all candidates pass, because they were found by it, though it is tested on each.
     ///   - entry: of finding a candidate.
     ///   - row: of reading its row, unless it was read when it was found. Only paths with such a price collect row ids
     ///     before they read rows.
     func cost(
-        _ count: Int, _ answered: ConjunctSet, isOrdered: Bool, entry: Double = 0, row: Double = 0
+        _ count: Int, _ answered: ConjunctSet, narrowed: ConjunctSet = ConjunctSet(), isOrdered: Bool,
+        entry: Double = 0, row: Double = 0
     ) -> Double {
+        let passed = answered.union(narrowed)
+        // Without a limit or a sort all candidates are looked at, however many pass.
+        let isAll = query.limit == nil && !query.mayStop && (isOrdered || sort.isEmpty)
+        let share = isAll || passed.count == conjuncts.count ? 1 : selectivity(without: passed)
         var each = entry
         if readsRows(answered, isOrdered: isOrdered) {
             each += row
@@ -95,8 +101,8 @@ extension Planner {
         let collecting = isOrdered || row == 0 ? 0 : Double(count) * Price.gathered
         func price(_ limit: Int?) -> Double {
             isOrdered || sort.isEmpty
-                ? walk(count, answered, isOrdered: isOrdered, each, limit: limit)
-                : sorting(count, answered, each, limit: limit)
+                ? walk(count, answered, share, isOrdered: isOrdered, each, limit: limit)
+                : sorting(count, share, each, limit: limit)
         }
         guard query.mayStop else { return collecting + price(query.limit) + Price.path }
         let few = price(min(1, query.limit ?? 1))
@@ -110,21 +116,18 @@ extension Planner {
 
     /// Of candidates until the limit is full.
     private func walk(
-        _ count: Int, _ answered: ConjunctSet, isOrdered: Bool, _ each: Double, limit: Int?
+        _ count: Int, _ answered: ConjunctSet, _ share: Double, isOrdered: Bool, _ each: Double, limit: Int?
     ) -> Double {
         guard let limit else { return Double(count) * each }
-        let all = answered.count == conjuncts.count
         // What is all of the answer, in its order, is not walked up to its offset.
-        let isCounted = all && isOrdered && position == nil
-        let needed =
-            (Double(limit) + (isCounted ? 0 : Double(query.offset))) / (all ? 1 : selectivity(without: answered))
+        let isCounted = answered.count == conjuncts.count && isOrdered && position == nil
+        let needed = (Double(limit) + (isCounted ? 0 : Double(query.offset))) / share
         return min(Double(count), needed) * each
     }
 
     /// Of candidates that are all read and sorted.
-    private func sorting(_ count: Int, _ answered: ConjunctSet, _ each: Double, limit: Int?) -> Double {
-        let all = answered.count == conjuncts.count
-        let passing = Double(count) * (all ? 1 : selectivity(without: answered))
+    private func sorting(_ count: Int, _ share: Double, _ each: Double, limit: Int?) -> Double {
+        let passing = Double(count) * share
         // Few are kept of many, and these are looked up again.
         let kept = limit.map { min(passing, Double($0) + Double(query.offset)) }
         let handing = kept.map { query.wantsRows ? $0 * Price.row : 0 } ?? passing * Price.sortedRow

@@ -13,7 +13,7 @@ extension Planner {
         let reading = Double(match.count + text.count) * Price.gathered
         let looking =
             readsRows(answered, isOrdered: false)
-            ? cost(both, answered.inserting(text.place), isOrdered: false, row: Price.row) : 0
+            ? cost(both, answered, narrowed: ConjunctSet(text.place), isOrdered: false, row: Price.row) : 0
         return Candidate(
             path: .intersection([.index(match, nil), text.path]), answered: answered, isOrdered: false,
             cost: reading + looking)
@@ -23,7 +23,7 @@ extension Planner {
         let answered = text.isExact ? ConjunctSet(text.place) : ConjunctSet()
         let cost =
             readsRows(answered, isOrdered: false)
-            ? cost(text.count, answered.inserting(text.place), isOrdered: false, row: Price.row)
+            ? cost(text.count, answered, narrowed: ConjunctSet(text.place), isOrdered: false, row: Price.row)
             : Double(text.count) * Price.gatheredForSearch
         return Candidate(path: text.path, answered: answered, isOrdered: false, cost: cost)
     }

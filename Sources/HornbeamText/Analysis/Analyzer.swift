@@ -34,10 +34,10 @@ package struct Analyzer: Sendable {
         case .words: (specification, version) = ("words", 1)
         case .unicode(let keepsAccents, let language):
             let stemming = language.map { "+\($0.rawValue)" } ?? ""
-            (specification, version) = ("unicode" + (keepsAccents ? "+accents" : "") + stemming, keepsAccents ? 3 : 2)
+            (specification, version) = ("unicode" + (keepsAccents ? "+accents" : "") + stemming, 3)
             if let language { stems = ", stems \(String(language.fingerprint, radix: 16))" }
         case .trigrams(let keepsAccents):
-            (specification, version) = ("trigrams" + (keepsAccents ? "+accents" : ""), keepsAccents ? 4 : 3)
+            (specification, version) = ("trigrams" + (keepsAccents ? "+accents" : ""), 4)
         case .custom(let tokenizer): (specification, version) = ("custom:\(tokenizer.name)", tokenizer.version)
         case .unknown(let name): (specification, version) = (name, 0)
         }

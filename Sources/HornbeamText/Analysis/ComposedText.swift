@@ -30,7 +30,7 @@ struct ComposedText: ~Copyable {
     /// More than the marks of any one scalar: so many come before those that follow it.
     private static let ownMarks = 16
     /// The iota below a Greek letter, a mark up to here, and the iota that it becomes.
-    private static let iota: (mark: UInt32, letter: UInt32) = (0x345, 0x3B9)
+    private static let iota: (mark: UInt32, letter: UInt32) = (FoldingRules.iota, 0x3B9)
 
     var isEmpty: Bool { text.isEmpty && marks.isEmpty }
 

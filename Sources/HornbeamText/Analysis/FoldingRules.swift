@@ -45,6 +45,8 @@ struct FoldingRules: @unchecked Sendable {
     private let classes: [UInt32: UInt8]
 
     private static let scalarLimit = 0x11_0000
+    /// The iota below a Greek letter: a mark that becomes a letter, behind all others of its letter.
+    static let iota: UInt32 = 0x345
 
     private init() {
         foldings = Self.rows(FoldingTables.foldings)
@@ -185,6 +187,8 @@ extension FoldingRules {
         set(FoldingTables.formats) { _ in .format }
         // Half-width sound marks of kana are letters by category.
         for scalar in [0xFF9E, 0xFF9F] { parts[scalar] = WordPart.mark.rawValue }
+        // Folded it is a letter, whatever is before it.
+        parts[Int(iota)] = WordPart.letter.rawValue
         parts[0x200B] = WordPart.separator.rawValue
         for scalar in [0x200C, 0x200D] { parts[scalar] = WordPart.format.rawValue }
         for scalar in [0x5F, 0x203F, 0x2040, 0x2054, 0xFE33, 0xFE34, 0xFE4D, 0xFE4E, 0xFE4F, 0xFF3F] {
@@ -289,6 +293,8 @@ extension FoldingRules {
             0x3066, 0x3068, 0x309D:
             return isHalf ? nil : kana + 1
         case 0x3046: return isHalf ? nil : isKatakana ? 0x30F4 : 0x3094
+        // Of katakana alone: ヷ, ヸ, ヹ and ヺ.
+        case 0x308F...0x3092: return isHalf || !isKatakana ? nil : kana + 8
         default: return nil
         }
     }

@@ -39,7 +39,8 @@ final class UnicodeTokenizer {
         forEachToken(in: source, from: &index, upTo: source.count, body)
     }
 
-    /// Calls `body` with each word that begins between `index`, where none goes on, and `end`. `index` moves behind them.
+    /// Calls `body` with each word that begins between `index`, where none goes on, and `end`. `index` moves behind
+    /// them.
     func forEachToken(
         in source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: Int, _ body: (Bytes) -> Void
     ) {
@@ -84,8 +85,9 @@ final class UnicodeTokenizer {
     private func readWord(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {
         clear()
         let start = index
-        var before = WordPart.joiner
-        var isWord = false
+        readMarks(source, &index, areIotas: true)
+        var isWord = index > start
+        var before = isWord ? WordPart.letter : .joiner
         scan: while index < source.count {
             var next = index
             let scalar = UTF8Scalars.decode(source, at: &next)
@@ -131,6 +133,21 @@ final class UnicodeTokenizer {
         return .separator
     }
 
+    /// If an iota that is a mark stands at `index`, moves behind it and the marks that follow, and takes those that are
+    /// such iotas or those that aren't. In canonical order iotas are last: at the beginning of a word the other marks
+    /// belong to what is before it.
+    private func readMarks(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, areIotas: Bool) {
+        var next = index
+        var scalar = UTF8Scalars.decode(source, at: &next)
+        guard scalar == FoldingRules.iota else { return }
+        while rules.facts(scalar).isOrdered {
+            if (scalar == FoldingRules.iota) == areIotas { append(scalar) }
+            index = next
+            guard index < source.count else { return }
+            scalar = UTF8Scalars.decode(source, at: &next)
+        }
+    }
+
     private func emit(_ body: (Bytes) -> Void) {
         var token = word.finish()
         if let stemmer { token = stemmer.stem(token) }
@@ -163,7 +180,10 @@ final class UnicodeTokenizer {
                 append(scalar)
             case .mark: append(scalar)
             case .format: break
-            default: break scan
+            default:
+                var end = index
+                readMarks(source, &end, areIotas: false)
+                break scan
             }
             index = next
         }

@@ -78,7 +78,7 @@ struct StoreTests {
                 """
                 Book "disp": index “byYear” lacks it
                 index “byYear” of Book has 4 entries for 5 rows
-                2 problems: 17 trees with 46 entries, 7 entities of 2 types, 3 indexes read
+                2 problems: 17 trees with 50 entries, 7 entities of 2 types, 3 indexes read
 
                 """))
         #expect(try CommandRun("check", library.file, "--structure").code == 0)

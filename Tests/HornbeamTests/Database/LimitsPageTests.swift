@@ -38,7 +38,7 @@ struct LimitsPageTests {
         ("relations of all types together", [Int(LinkList.mostRelations)]),
         ("entities within the relations of one another, in one value", [Nesting.most]),
         ("saves and deletions within one another, asked for by hooks and resolvers", [Session.maximumDepth]),
-        ("JSON text: arrays and objects within one another", [JSONParser.maximumDepth]),
+        ("JSON of a property: arrays and objects within one another", [CodedJSON.maximumDepth]),
         ("the name of a consumer of changes", [ChangeLog.maximumName]),
         ("a key of a declared, value, array or secondary index", [IndexKeyBytes.cutSize - 1]),
         ("a key of a hand-kept index", [KeptTrees.maximumKey]),
@@ -52,7 +52,8 @@ struct LimitsPageTests {
     ]
 
     private static let queries: [(what: String, figures: [Int])] = [
-        ("conditions within one another", [Hornbeam.Filter.maximumDepth]),
+        ("conditions within one another; one on related entities counts as 5 levels", [Hornbeam.Filter.maximumDepth]),
+        ("queries within one another, nested or by steps", [ListParts.maximumDepth]),
         ("the text of a statement", [StatementParser.maxLength]),
         ("parentheses, calls and steps of a path, in a statement", [StatementParser.maxDepth]),
         ("levels of a whole expression", [StatementParser.maxHeight]),
@@ -94,7 +95,7 @@ struct LimitsPageTests {
 
     /// Those whose figures no constant has that a test can see.
     private static let others: Set<String> = [
-        "a decimal", "the name of a migration step", "ids in a hand-kept list", "the link of an emitted row",
+        "a decimal", "the name of a migration step", "ids in a hand-kept list", "the id and the link of an emitted row",
         "the name of an index made at run time", "a text under a Unicode collation",
         "a filter of the command, nested", "operators in a row", "sources and relations of a statement",
         "replacements of one `regexp_replace`", "documents that an index ever gets", "trees ever made",

@@ -176,7 +176,11 @@ struct CommitMiddlewareTests {
         }
         try setAuthor("")
         #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == [])
-        #expect(codeThrown { try setAuthor("X") } == .notStored)
+        try setAuthor("B")
+        #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == ["B"])
+        // Nobody who is stored: it leaves its group, and is in none.
+        try setAuthor("X")
+        #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == [])
         #expect(try database.isSound())
     }
 }

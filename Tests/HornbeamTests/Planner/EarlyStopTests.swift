@@ -60,7 +60,8 @@ struct EarlyStopTests {
             }
             #expect(rows == wanted)
         }
-        #expect(pages < 60, "\(text): \(pages) pages")
+        // Each row more is looked up by two pages.
+        #expect(pages < 60 + 2 * (wanted - 1), "\(text): \(pages) pages")
     }
 
     @Test("of a secondary index's query: ids, rows and entities, either way, with a condition or without one")
@@ -98,7 +99,8 @@ struct EarlyStopTests {
             }
             let sorted = try database.read { try Statement(text).resolve(in: $0).map { [$0["id"], $0["salary"]] } }
             #expect(all == sorted, "\(text)")
-            #expect(pages < Self.count / 2, "\(text): \(pages) pages")
+            // A fourth of the rows is on one floor: each is looked up by two pages, beside those of the index.
+            #expect(pages < Self.count / 2 + 60, "\(text): \(pages) pages")
         }
     }
 }

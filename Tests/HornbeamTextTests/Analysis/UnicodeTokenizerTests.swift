@@ -216,6 +216,11 @@ struct UnicodeTokenizerTests {
             expect(text, ["\u{3AC}ι"], keepsAccents: true)
             expect(text, ["αι"])
         }
+        // And so it is where no letter is before it; marks that are written behind it are of what is.
+        expect("\u{345} s\u{345} 東京\u{345}s 1\u{345}", ["ι", "sι", "東京", "京", "ιs", "1ι"])
+        for text in ["東\u{345}\u{301}\u{345} \u{345}\u{301}a", "東\u{301}\u{345}\u{345} \u{301}\u{345}a"] {
+            expect(text, ["東\u{301}", "ιι", "ιa"], keepsAccents: true)
+        }
         // Two of one class stay as they are.
         expect("a\u{301}\u{308}", ["\u{E1}\u{308}"], keepsAccents: true)
         expect("a\u{308}\u{301}", ["\u{E4}\u{301}"], keepsAccents: true)
