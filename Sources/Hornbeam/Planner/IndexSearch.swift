@@ -20,7 +20,28 @@ struct IndexSearch {
         return Int(entries: try estimate(match.query.resolved(index.analyzer, hasPositions: index.storesPositions)))
     }
 
+    // What calls itself is apart from the rest, so that a level takes little of the stack.
+
     private func estimate(_ query: TextQuery) throws -> UInt64 {
+        switch query {
+        case .any(let parts): return try estimate(parts, isSum: true)
+        case .all(let parts), .near(let parts, _): return try estimate(parts, isSum: false)
+        case .without(let part, _), .field(_, let part), .boost(_, let part): return try estimate(part)
+        default: return try estimateOne(query)
+        }
+    }
+
+    private func estimate(_ parts: [TextQuery], isSum: Bool) throws -> UInt64 {
+        guard !parts.isEmpty else { return 0 }
+        var found: UInt64 = isSum ? 0 : .max
+        for part in parts {
+            let count = try estimate(part)
+            found = isSum ? min(searcher.statistics.documentCount, found + count) : min(found, count)
+        }
+        return found
+    }
+
+    private func estimateOne(_ query: TextQuery) throws -> UInt64 {
         switch query {
         case .words(let text):
             var sum: UInt64 = 0
@@ -28,15 +49,7 @@ struct IndexSearch {
             return sum
         case .phrase(let text, _):
             return try searcher.index.analyzer.phraseTokens(of: text).map { try frequency(of: $0) }.min() ?? 0
-        case .any(let parts):
-            var sum: UInt64 = 0
-            for part in parts { sum = min(searcher.statistics.documentCount, sum + (try estimate(part))) }
-            return sum
-        case .all(let parts):
-            return try parts.map { try estimate($0) }.min() ?? 0
-        case .near(let parts, _): return try parts.map { try estimate($0) }.min() ?? 0
-        case .without(let wanted, _): return try estimate(wanted)
-        case .field(_, let part), .boost(_, let part): return try estimate(part)
+        case .any, .all, .near, .without, .field, .boost: return try estimate(query)
         case .prefix(let text):
             let tokens = searcher.index.analyzer.phraseTokens(of: text)
             guard let last = tokens.last else { return 0 }

@@ -12,7 +12,7 @@ extension TextQuery {
     /// How many letters at the head of a fuzzy word are the same if nothing is said.
     package static let defaultPrefixLength = 1
     /// Queries may be nested so deep: what goes through them calls itself for each level.
-    package static let maximumDepth = 200
+    package static let maximumDepth = 100
 
     /// What the parser makes the same tree of, if it is in normal form. Fields without a name are written by number.
     package func text(fields: [String]) -> String { QueryPrinter(fields: fields).top(self) }

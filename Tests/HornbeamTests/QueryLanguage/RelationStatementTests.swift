@@ -25,8 +25,8 @@ private struct Good {
 
 @Suite("Relations in statements")
 struct RelationStatementTests {
-    /// Crate 1 has goods 2 and 0, crate 2 has good 1 and links to 77, which isn't stored, crate 3 has none. Good 3 is in
-    /// no crate, and good 5 in crate 9, which isn't stored.
+    /// Crate 1 has goods 2 and 0, crate 2 has good 1 and links to 77, which isn't stored, crate 3 has none. Good 3 is
+    /// in no crate, and good 5 in crate 9, which isn't stored.
     private func database() throws -> Database {
         let database = try Database.inMemory(models: Crate.self, Good.self)
         try database.write { (context) throws in
