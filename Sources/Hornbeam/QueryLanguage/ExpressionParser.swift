@@ -86,13 +86,12 @@ extension StatementParser {
     // MARK: Comparisons
 
     private mutating func comparison() throws(HornbeamError) -> Expression {
-        let start = rowed
-        return try compared(try concatenation(), start)
+        try compared(try concatenation())
     }
 
     /// A comparison, if one follows the operand.
-    private mutating func compared(_ operand: Expression, _ start: Int) throws(HornbeamError) -> Expression {
-        var left = operand
+    private mutating func compared(_ operand: Expression) throws(HornbeamError) -> Expression {
+        var (left, signs) = (operand, 0)
         if let sign = comparisonSign() {
             let (place, before) = (place, height)
             next()
@@ -105,7 +104,7 @@ extension StatementParser {
             left = test
         }
         while take("IS") {
-            try lengthen(since: start)
+            try lengthen(&signs)
             let place = place
             let isNegated = take("NOT")
             let test: StateTest
@@ -200,10 +199,9 @@ extension StatementParser {
     }
 
     private mutating func sum() throws(HornbeamError) -> Expression {
-        let start = rowed
-        var left = try product()
+        var (left, signs) = (try product(), 0)
         while let (sign, place) = arithmeticSign(["+", "-"]) {
-            try lengthen(since: start)
+            try lengthen(&signs)
             let before = height
             left = .binary(sign, left, try product(), place)
             try grow(to: max(before, height) + 1)
@@ -212,10 +210,9 @@ extension StatementParser {
     }
 
     private mutating func product() throws(HornbeamError) -> Expression {
-        let start = rowed
-        var left = try signed()
+        var (left, signs) = (try signed(), 0)
         while let (sign, place) = arithmeticSign(["*", "/", "%"]) {
-            try lengthen(since: start)
+            try lengthen(&signs)
             let before = height
             left = .binary(sign, left, try signed(), place)
             try grow(to: max(before, height) + 1)
@@ -223,10 +220,10 @@ extension StatementParser {
         return left
     }
 
-    /// - Parameter start: how many there were where the expression began that this one is part of.
-    private mutating func lengthen(since start: Int) throws(HornbeamError) {
-        rowed += 1
-        guard rowed - start <= Self.maxRow else {
+    /// Counts one more operator of a row.
+    private func lengthen(_ signs: inout Int) throws(HornbeamError) {
+        signs += 1
+        guard signs <= Self.maxRow else {
             throw failure("more than \(Self.maxRow) operators in a row: group them by parentheses")
         }
     }

@@ -38,8 +38,6 @@ struct StatementParser {
     var depth = 0
     /// Levels of the expression that was read last.
     private(set) var height = 0
-    /// Operators that nest by standing in a row.
-    var rowed = 0
     private var parameters = 0
 
     init(_ text: String) throws(HornbeamError) {

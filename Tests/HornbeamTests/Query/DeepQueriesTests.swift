@@ -130,11 +130,11 @@ private struct Tower: CustomTestStringConvertible, Sendable {
     ]
 
     static let searches: [Tower] = [
-        search("boosted", 199) { search, _ in search.boosted(1) },
-        search("without", 199) { $0.without(.words("x\($1)")) },
-        search("within a property", 199) { search, _ in search.in(\.text) },
-        search("or, and", 199) { $1 % 2 == 0 ? $0 || .words("y\($1)") : $0 && (.everything) },
-        search("without, on the right", 199) { search, _ in SearchQuery.everything.without(search) },
+        search("boosted", 99) { search, _ in search.boosted(1) },
+        search("without", 99) { $0.without(.words("x\($1)")) },
+        search("within a property", 99) { search, _ in search.in(\.text) },
+        search("or, and", 99) { $1 % 2 == 0 ? $0 || .words("y\($1)") : $0 && (.everything) },
+        search("without, on the right", 99) { search, _ in SearchQuery.everything.without(search) },
         search("or", nil) { $0 || .words("w\($1)") },
     ]
 }
