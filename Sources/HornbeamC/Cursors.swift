@@ -155,6 +155,9 @@ public func hb_cursor_entry(
     }
 }
 
+/// Entries that are read at once where their keys or values aren't wanted.
+private let unwantedRoom = 512
+
 /// hb_cursor_read and hb_cursor_read_back.
 @inline(__always)
 private func read(
@@ -171,8 +174,17 @@ private func read(
         // Both are an address and a size.
         let keys = keys.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: EntryPart.self) }
         let values = values.map { UnsafeMutableRawPointer($0).assumingMemoryBound(to: EntryPart.self) }
-        count.pointee = try place.pointee.read(
-            isForward: isForward, keys: keys, values: values, capacity: capacity)
+        if let keys, let values {
+            count.pointee = try place.pointee.read(
+                isForward: isForward, keys: keys, values: values, capacity: capacity)
+        } else {
+            // What isn't wanted goes into room of our own, so that each entry costs no test.
+            let capacity = min(capacity, unwantedRoom)
+            let room = UnsafeMutablePointer<EntryPart>.allocate(capacity: capacity)
+            defer { room.deallocate() }
+            count.pointee = try place.pointee.read(
+                isForward: isForward, keys: keys ?? room, values: values ?? room, capacity: capacity)
+        }
         cursor.noteLent()
         return count.pointee > 0
     }

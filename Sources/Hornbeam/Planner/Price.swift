@@ -73,7 +73,9 @@ extension Planner {
     private func selectivity(without answered: ConjunctSet) -> Double {
         var share = 1.0
         for position in conjuncts.indices where !answered.contains(position) {
-            let known = matches.filter { $0.answered.contains(position) }.map(\.count).min() ?? texts?.count(position)
+            var known: Int?
+            for match in matches where match.answered.contains(position) { known = min(known ?? .max, match.count) }
+            known = known ?? texts?.count(position)
             share = min(share, known.map { Double($0) / Double(max(1, rows)) } ?? 0.3)
         }
         return max(share, 1 / Double(max(1, rows)))
@@ -109,9 +111,11 @@ extension Planner {
         return collecting + few + (price(query.limit) - few) * Price.unstopped + Price.path
     }
 
-    /// Whether a path's rows are read: not where their ids are all that is wanted.
+    /// Whether a path's rows are read: not where only their ids or their number are wanted.
     func readsRows(_ answered: ConjunctSet, isOrdered: Bool) -> Bool {
-        query.wantsRows || answered.count < conjuncts.count || !isOrdered && !sort.isEmpty
+        if answered.count < conjuncts.count || !isOrdered && !sort.isEmpty { return true }
+        guard query.wantsRows, let needs = query.needs, query.isWhole else { return query.wantsRows }
+        return !sort.isEmpty || !needs.columns.isEmpty
     }
 
     /// Of candidates until the limit is full.

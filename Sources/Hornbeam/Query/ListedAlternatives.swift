@@ -21,7 +21,9 @@ extension Filter {
         }
         for part in parts { add(part) }
         lists.forEach { place, column, values in found[place] = .within(column: column, values) }
-        return found.count == 1 ? found[0] : .or(found)
+        // Anything else alone stays an alternative: by itself it could mean more, as ids mean their own order.
+        if found.count == 1, case .within = found[0] { return found[0] }
+        return .or(found)
     }
 
     /// Parts that hold where all of these do; what they exclude of one column is one list of values.

@@ -67,19 +67,15 @@ extension Cursor {
     /// The entry it stands on and those behind it (before it, if not `isForward`), as many as are at hand: at least
     /// one, at most `capacity`, all of one leaf. It stands on the last of them then. 0 if it stands on none. What they
     /// refer to lives as `key` does. A fifth of the instructions of a step and a look for each.
-    /// - Parameters:
-    ///   - keys: room for `capacity` keys; nil if none are wanted.
-    ///   - values: likewise.
     package mutating func read(
-        isForward: Bool, keys: UnsafeMutablePointer<EntryPart>?, values: UnsafeMutablePointer<EntryPart>?,
-        capacity: Int
+        isForward: Bool, keys: UnsafeMutablePointer<EntryPart>, values: UnsafeMutablePointer<EntryPart>, capacity: Int
     ) throws(StorageError) -> Int {
         guard state == .on, capacity > 0 else { return 0 }
         guard tree.pointee.changes == at.seen, let leaf, let slots else { return try readOne(keys, values) }
         let step = isForward ? 1 : -1
         let count = min(capacity, isForward ? leafCount &- index : index &+ 1)
         let prefixSize = at.prefixSize
-        var target = prefixSize > 0 && keys != nil ? keyTarget() : nil
+        var target = prefixSize > 0 ? keyTarget() : nil
         var room = Self.keyBound
         var place = index
         var done = 0
@@ -99,13 +95,13 @@ extension Cursor {
                 guard room >= keySize else { break }
                 key.copyShort(prefix, prefixSize)
                 (key + prefixSize).copyShort(suffix, suffixSize)
-                keys?[done] = EntryPart(key, keySize)
+                keys[done] = EntryPart(key, keySize)
                 target = key + keySize
                 room &-= keySize
             } else {
-                keys?[done] = EntryPart(suffix, suffixSize)
+                keys[done] = EntryPart(suffix, suffixSize)
             }
-            values?[done] = EntryPart(suffix + suffixSize, cell.valueSize)
+            values[done] = EntryPart(suffix + suffixSize, cell.valueSize)
             place &+= step
             done &+= 1
         }
@@ -218,11 +214,11 @@ extension Cursor {
     }
 
     private mutating func readOne(
-        _ keys: UnsafeMutablePointer<EntryPart>?, _ values: UnsafeMutablePointer<EntryPart>?
+        _ keys: UnsafeMutablePointer<EntryPart>, _ values: UnsafeMutablePointer<EntryPart>
     ) throws(StorageError) -> Int {
         guard let entry = try entry() else { return 0 }
-        keys?[0] = EntryPart(entry.key.baseAddress, entry.key.count)
-        values?[0] = EntryPart(entry.value.baseAddress, entry.value.count)
+        keys[0] = EntryPart(entry.key.baseAddress, entry.key.count)
+        values[0] = EntryPart(entry.value.baseAddress, entry.value.count)
         return 1
     }
 }

@@ -226,7 +226,7 @@ struct HandKeptCatalogueTests {
                 try $0.put(try tree("m:\(book):byAuthor", $0), key, RowID.firstAssigned.stored)
             }.contains { $0.contains("group that is not stored") })
         #expect(
-            try problems { _ = try $0.dropTree("p:\(book):allBooks") }.contains { $0.contains("lacks a tree") })
+            try problems { _ = try $0.dropTree("p:\(book):allBooks") }.contains { $0.contains("lacks its tree") })
     }
 
     @Test("a repair takes out what doesn't belong, leaves the rest in its order, and says how much it was")

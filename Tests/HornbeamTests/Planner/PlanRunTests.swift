@@ -72,8 +72,8 @@ struct PlanRunTests {
         #expect(both.results == 4 && both.rowsRead <= 20)
 
         let either = try Part.filter(\.weight == 3 || \.weight == 4).explain(.analyze, in: context)
-        #expect(either.parts.map(\.found) == [4, 4, 8] && either.rowsRead == 8 && either.results == 8)
-        #expect("\(either)".contains("gathered 4 rows by index byWeight, one range of 4 entries"))
+        #expect(either.parts.map(\.found) == [8] && either.rowsRead == 8 && either.results == 8)
+        #expect("\(either)".contains("gathered 8 rows by index byWeight, 2 ranges of 8 entries"))
 
         let ranked = try Part.filter(.string(\.text, matches: "brass")).filter(\.price < 60).limit(2)
             .explain(.analyze, in: context)
