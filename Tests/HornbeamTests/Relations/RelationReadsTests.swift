@@ -104,6 +104,6 @@ struct RelationReadsTests {
             return (try Pair.filter(any).count(in: context), try list.count(in: context), refused)
         }.value
         #expect(long == 4 && lists == 4)
-        #expect(deep?.message.contains("500 deep") == true)
+        #expect(deep?.message.contains("128 deep") == true)
     }
 }

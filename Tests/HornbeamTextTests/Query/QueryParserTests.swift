@@ -206,7 +206,7 @@ struct QueryParserTests {
             #expect(left.normalized == .all([.words("x")]), "\(left)")
         }
         var deep = TextQuery.words("x")
-        for _ in 0..<150 { deep = .all([deep]) }
+        for _ in 0..<90 { deep = .all([deep]) }
         #expect(deep.writtenOut(fields: []) == "+x")
     }
 
