@@ -151,7 +151,8 @@ private final class CodedNode {
         beginArray()
         guard case .array = content else { return }
         let texts = try elements.map { try $0.map { try $0.text() } }.sorted { left, right in
-            for (first, second) in zip(left, right) where first != second {
+            // By bytes, as the order: texts that Swift calls equal may be different elements.
+            for (first, second) in zip(left, right) where !first.utf8.elementsEqual(second.utf8) {
                 return first.utf8.lexicographicallyPrecedes(second.utf8)
             }
             return false

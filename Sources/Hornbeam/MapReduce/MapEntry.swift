@@ -113,7 +113,9 @@ package struct MapEntryValue {
         guard Value.columnType.unwrapped == .json, let emitted = try? self.value(as: Value.self),
             case .json(let text) = emitted.columnValue
         else { return nil }
-        return Self.bytes(id: id.map { Array($0) }, link: link.map { Array($0) }, value: Array(text.utf8))
+        return Self.bytes(
+            id: id.map { Array($0) }, link: link.map { Array($0) }, key: key.map { Array($0) },
+            value: Array(text.utf8))
     }
 
     /// The emitted value, nil if there is none.

@@ -64,9 +64,11 @@ final class OutputFile {
     private convenience init(beside path: String, mode: mode_t?, replaces: Bool) throws(StorageError) {
         let name = ".hornbeam-\(UInt64.random(in: 0...UInt64.max))"
         let partialPath = "\(Self.folder(of: path))/\(name)"
-        let descriptor = try Self.descriptor(of: partialPath, O_WRONLY | O_CREAT | O_EXCL, named: path)
-        if let mode { _ = fchmod(descriptor, mode) }
+        // Nobody else may open it before it has the permissions of what it replaces.
+        let flags = O_WRONLY | O_CREAT | O_EXCL
+        let descriptor = try Self.descriptor(of: partialPath, flags, mode == nil ? 0o666 : 0o600, named: path)
         self.init(path, descriptor, partialPath, replaces: replaces)
+        if let mode { try check("fchmod", fchmod(descriptor, mode)) }
     }
 
     private init(_ path: String, _ descriptor: Int32, _ partialPath: String?, replaces: Bool) {
@@ -112,9 +114,11 @@ final class OutputFile {
         if result != 0 { throw .io(operation: operation, path: path, errno: errno) }
     }
 
-    private static func descriptor(of path: String, _ flags: Int32, named name: String) throws(StorageError) -> Int32 {
+    private static func descriptor(
+        of path: String, _ flags: Int32, _ mode: mode_t = 0, named name: String
+    ) throws(StorageError) -> Int32 {
         while true {
-            let descriptor = Glibc.open(path, flags | O_CLOEXEC, 0o666)
+            let descriptor = Glibc.open(path, flags | O_CLOEXEC, mode)
             if descriptor >= 0 { return descriptor }
             if errno != EINTR { throw .io(operation: "open", path: name, errno: errno) }
         }
