@@ -8,7 +8,8 @@ struct Package {
     @Index<Self>(\.installedSize) private var bySize
     @Index<Self>(\.sectionName, \.installedSize) private var bySection
     @Unique<Self>(\.name, \.version, collisions: .throw) private var byName
-    @FullTextIndex<Self>(\.summary, \.details) private var text
+    // Plain words, so that the demo can check each rank by a few lines of its own (`NaiveRanking`).
+    @FullTextIndex<Self>(\.summary, \.details, analyzer: .words) private var text
 
     let id: Int
     var name: String
