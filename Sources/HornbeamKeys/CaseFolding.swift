@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text without case, and text without accents. This is the one place that says what case is: collations without case,
-// string conditions without case and `FOLD` in statements all compare what `CaseFolding.folded` gives.
-// Full-text analyzers but `words` fold by tables of their own, frozen in the file's format, and agree with it.
+// string conditions without case and `FOLD` in statements all compare the results of `CaseFolding.folded`. Full-text
+// analyzers other than `words` fold by tables of their own, frozen in the file's format, and agree with it.
 
 private import CICU
 
-/// Full case folding by Unicode (The Unicode Standard, 3.13, toCasefold), in no language's own way.
+/// Full case folding by Unicode (The Unicode Standard, 3.13, toCasefold), the same for all languages.
 ///
 /// `ß`, `ẞ` and `ss` are equal, and so are `ς`, `σ` and `Σ`, `ﬁ` and `fi`, `İ` and an `i` with a dot above. Neither `ı`
 /// nor `İ` is `i`. Canonically equivalent texts fold to canonically equivalent texts.
@@ -17,19 +17,19 @@ package enum CaseFolding {
         return "\(four[0]).\(four[1])"
     }
 
-    /// The folded text. Folding again changes nothing. Linear in the text's length; text of ASCII costs a pass over its
-    /// bytes.
-    /// - Parameter removingAccents: whether accents go too, as `Accents` has it.
+    /// The folded text. Folding it again changes nothing. The time is linear in the text's length; for ASCII it is two
+    /// passes over the bytes.
+    /// - Parameter removingAccents: whether accents are removed too, those that `Accents` removes.
     package static func folded(_ text: String, removingAccents: Bool = false) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return foldedASCII(text) }
-        // Folding must not depend on how its input is composed, hence the decomposition first (Unicode, D145). What is
-        // inert folds to the same without.
+        // Folding must not depend on how its input is composed, hence the decomposition first (Unicode, D145). An inert
+        // text folds to the same without it.
         guard removingAccents || !Normalisation.isInert(text) else { return folded(Array(text.utf16)) }
         var units: [UInt16] = []
         for scalar in Normalisation.decomposed(text) where !(removingAccents && Accents.isAccent(scalar)) {
             units.append(contentsOf: scalar.utf16)
         }
-        // Only letters that decompose fold to something with an accent, so none comes back here.
+        // Only letters that decompose fold to something with an accent, so folding brings no accent back.
         return folded(units)
     }
 
@@ -50,11 +50,10 @@ package enum CaseFolding {
     private static let pieceSize = 1 << 20
 
     private static func folded(_ text: [UInt16]) -> String {
-        if text.count <= pieceSize { return String(decoding: folded(text[...]), as: UTF16.self) }
         var result = ""
         var start = 0
         while start < text.count {
-            // Each scalar folds by itself, whatever is beside it.
+            // Each scalar folds by itself, whatever stands beside it.
             var end = min(start + pieceSize, text.count)
             if end < text.count, UTF16.isLeadSurrogate(text[end - 1]) { end -= 1 }
             result += String(decoding: folded(text[start..<end]), as: UTF16.self)
@@ -73,7 +72,7 @@ package enum CaseFolding {
                 if status <= 0, length >= 0, length <= buffer.count {
                     count = Int(length)
                 } else {
-                    // ICU refuses arguments alone, and these are sound. Were it otherwise, case would count.
+                    // ICU fails for bad arguments only, and these are good. If it ever failed, case would count.
                     count = buffer.initialize(fromContentsOf: piece)
                 }
             }

@@ -52,8 +52,8 @@ package struct StoreOptions: Sendable {
     package init() {}
 }
 
-/// What options say that nobody has set. Builds with self-checks take them from the environment, so
-/// that all tests can be run without a mapping and with hardly any memory.
+/// Defaults of options. Builds with self-checks take them from the environment, so that all tests can be run without a
+/// mapping and with hardly any memory.
 private enum StandardOptions {
     static let access: PageAccess = environment("HORNBEAM_ACCESS") == "read" ? .read : .mapped
     static let cacheBytes = environment("HORNBEAM_CACHE_BYTES").flatMap { Int($0) } ?? 64 << 20

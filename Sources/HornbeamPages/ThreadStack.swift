@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a thread's stack is left, for whoever calls itself for each level of something that others have made.
+// How much of a thread's stack is left. Functions that recurse over input of any depth look here first.
 
 import CHornbeamShims
 
 package enum ThreadStack {
-    /// Bytes of the calling thread's stack that are left. More than there is memory if the system can't tell.
+    /// Bytes that are left of the calling thread's stack; a very large number if the system doesn't tell.
     package static var room: Int { hbs_stack_room() }
 }

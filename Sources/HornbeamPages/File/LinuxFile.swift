@@ -145,7 +145,7 @@ extension LinuxFile {
         }
     }
 
-    /// The system takes a path up to its first NUL: it would be another file's.
+    /// The system reads a path up to its first NUL, so that such a path would name another file.
     private static func checkPath(_ path: String) throws(StorageError) {
         guard !path.isEmpty else { throw .invalid("the path of the file is empty") }
         guard !path.utf8.contains(0) else {
@@ -154,8 +154,8 @@ extension LinuxFile {
         }
     }
 
-    /// Whether the regular file at `path` is a store, be it damaged or of a newer format: one of its header slots is
-    /// there.
+    /// Whether the regular file at `path` is a store. One header slot that begins as such is enough: the store may be
+    /// damaged or of a newer format.
     package static func isStore(at path: String) throws(StorageError) -> Bool {
         let descriptor = Int32(try call("open", path) { Int(Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) })
         defer { Glibc.close(descriptor) }
@@ -202,7 +202,7 @@ extension LinuxFile {
         }
     }
 
-    private static func directory(of path: String) -> String {
+    package static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
@@ -215,7 +215,7 @@ extension LinuxFile {
         case .temporary(let name): _ = try Self.call("link", path) { Int(link(name, path)) }
         }
         do throws(StorageError) {
-            try syncDirectory()
+            try Self.syncDirectory(of: path)
         } catch {
             // The caller is told that there is no file: his next attempt must not meet this one.
             unlink(path)
@@ -224,12 +224,12 @@ extension LinuxFile {
         if case .temporary(let name)? = pendingName { unlink(name) }
     }
 
-    /// Makes the file's name durable.
-    private func syncDirectory() throws(StorageError) {
+    /// Makes the name of the file at `path` durable.
+    package static func syncDirectory(of path: String) throws(StorageError) {
         let directory = Self.directory(of: path)
-        let folder = Int32(try Self.call("open", directory) { Int(Glibc.open(directory, O_RDONLY | O_CLOEXEC)) })
+        let folder = Int32(try call("open", directory) { Int(Glibc.open(directory, O_RDONLY | O_CLOEXEC)) })
         defer { Glibc.close(folder) }
-        _ = try Self.call("fsync", directory) { Int(fsync(folder)) }
+        _ = try call("fsync", directory) { Int(fsync(folder)) }
     }
 }
 

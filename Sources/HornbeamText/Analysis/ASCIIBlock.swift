@@ -39,11 +39,12 @@ enum ASCIIBlock {
         return words
     }
 
-    /// The same, and of the bytes between two letters or two digits those that join them to a word by Unicode's
-    /// annex 29: an apostrophe, a full stop, of digits a comma or a semicolon too, and an underscore between any two.
-    /// Nil if bytes of ASCII alone don't tell, or if another underscore is there, which may be no word by itself.
+    /// Does what `lower` does, and also sets the bits of bytes that join their neighbours to one word by Unicode's
+    /// annex 29: an apostrophe or a full stop between two letters or two digits, a comma or a semicolon between two
+    /// digits, an underscore between any two of them. Returns nil if that depends on a scalar beyond ASCII, or if there
+    /// is an underscore elsewhere, which may be no word by itself.
     /// - Parameters:
-    ///   - before: what stands before the block in the same word, in lower case; a space if nothing does.
+    ///   - before: the last byte of the word that is open before the block, in lower case; a space if none is open.
     ///   - behind: the byte behind the block.
     @inline(__always)
     static func lowerJoined(
@@ -55,7 +56,7 @@ enum ASCIIBlock {
         let ends = words &>> 1 | (isWord(behind) || behind >= 0x80 ? 1 &<< 63 : 0)
         if underscores & ~(starts & ends) != 0 || underscores &>> 63 == 1 && behind >= 0x80 { return nil }
         var middles = ~words & starts & ends & ~underscores
-        // Words mostly have one space between them.
+        // Most of these bytes are the one space between two words.
         if middles != 0 { middles &= ~bits(of: UInt8(ascii: " "), target) }
         while middles != 0 {
             let place = middles.trailingZeroBitCount
@@ -82,7 +83,7 @@ enum ASCIIBlock {
         joinsLetters(byte) || byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
     }
 
-    /// Bit i tells whether byte i of 64 bytes of ASCII is this one.
+    /// Bit i is set if byte i of the 64 bytes of ASCII at `source` is `byte`.
     @inline(__always)
     private static func bits(of byte: UInt8, _ source: UnsafeRawPointer) -> UInt64 {
         var found: UInt64 = 0
@@ -95,7 +96,7 @@ enum ASCIIBlock {
         return found
     }
 
-    /// The highest bit of each byte, side by side.
+    /// The highest bits of the eight bytes, side by side.
     @inline(__always)
     private static func gathered(_ marks: UInt64) -> UInt64 { ((marks &>> 7) &* 0x0102_0408_1020_4080) &>> 56 }
 

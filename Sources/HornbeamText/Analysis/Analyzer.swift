@@ -52,7 +52,7 @@ package struct Analyzer: Sendable {
     }
 
     package static let words = Analyzer(.words)
-    /// What words are where nobody says it.
+    /// The default: the analyzer of indexes that name none, and of searches without an index.
     package static let standard = Analyzer(.unicode(keepsAccents: true, stemming: nil))
 
     /// The analyzer that an index was declared with; nil if none of that name is known here.

@@ -50,7 +50,7 @@ struct ByteBuffer: ~Copyable {
         }
     }
 
-    /// Forgets all and takes these bytes, each as the table of 256 has it.
+    /// Replaces the content by these bytes, each mapped by a table of 256.
     mutating func replace(by bytes: UnsafeBufferPointer<UInt8>, mapped table: [UInt8]) {
         count = 0
         if capacity < bytes.count { grow(by: bytes.count) }

@@ -45,7 +45,7 @@ struct FoldingRules: @unchecked Sendable {
     private let classes: [UInt32: UInt8]
 
     private static let scalarLimit = 0x11_0000
-    /// The iota below a Greek letter: a mark that becomes a letter, behind all others of its letter.
+    /// The iota below a Greek letter: a mark that folds to a letter. It comes after all other marks of its letter.
     static let iota: UInt32 = 0x345
 
     private init() {
@@ -77,8 +77,8 @@ struct FoldingRules: @unchecked Sendable {
         return Facts(bits: facts[Int(pages[Int(scalar >> 8)]) << 8 | Int(scalar & 255)])
     }
 
-    /// Calls `body` with the scalars of the folded form: what all cases and widths of a letter have in common, as
-    /// `CaseFolding` has it. The dot of an i counts as an accent: where these count, `ı` isn't `i`.
+    /// Calls `body` with the scalars of the folded form, which is the same for all cases and widths of a letter. Case
+    /// is folded as in `CaseFolding`. The dot of an i counts as an accent: where accents count, `ı` isn't `i`.
     @inline(__always)
     func forEachFolded(_ scalar: UInt32, keepsAccents: Bool, _ body: (UInt32) -> Void) {
         if keepsAccents, scalar == 0x131 { return body(scalar) }
@@ -187,7 +187,7 @@ extension FoldingRules {
         set(FoldingTables.formats) { _ in .format }
         // Half-width sound marks of kana are letters by category.
         for scalar in [0xFF9E, 0xFF9F] { parts[scalar] = WordPart.mark.rawValue }
-        // Folded it is a letter, whatever is before it.
+        // It folds to a letter, whatever stands before it.
         parts[Int(iota)] = WordPart.letter.rawValue
         parts[0x200B] = WordPart.separator.rawValue
         for scalar in [0x200C, 0x200D] { parts[scalar] = WordPart.format.rawValue }
@@ -293,7 +293,7 @@ extension FoldingRules {
             0x3066, 0x3068, 0x309D:
             return isHalf ? nil : kana + 1
         case 0x3046: return isHalf ? nil : isKatakana ? 0x30F4 : 0x3094
-        // Of katakana alone: ヷ, ヸ, ヹ and ヺ.
+        // Only katakana have these: ヷ, ヸ, ヹ and ヺ.
         case 0x308F...0x3092: return isHalf || !isKatakana ? nil : kana + 8
         default: return nil
         }

@@ -82,7 +82,8 @@ enum ASCIITable {
     static let separator: UInt8 = 0
     static let beyond: UInt8 = 1
 
-    /// The same for `unicode`: what may join words is told by what is beside it, as is all beyond ASCII.
+    /// The table for `unicode`. Bytes that may join letters or digits to one word are `beyond` too: whether they do
+    /// depends on the scalars beside them.
     static let separating: [UInt8] = shared.enumerated().map { byte, mapped in
         "_'.,;".utf8.contains(UInt8(byte)) ? beyond : mapped
     }

@@ -15,7 +15,7 @@ package struct Tokenizer: ~Copyable {
     private static let edgeLimit = 2048
     /// Nil for `words`, which is read here.
     let rules: OtherRules?
-    /// Of `unicode` without stems, whose words of ASCII are read here too.
+    /// The tokenizer of `unicode` without stems, nil for other rules. Its words of ASCII are read here too.
     private let unicode: UnicodeTokenizer?
 
     package init(_ analyzer: Analyzer) {
@@ -112,7 +112,7 @@ package struct Tokenizer: ~Copyable {
         return Bytes(start: token, count: bytes.count)
     }
 
-    /// The tokens of `unicode`: those of blocks of ASCII some thousand at a time, all others one by one.
+    /// Calls `body` with the tokens of `unicode`: some thousand at a time from blocks of ASCII, all others one by one.
     @inline(never)
     private mutating func forEachBatch(
         of unicode: UnicodeTokenizer, in text: Bytes, _ body: (TokenBatch) -> Void
@@ -149,88 +149,76 @@ package struct Tokenizer: ~Copyable {
     }
 
     /// Finds the next tokens from `index` on, some thousand at most, and puts them into the buffer one behind the
-    /// other: `edges` has where each begins and ends. The number of edges; `index` moves behind the last token.
+    /// other: `edges` has where each begins and ends. Returns the number of edges; `index` moves behind the last token.
     @inline(never)
     private func scan(_ source: UnsafeBufferPointer<UInt8>, from index: inout Int) -> Int {
-        guard let text = source.baseAddress else { return 0 }
-        var (place, size, count) = (index, 0, 0)
-        // An odd number of edges: a token is open, and from its first byte on the buffer has a byte for each of the
-        // text.
-        while place < source.count, count < Self.edgeLimit {
-            let block = min(source.count &- place, ASCIIBlock.size)
-            let target = UnsafeMutableRawPointer(token + size)
-            var from = UnsafeRawPointer(text + place)
-            if block < ASCIIBlock.size {
-                target.initializeMemory(as: UInt8.self, repeating: UInt8(ascii: " "), count: ASCIIBlock.size)
-                target.copyMemory(from: from, byteCount: block)
-                from = UnsafeRawPointer(target)
-            }
-            guard ASCIIBlock.isASCII(from) else {
-                let end = place &+ block
-                if count & 1 == 1 {
-                    count &-= 1
-                    place &-= size &- Int(edges[count])
-                    size = Int(edges[count])
-                }
-                scanScalars(source, &place, upTo: end, &size, &count)
-                continue
-            }
-            let words = ASCIIBlock.lower(from, to: target)
-            var changes = words ^ (words &<< 1 | UInt64(truncatingIfNeeded: count & 1))
-            while changes != 0 {
-                edges[count] = UInt32(truncatingIfNeeded: size &+ changes.trailingZeroBitCount)
-                count &+= 1
-                changes &= changes &- 1
-            }
-            place &+= block
-            size &+= ASCIIBlock.size
-        }
-        if count & 1 == 1 {
-            if place == source.count {
-                edges[count] = UInt32(truncatingIfNeeded: size)
-                count &+= 1
-            } else {
+        scanBlocks(source, from: &index) { block, target, _, _ in
+            ASCIIBlock.isASCII(block) ? ASCIIBlock.lower(block, to: target) : nil
+        } otherwise: { place, end, size, count in
+            if count & 1 == 1 {
                 count &-= 1
                 place &-= size &- Int(edges[count])
+                size = Int(edges[count])
             }
+            scanScalars(source, &place, upTo: end, &size, &count)
+            return true
         }
-        index = place
-        return count
     }
 
-    /// The same by the rules of `unicode`, as far as there are blocks of ASCII that tell by themselves which words they
-    /// have. Where one doesn't, `end` moves behind it and `index` to where no word goes on before it; else `end` stays.
+    /// Finds tokens as `scan` does, by the rules of `unicode`. Stops at a block that isn't ASCII, or whose bytes don't
+    /// tell which words it has: then `end` moves behind this block, and `index` to a place where no word is open. If
+    /// there is no such block, `end` stays.
     @inline(never)
     private func scanJoined(
         _ source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: inout Int
     ) -> Int {
+        scanBlocks(source, from: &index) { block, target, before, behind in
+            guard ASCIIBlock.isASCII(block) else { return nil }
+            return ASCIIBlock.lowerJoined(block, to: target, before: before, behind: behind)
+        } otherwise: { _, blockEnd, _, _ in
+            end = blockEnd
+            return false
+        }
+    }
+
+    /// Reads block by block from `index` on, and returns the number of edges.
+    /// - Parameters:
+    ///   - words: writes a block in lower case to the buffer and returns a bit for each byte, set if the byte belongs
+    ///     to a word. Returns nil if it can't read the block. `before` is the last byte of the word that is open there,
+    ///     a space if none is; `behind` is the byte behind the block, a space at the end of the text.
+    ///   - otherwise: called for a block that `words` can't read. Reads it, or returns false to stop there.
+    @inline(__always)
+    private func scanBlocks(
+        _ source: UnsafeBufferPointer<UInt8>, from index: inout Int,
+        words: (UnsafeRawPointer, UnsafeMutableRawPointer, _ before: UInt8, _ behind: UInt8) -> UInt64?,
+        otherwise: (_ place: inout Int, _ end: Int, _ size: inout Int, _ count: inout Int) -> Bool
+    ) -> Int {
         guard let text = source.baseAddress else { return 0 }
         let space = UInt8(ascii: " ")
         var (place, size, count) = (index, 0, 0)
+        // An odd number of edges: a token is open, and from its first byte on the buffer has a byte for each of the
+        // text.
         while place < source.count, count < Self.edgeLimit {
-            let block = min(source.count &- place, ASCIIBlock.size)
+            let end = min(place &+ ASCIIBlock.size, source.count)
             let target = UnsafeMutableRawPointer(token + size)
             var from = UnsafeRawPointer(text + place)
-            if block < ASCIIBlock.size {
+            if end &- place < ASCIIBlock.size {
                 target.initializeMemory(as: UInt8.self, repeating: space, count: ASCIIBlock.size)
-                target.copyMemory(from: from, byteCount: block)
+                target.copyMemory(from: from, byteCount: end &- place)
                 from = UnsafeRawPointer(target)
             }
-            guard ASCIIBlock.isASCII(from),
-                let words = ASCIIBlock.lowerJoined(
-                    from, to: target, before: count & 1 == 1 ? token[size &- 1] : space,
-                    behind: place &+ block < source.count ? source[place &+ block] : space)
-            else {
-                end = place &+ block
+            let before = count & 1 == 1 ? token[size &- 1] : space
+            guard let bits = words(from, target, before, end < source.count ? source[end] : space) else {
+                if otherwise(&place, end, &size, &count) { continue }
                 break
             }
-            var changes = words ^ (words &<< 1 | UInt64(truncatingIfNeeded: count & 1))
+            var changes = bits ^ (bits &<< 1 | UInt64(truncatingIfNeeded: count & 1))
             while changes != 0 {
                 edges[count] = UInt32(truncatingIfNeeded: size &+ changes.trailingZeroBitCount)
                 count &+= 1
                 changes &= changes &- 1
             }
-            place &+= block
+            place = end
             size &+= ASCIIBlock.size
         }
         if count & 1 == 1 {
@@ -246,7 +234,7 @@ package struct Tokenizer: ~Copyable {
         return count
     }
 
-    /// The same scalar by scalar from `index`, where no token is open, to the end of the token at `end`.
+    /// Finds tokens scalar by scalar from `index`, where no token is open, to the end of the token at `end`.
     @inline(never)
     private func scanScalars(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, upTo end: Int, _ size: inout Int, _ count: inout Int

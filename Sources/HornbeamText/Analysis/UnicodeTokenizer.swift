@@ -39,8 +39,8 @@ final class UnicodeTokenizer {
         forEachToken(in: source, from: &index, upTo: source.count, body)
     }
 
-    /// Calls `body` with each word that begins between `index`, where none goes on, and `end`. `index` moves behind
-    /// them.
+    /// Calls `body` with each word that begins before `end`, from `index` on, where no word may be open. `index` moves
+    /// behind the last one.
     func forEachToken(
         in source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: Int, _ body: (Bytes) -> Void
     ) {
@@ -62,8 +62,8 @@ final class UnicodeTokenizer {
 
     // MARK: Words
 
-    /// Reads the word that begins at `index` if it is of letters and digits of ASCII, and what is behind it joins
-    /// nothing to it. False if it is not; then `index` stays.
+    /// Reads the word that begins at `index` if it consists of letters and digits of ASCII, and if the byte behind it
+    /// joins nothing to it. Otherwise returns false and leaves `index` as it is.
     private func readASCII(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void
     ) -> Bool {
@@ -133,9 +133,9 @@ final class UnicodeTokenizer {
         return .separator
     }
 
-    /// If an iota that is a mark stands at `index`, moves behind it and the marks that follow, and takes those that are
-    /// such iotas or those that aren't. In canonical order iotas are last: at the beginning of a word the other marks
-    /// belong to what is before it.
+    /// If an iota that is a mark stands at `index`, moves behind it and the marks that follow. Appends the iotas among
+    /// them if `areIotas`, else the other marks. In canonical order iotas are last, so at the beginning of a word the
+    /// other marks belong to the text before it.
     private func readMarks(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, areIotas: Bool) {
         var next = index
         var scalar = UTF8Scalars.decode(source, at: &next)

@@ -12,9 +12,9 @@
 //               | quoted [ "~" number | "*" ]                                         phrase, slop, prefix
 //     fields    = name { "," name }
 //
-// Words that follow each other are one list of words. In a sequence with + what has none needn't be there but counts,
-// unless the syntax asks for all: then each must be there, with + or without. What has − or NOT must not be there. A
-// backslash takes away the meaning of what is behind it.
+// Words that follow each other are one list of words. In a sequence with a +, clauses without a sign are optional, but
+// count for the score. If the syntax asks for all, they must match too. Clauses with − or NOT must not match. A
+// backslash makes the character behind it an ordinary one.
 
 /// Reads one text, character by character.
 struct QueryParser {
@@ -240,7 +240,7 @@ struct QueryParser {
     // MARK: Sequences
 
     private func joined(_ clauses: [Clause]) -> TextQuery {
-        // Where all must be there, a + says nothing new: it makes no other clause optional.
+        // Where all clauses must match, a + changes nothing: it makes no other clause optional.
         let required = clauses.filter { $0.sign == .required || syntax.matchesAll && $0.sign == .none }
         let optional = syntax.matchesAll ? [] : Self.alternatives(Self.signed(clauses, .none))
         let excluded = Self.alternatives(Self.signed(clauses, .excluded))

@@ -11,7 +11,7 @@ extension TextQuery {
     package static let maximumBoost = 1e9
     /// How many letters at the head of a fuzzy word are the same if nothing is said.
     package static let defaultPrefixLength = 1
-    /// Queries may be nested so deep: what goes through them calls itself for each level.
+    /// Levels of nesting that a query may have: going through one takes stack for each level.
     package static let maximumDepth = 100
 
     /// What the parser makes the same tree of, if it is in normal form. Fields without a name are written by number.

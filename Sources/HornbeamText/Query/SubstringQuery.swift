@@ -4,8 +4,8 @@
 // the rest of the part is left to whoever looks at the texts.
 //
 // The test compares by characters (grapheme clusters) that are canonically equivalent, on the folded texts if case
-// doesn't matter (`CaseFolding`). So the folded text has the part's characters where the part is found, and the terms
-// of all analyzers but `words` are of folded text too. `words` lower-cases: ß stays, and ſ isn't s to it.
+// doesn't matter (`CaseFolding`). So the folded text has the part's characters where the part is found. The terms of
+// all analyzers other than `words` come from folded text too. `words` lower-cases: ß stays, and ſ isn't s.
 
 /// Where in a text a part must be.
 package enum PartPlace: Sendable {
@@ -16,8 +16,8 @@ extension Analyzer {
     /// A query that finds every document one of whose fields has the part in this place; nil if there is nothing to
     /// ask for.
     /// - Parameters:
-    ///   - part: in the form in which the test compares.
-    ///   - isFolded: whether that is the case-folded one.
+    ///   - part: the part, folded if the test compares folded texts.
+    ///   - isFolded: whether the test does.
     package func query(forPart part: String, at place: PartPlace, isFolded: Bool) -> TextQuery? {
         guard let roles = CharacterRoles(rules, isFolded: isFolded) else { return nil }
         var parts = PartQuery(self, isFolded: isFolded)
@@ -98,8 +98,8 @@ private struct CharacterRoles {
         }
     }
 
-    /// Whether nothing but its capital folds to it, as far as that is known: s may be of ß or ſ, f of a ligature. An
-    /// “a” may be half of ẚ, which `PartQuery` sees to.
+    /// Whether only the letter itself and its capital fold to it, as far as that is known. An s may come from ß or ſ,
+    /// an f from a ligature. An “a” may be half of ẚ, which `PartQuery` allows for.
     private static func isOnlyLowered(_ scalar: UInt32) -> Bool {
         scalar < 0x80 && scalar != 0x66 && scalar != 0x73
     }
@@ -125,7 +125,7 @@ private struct CharacterRoles {
 /// Gathers what known characters that stand together ask for.
 private struct PartQuery {
     private let analyzer: Analyzer
-    /// Whether terms may have ẚ where the part ends with an “a”.
+    /// Whether a term may have ẚ where the part ends with an “a”, so that the part ends inside a letter.
     private let mayEndInside: Bool
     private var queries: [TextQuery] = []
 

@@ -80,7 +80,7 @@ final class ReductionFold {
     }
 
     /// Calls `body` with entries of a leaf.
-    /// - Parameter withKeys: false: the keys that `body` gets are empty.
+    /// - Parameter withKeys: if false, `body` gets empty keys, which saves putting them together.
     @inline(__always)
     func forEachEntry(
         _ node: NodeView, _ range: Range<Int>, withKeys: Bool = true, _ body: (_ key: Bytes, _ value: Bytes) -> Void

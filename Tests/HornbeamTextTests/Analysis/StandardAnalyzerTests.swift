@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analyzer of indexes that name none: what a person takes for one word is one, texts that Unicode takes for equal
-// have equal words, and the way that ASCII takes through blocks gives the tokens of the way through scalars.
+// The analyzer of indexes that name none: its words are those that people see, canonically equivalent texts have equal
+// words, and reading ASCII by blocks gives the same tokens as reading it scalar by scalar.
 
 import Foundation
 import HornbeamKeys
@@ -16,7 +16,7 @@ struct StandardAnalyzerTests {
         Analyzer.standard.tokens(of: text).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// By scalars alone.
+    /// The tokens, read scalar by scalar.
     private func slowTokens(_ text: String) -> [[UInt8]] {
         var (tokens, text): ([[UInt8]], String) = ([], text)
         var tokenizer = Tokenizer(.standard)
@@ -73,7 +73,7 @@ struct StandardAnalyzerTests {
             var text = ""
             for _ in 0..<random.below(round % 4 == 0 ? 400 : 60) {
                 let pieces = random.oneIn(round % 3 == 0 ? 100 : 8) ? odd : plain
-                // Most rounds have no accent, so that blocks are of ASCII.
+                // Two rounds of three have no é, so that they have more blocks of ASCII.
                 let piece = pieces[random.below(pieces.count)]
                 text += piece == "é" && round % 3 != 0 ? "e" : piece
             }

@@ -216,7 +216,7 @@ struct UnicodeTokenizerTests {
             expect(text, ["\u{3AC}ι"], keepsAccents: true)
             expect(text, ["αι"])
         }
-        // And so it is where no letter is before it; marks that are written behind it are of what is.
+        // It is a letter also where none is before it. Marks behind it belong to the text before it.
         expect("\u{345} s\u{345} 東京\u{345}s 1\u{345}", ["ι", "sι", "東京", "京", "ιs", "1ι"])
         for text in ["東\u{345}\u{301}\u{345} \u{345}\u{301}a", "東\u{301}\u{345}\u{345} \u{301}\u{345}a"] {
             expect(text, ["東\u{301}", "ιι", "ιa"], keepsAccents: true)
@@ -278,7 +278,7 @@ struct UnicodeTokenizerTests {
         var wrong: [UInt32] = []
         for value in UInt32(0x80)...0x2FFFF {
             guard let scalar = Unicode.Scalar(value), ScalarTables.shared.isWord(value) else { continue }
-            // Of these the lower case counts here, the upper case there.
+            // These fold to lower case here, and to upper case there.
             if (0x13A0...0x13FD).contains(value) || (0xAB70...0xABBF).contains(value) { continue }
             // Newer than ICU, or of another width.
             guard let age = scalar.properties.age, age.major <= 14, !(0xFF00...0xFFFF).contains(value) else { continue }

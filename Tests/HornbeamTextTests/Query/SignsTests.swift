@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What +, −, NOT, AND, OR, phrases and parentheses find together, where any word is enough and where all must be there,
-// read strictly and leniently: against an evaluation that works on sets of documents.
+// +, −, NOT, AND, OR, phrases and parentheses in all combinations, where any word is enough and where all must match,
+// read strictly and leniently. An evaluation over sets of documents says what must be found.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -8,7 +8,7 @@ import HornbeamText
 import HornbeamTree
 import Testing
 
-/// Alternatives of sequences of clauses, as a person writes them.
+/// A part of a query as a person writes it. A group has alternatives, and each of these is a sequence of clauses.
 private indirect enum Written {
     case word(String)
     case phrase(String, String)
@@ -43,7 +43,7 @@ private struct Clause {
     var text: String { parts.map { $0.sign.rawValue + $0.part.text }.joined(separator: " AND ") }
 }
 
-/// Which documents a query means.
+/// The documents that a query must find.
 private struct SetEvaluation {
     let documents: [String]
     let matchesAll: Bool
@@ -65,7 +65,7 @@ private struct SetEvaluation {
                 optional.append(conjunction(clause))
             }
         }
-        // Of what need not be there one is needed only where nothing must be.
+        // If nothing is required, at least one optional clause must match.
         if required.isEmpty, !optional.isEmpty { required = [optional.reduce([]) { $0.union($1) }] }
         return required.reduce(everything) { $0.intersection($1) }.subtracting(excluded)
     }
@@ -93,7 +93,7 @@ private struct SetEvaluation {
 struct SignsTests {
     private static let words = ["alpha", "beta", "gamma", "delta"]
 
-    /// Each set of the words, in their order and turned round.
+    /// All subsets of the words, in their order and reversed.
     private static let documents: [String] = (0..<16).flatMap { bits in
         let some = words.indices.filter { bits >> $0 & 1 == 1 }.map { words[$0] }
         return [some.joined(separator: " "), some.reversed().joined(separator: " ")]
