@@ -62,7 +62,7 @@ struct RunningAggregate {
         guard item != .missing, item != .null || aggregate.function == .arrayAgg else { return }
         var times = times
         if aggregate.isDistinct {
-            let key = Item.key([item])
+            let key = item.key
             let size = key.count + KeptBytes.entry
             guard seen.insert(key).inserted else { return }
             try kept.add(size)
@@ -128,7 +128,8 @@ struct NumberSum {
         count += times
     }
 
-    /// Nil if there was no number; an error if a sum of integers is none of 64 bits, or one of decimals none.
+    /// Returns nil if there was no number. Throws if a sum of integers doesn't fit 64 bits, or a sum of decimals is
+    /// beyond the decimals.
     func total() throws(HornbeamError) -> Item? {
         if count == 0 { return nil }
         if isDecimal { return .value(.decimal(try allDecimals.total())) }
@@ -141,7 +142,7 @@ struct NumberSum {
         return .double(hasDouble ? all.mean(of: count) : IntegerSummation<Int>.mean(integers, count))
     }
 
-    /// Whether it is one of decimals: not with doubles whose sum is none.
+    /// Whether the sum is a decimal: there are decimals, and the sum of the doubles, if there are any, is one too.
     private var isDecimal: Bool {
         hasDecimal && (!hasDouble || Item.decimal(.double(doubles.total())) != nil)
     }
@@ -154,7 +155,7 @@ struct NumberSum {
         return all
     }
 
-    /// The integers among the doubles, in two parts that are exact, and the decimals as one double.
+    /// All numbers as doubles: the integers in two parts that are exact, the sum of the decimals as one double.
     private var all: FloatingSummation {
         var all = doubles
         if hasDecimal { all.add((try? decimals.total()).flatMap { Item.value(.decimal($0)).number } ?? .nan) }

@@ -38,10 +38,7 @@ enum Arithmetic {
     }
 
     static func beyondDecimals(_ what: String) -> HornbeamError {
-        HornbeamError(
-            .invalid,
-            "\(what) is beyond the decimals, which have 38 digits and 10^-128 to 10^127: compute with doubles (1e0 * …)"
-        )
+        HornbeamError(.invalid, "\(what) is beyond the decimals, which have 38 digits and 10^-128 to 10^127")
     }
 
     static func isNumber(_ value: Value) -> Bool {

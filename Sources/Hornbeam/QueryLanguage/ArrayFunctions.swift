@@ -14,7 +14,7 @@ enum ArrayFunctions {
         array("array_sort") { items in .array(items.sorted { $0.order($1) < 0 }) },
         array("array_distinct") { items in
             var seen: Set<[UInt8]> = []
-            return .array(items.filter { seen.insert(Item.key([$0])).inserted })
+            return .array(items.filter { seen.insert($0.key).inserted })
         },
         ScalarFunction("array_contains", 2...2) { arguments, _ in
             guard case .array(let items) = arguments[0] else { return .null }

@@ -7,7 +7,8 @@ import FoundationEssentials
 /// What a slot has in it.
 enum SlotContent: Equatable {
     case column(Int)
-    /// The id that a to-one relation leads to, or null. Links to what isn't stored don't count, here and below.
+    /// The id that a to-one relation leads to, or null. Links to entities that aren't stored count neither here nor
+    /// below.
     case link(String)
     /// The ids that a to-many relation leads to.
     case links(String)
@@ -84,14 +85,14 @@ struct Binder {
     private var used: Set<Parameter.Name> = []
     /// The size of what was computed already.
     var folded = 0
-    /// What NOW() is: the same wherever in a run it is asked for.
+    /// The value of NOW(), the same everywhere in a run.
     let moment = Date().timeIntervalSinceReferenceDate
     /// Set while what follows a grouping is bound.
     var grouping: GroupScope?
     /// What columns of the result are called, for the clauses behind them.
     var aliases: [String: Expression] = [:]
-    /// The names of all columns of the result that have one, for errors.
-    var resultNames: Set<String> = []
+    /// The aliases of all columns of the result, for errors.
+    var resultNames: [String] = []
 
     init(_ text: String, _ session: EntitySession, _ parameters: StatementParameters) {
         self.text = text

@@ -34,7 +34,7 @@ struct GroupScope {
 }
 
 extension Binder {
-    /// `.tooLarge` if it is nested too deep for the thread's stack.
+    /// Throws `.tooLarge` if the expression is nested too deep for the thread's stack.
     mutating func bind(_ expression: Expression) throws -> BoundExpression {
         try StackRoom.require()
         if let named = try bindAlias(expression) { return named }
@@ -216,7 +216,7 @@ extension Binder {
         }
     }
 
-    /// Operators in a row nest to the left: they are bound without a call for each.
+    /// Binds arithmetic operators in a row, such as `a + b - c`, in a loop: they nest to the left, up to 500 levels.
     private mutating func bindRow(_ expression: Expression) throws -> BoundExpression {
         var row: [(sign: BinaryOperator, right: Expression, place: TextPlace)] = []
         var first = expression
@@ -243,7 +243,7 @@ extension Binder {
 
     private typealias Collating = (function: ScalarFunction, mark: Mark)
 
-    /// The collation that some of them name; nil if none does.
+    /// The collation that some of the parts name; nil if none does.
     private func collating(_ parts: [Expression]) throws -> Collating? {
         var chosen: (collation: TextCollation, place: TextPlace)?
         for case .collate(_, let collation, let place) in parts {
@@ -266,14 +266,14 @@ extension Binder {
         return fold(.call(function, [bound], mark))
     }
 
-    /// By the collation of `expression`, if it names one.
+    /// Applies the collation that `expression` names, if it names one.
     mutating func collated(_ bound: BoundExpression, as expression: Expression) throws -> BoundExpression {
         collated(bound, try collating([expression]))
     }
 
     // MARK: IN
 
-    /// `x IN (a, b)`. One parameter alone that is a list is the list.
+    /// `x IN (a, b)`. If the only part in parentheses is a parameter with a list as its value, it is the list itself.
     private mutating func bindMembership(of value: Expression, in list: [Expression]) throws -> BoundExpression {
         if list.count == 1, case .parameter(let parameter) = list[0], case .array = try self.value(of: parameter) {
             return try bindMembership(of: value, in: list[0])
@@ -317,7 +317,7 @@ extension Binder {
         return try bind(expression)
     }
 
-    /// What gives elements: of a relation to many, ids or whole entities.
+    /// Binds an expression that is used as an array. A to-many relation gives ids, or whole entities if `asObjects`.
     private mutating func bindArray(_ expression: Expression, asObjects: Bool) throws -> BoundExpression {
         guard case .path(let path) = expression, grouping == nil, aliased(expression) == nil else {
             return try bind(expression)
@@ -356,7 +356,7 @@ extension Binder {
         if call.isDistinct { throw failure("DISTINCT is for aggregates", at: call.place) }
         let arguments = try bindAll(call.arguments)
         if call.name == "array_contains", case .constant(.array(let items)) = arguments[0] {
-            // IN, but for what isn't known in the list. That is never found, and doesn't make the answer unknown.
+            // This is IN, except that unknown values in the list don't make the answer unknown: they are left out.
             let known = items.filter { !$0.isUnknown }
             if !known.isEmpty { return .among(arguments[1], ItemList(known)) }
         }
@@ -403,8 +403,8 @@ extension Binder {
     }
 }
 
-extension Expression {
-    /// What it is made of.
+extension Expression: ExpressionTree {
+    /// The parts that it is made of.
     var children: [Expression] {
         switch self {
         case .literal, .missing, .parameter, .path, .rank, .meta, .star: []
@@ -430,20 +430,10 @@ extension Expression {
 
     var hasAggregate: Bool { contains(where: \.isAggregate) }
 
-    /// Whether it asks for the time.
+    /// Whether its value depends on the time.
     var isOfTime: Bool { contains { if case .call(let call) = $0 { call.name == "now" } else { false } } }
 
-    /// Whether the test holds of it, or of a part of it. Makes no call for each level, as rows of operators are deep.
-    func contains(where test: (Expression) -> Bool) -> Bool {
-        var waiting = [self]
-        while let expression = waiting.popLast() {
-            if test(expression) { return true }
-            waiting += expression.children
-        }
-        return false
-    }
-
-    /// Where it begins; of CASE and the quantifiers where the first expression in them does.
+    /// The place where it begins. CASE and quantifiers have the place of the first expression in them.
     var place: TextPlace {
         var first = self
         while true {

@@ -27,7 +27,7 @@ indirect enum BoundExpression: Sendable {
     case between(BoundExpression, BoundExpression, BoundExpression)
     case within(BoundExpression, [BoundExpression])
     case withinArray(BoundExpression, BoundExpression)
-    /// `x IN` a list that is the same for all rows.
+    /// `x IN list`, where the list is the same for all rows.
     case among(BoundExpression, ItemList)
     case test(BoundExpression, StateTest)
     case choice(subject: BoundExpression?, [BoundChoice], otherwise: BoundExpression?)
@@ -47,8 +47,8 @@ struct BoundChoice: Sendable {
     var value: BoundExpression
 }
 
-extension BoundExpression {
-    /// What it is computed from.
+extension BoundExpression: ExpressionTree {
+    /// The parts that it is computed from.
     var children: [BoundExpression] {
         switch self {
         case .constant, .slot: []
@@ -79,16 +79,6 @@ extension BoundExpression {
         return found
     }
 
-    /// Whether the test holds of it, or of a part of it. Makes no call for each level, as rows of operators are deep.
-    func contains(where test: (BoundExpression) -> Bool) -> Bool {
-        var waiting = [self]
-        while let expression = waiting.popLast() {
-            if test(expression) { return true }
-            waiting += expression.children
-        }
-        return false
-    }
-
     /// The parts of which all must be true.
     var conjuncts: [BoundExpression] {
         guard case .binary(.and, let left, let right, _) = self else { return [self] }
@@ -97,7 +87,7 @@ extension BoundExpression {
 }
 
 extension BoundExpression: Equatable {
-    /// Makes no call for each level.
+    /// Compares in a loop: a recursion could take more stack than there is.
     static func == (left: BoundExpression, right: BoundExpression) -> Bool {
         var waiting = [(left, right)]
         while let (left, right) = waiting.popLast() {
@@ -109,7 +99,7 @@ extension BoundExpression: Equatable {
         return true
     }
 
-    /// Whether both are the same but for their parts.
+    /// Whether both are equal apart from their children.
     private func isLike(_ other: BoundExpression) -> Bool {
         switch (self, other) {
         case (.constant(let left), .constant(let right)): left == right

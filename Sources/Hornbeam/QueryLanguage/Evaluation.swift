@@ -135,7 +135,7 @@ extension BoundExpression {
         }
     }
 
-    /// Operators of numbers in a row nest to the left: they are computed without a call for each.
+    /// Computes arithmetic operators in a row, such as `a + b - c`, in a loop: they nest to the left, up to 500 levels.
     private static func row(_ expression: BoundExpression, _ frame: Frame) throws -> Item {
         var row: [(sign: BinaryOperator, right: BoundExpression, mark: Mark)] = []
         var first = expression

@@ -2,8 +2,26 @@
 // What a text in the query language says, as a tree: expressions, clauses and whole statements, with the place of each
 // part in the text. The parser makes it; nothing here knows of entity types or of a store.
 
-/// A place in a statement: a count of Unicode scalars before it.
+/// A place in a statement, as the number of Unicode scalars before it.
 typealias TextPlace = Int
+
+/// An expression that is made of others.
+protocol ExpressionTree {
+    var children: [Self] { get }
+}
+
+extension ExpressionTree {
+    /// Whether the test is true of this expression, or of one within it. Searches in a loop: rows of operators have up
+    /// to 500 levels, and a recursion would take stack for each.
+    func contains(where test: (Self) -> Bool) -> Bool {
+        var waiting = [self]
+        while let expression = waiting.popLast() {
+            if test(expression) { return true }
+            waiting += expression.children
+        }
+        return false
+    }
+}
 
 /// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing. Places
 /// are those of first words, of operators their own.

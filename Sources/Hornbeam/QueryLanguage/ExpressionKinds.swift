@@ -118,8 +118,8 @@ extension BoundExpression {
         }
     }
 
-    /// The same with other slots; nil if one has none, for what has variables, which are slots too, and for what is
-    /// nested too deep for the thread's stack.
+    /// This expression with each slot replaced by the one that `slot` returns. Returns nil if `slot` returns nil, if
+    /// there are variables, which are slots too, or if it is nested too deep for the thread's stack.
     func mappingSlots(_ slot: (Int) -> Int?) -> BoundExpression? {
         guard StackRoom.isEnough else { return nil }
         func all(_ parts: [BoundExpression]) -> [BoundExpression]? {

@@ -47,8 +47,8 @@ extension StatementParser {
         return try row(.and, first, { $0.take("AND") }) { (parser) throws(HornbeamError) in try parser.negation() }
     }
 
-    /// Operands of an operator that may be computed in any grouping: the height of their tree is the logarithm of their
-    /// number, so that a condition of thousands of parts takes no more stack than a short one.
+    /// Reads the operands of an operator that may be computed in any grouping. They become a balanced tree, so that a
+    /// condition of thousands of parts takes hardly more stack than a short one.
     private mutating func row(
         _ sign: BinaryOperator, _ first: Expression, _ goesOn: (inout StatementParser) -> Bool,
         _ operand: (inout StatementParser) throws(HornbeamError) -> Expression
@@ -89,7 +89,7 @@ extension StatementParser {
         try compared(try concatenation())
     }
 
-    /// A comparison, if one follows the operand.
+    /// Reads the comparison that follows an operand. Returns the operand if none does.
     private mutating func compared(_ operand: Expression) throws(HornbeamError) -> Expression {
         var (left, signs) = (operand, 0)
         if let sign = comparisonSign() {
@@ -166,7 +166,7 @@ extension StatementParser {
         if take(sign: "(") { return .within(left, try list(until: ")")) }
         guard take(sign: "[") else { return .withinArray(left, try concatenation()) }
         let list = try list(until: "]")
-        // In parentheses a parameter alone may be the list; in brackets it is the one element.
+        // A parameter alone in parentheses may be the list itself; in brackets it is the only element.
         if list.count == 1, case .parameter(let parameter) = list[0] {
             return .withinArray(left, .array(list, parameter.place))
         }
@@ -220,7 +220,7 @@ extension StatementParser {
         return left
     }
 
-    /// Counts one more operator of a row.
+    /// Counts one more operator in a row. Throws if there are too many.
     private func lengthen(_ signs: inout Int) throws(HornbeamError) {
         signs += 1
         guard signs <= Self.maxRow else {
@@ -266,7 +266,7 @@ extension StatementParser {
 
     // MARK: Operands
 
-    /// What lies deep is mostly within parentheses and functions: these take little stack.
+    /// Parentheses and calls have functions of their own, with small frames: deep expressions mostly consist of them.
     private mutating func operand() throws(HornbeamError) -> Expression {
         if isAt(sign: "(") { return try parenthesized() }
         return beginsCall ? try call() : try simple(place)
@@ -341,15 +341,14 @@ extension StatementParser {
         }
     }
 
-    /// Words that go on with an expression, or end it.
+    /// Words that continue an expression or end it.
     private static let endings: Set<String> = [
         "AND", "AS", "ASC", "BETWEEN", "COLLATE", "DESC", "ELSE", "END", "ESCAPE", "FOR", "FROM", "GROUP", "HAVING",
-        "IN",
-        "INNER", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NULLS", "OFFSET", "OR", "ORDER", "SATISFIES", "THEN", "UNNEST",
-        "WHEN", "WHERE",
+        "IN", "INNER", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NULLS", "OFFSET", "OR", "ORDER", "SATISFIES", "THEN",
+        "UNNEST", "WHEN", "WHERE",
     ]
 
-    /// Whether the word ARRAY is followed by a value of the elements; else it is a name.
+    /// Whether an expression for the elements follows the word ARRAY. Otherwise the word is a name.
     private var beginsComprehension: Bool {
         switch token(after: 1) {
         case .string, .number, .parameter, .quotedName, .sign("("), .sign("{"): true
@@ -410,7 +409,7 @@ extension StatementParser {
         return .object(fields, start)
     }
 
-    /// The next part of an expression; `highest` is the height of those before it.
+    /// Reads the next part of an expression. `highest` is the greatest height of the parts so far.
     private mutating func part(_ highest: inout Int) throws(HornbeamError) -> Expression {
         let part = try expression()
         highest = max(highest, height)
@@ -478,7 +477,7 @@ extension StatementParser {
         }
     }
 
-    /// Behind the opening bracket, as those below.
+    /// Reads a call from behind its opening bracket on. The functions below begin there too.
     private mutating func call(_ name: String, _ start: TextPlace) throws(HornbeamError) -> Expression {
         let star = place
         if take(sign: "*") {

@@ -100,7 +100,8 @@ struct FilterPush {
         let number: Int
         /// From the source to the owner; nil for its own.
         var side: EdgeSide?
-        /// Whether a condition on it holds of a row of the source, and not of some of the rows that are joined to it.
+        /// Whether a condition on the column is true or false for a whole row of the source. Behind a join it may be
+        /// true for only some of the rows that are joined to that row.
         var isExact = true
 
         var columnType: ColumnType { type.description.columns[number].type }
@@ -108,18 +109,18 @@ struct FilterPush {
 
     private func column(_ slot: Int) -> Column? {
         guard let (owner, content) = binder.content(of: slot), let type = owner.type else { return nil }
-        // A to-one relation is the id of the entity that it leads to.
+        // The value of a to-one relation is the id of the entity that it leads to.
         if case .link(let name) = content, owner === source, let (side, target) = relation(name) {
             return Column(type: target, number: 0, side: side)
         }
         guard case .column(let number) = content else { return nil }
         if owner === source { return Column(type: type, number: number) }
         guard case .link(source.number, let side) = owner.rows, owner.isImplicit || !owner.isOuter else { return nil }
-        // What is joined is one row each; the row of the source is in the result for some of them.
+        // Each joined entity makes a row of its own, and the condition may hold for only some of these rows.
         return Column(type: type, number: number, side: side, isExact: owner.isImplicit)
     }
 
-    /// A relation of the source, and the type that it leads to.
+    /// The relation of the source with this name, and the type that it leads to.
     private func relation(_ name: String) -> (side: EdgeSide, target: EntityType)? {
         guard let side = source.type?.relations.first(where: { $0.name == name }),
             let target = binder.schema.types[side.target]
@@ -172,7 +173,7 @@ struct FilterPush {
         return PushedFilter(filter: found.filter, isExact: false)
     }
 
-    /// `7 IN books`, where that is a relation to many.
+    /// `7 IN books`, where `books` is a to-many relation.
     private func linked(_ slot: Int, _ expression: BoundExpression, _ wanted: Bool) -> PushedFilter? {
         guard let (owner, content) = binder.content(of: slot), owner === source, case .links(let name) = content,
             let (side, target) = relation(name), let item = item(expression)
@@ -180,7 +181,7 @@ struct FilterPush {
         func links(_ quantifier: LinkTest.Quantifier, _ filter: Filter) -> PushedFilter {
             exact(.links(LinkTest(quantifier, side.name, of: target.description, filter)))
         }
-        // What isn't known is in no list, and known not to be in one that is empty.
+        // An unknown value is in no list. Only an empty list makes the answer certain.
         if item.isUnknown { return wanted ? exact(.none) : links(.none, .all) }
         return item.filter(0, target.idType, .equal).map { links(wanted ? .any : .none, $0) }
     }
@@ -204,7 +205,7 @@ struct FilterPush {
         return lifted(.elements(ElementTest(column: column.number, values: values, wantsAll: false)), column)
     }
 
-    /// `CONTAINS(title, 'x')`, also of `FOLD(title)` and `LOWER(title)`, and others that are told by their names.
+    /// Functions with a filter of their own, such as `CONTAINS(title, 'x')`, also of `FOLD(title)` and `LOWER(title)`.
     private func called(_ name: String, _ arguments: [BoundExpression], _ wanted: Bool) -> PushedFilter? {
         if name == "array_contains" {
             guard wanted, case .slot(let slot) = arguments[0] else { return nil }
@@ -226,7 +227,7 @@ struct FilterPush {
         else { return nil }
         var test = StringTest(kind, columns: [column.number], part, negated: !wanted)
         test.letterCase = letterCase
-        // A part in another form than the texts is left to the function.
+        // If the part isn't in the same form as the texts, the function is evaluated row by row.
         guard test.folded(part) == part else { return nil }
         let filter = Filter.string(test)
         return lifted(wanted ? filter : filter.and(.not(.isNull(column: column.number))), column)
@@ -271,7 +272,7 @@ struct FilterPush {
         case (.null, true), (.valued, false):
             guard let side = column.side else { return exact(isNull) }
             guard column.isExact else { return nil }
-            // There is nothing, or something with null.
+            // The path leads to no entity, or to one where the column is null.
             let isThere = column.number == 0 ? Filter.all : .not(isNull)
             return exact(.links(LinkTest(.none, side.name, of: column.type.description, isThere)))
         }

@@ -54,8 +54,8 @@ extension Item {
         return .double(Double(text) ?? .nan)
     }
 
-    /// A number as a statement says it: an integer of 64 bits, else a double, but a decimal where that has more digits
-    /// than any double. Nil if it is none, or beyond all doubles.
+    /// The value of a number in a statement: an integer if it is one of 64 bits, a decimal if it has more digits than a
+    /// double needs, else a double. Returns nil if the text is no number, or beyond all doubles.
     static func written(_ text: String) -> Value? {
         if let number = Int64(text) { return .int(number) }
         if let number = UInt64(text) { return .uint(number) }
@@ -64,13 +64,13 @@ extension Item {
         let significant = digits.drop { $0 == 48 }.reversed().drop { $0 == 48 }.count
         let sign = text.prefix { $0 == "-" || $0 == "+" }
         guard significant > maxDigits, text.utf8.allSatisfy({ (48...57).contains($0) || "+-.eE".utf8.contains($0) }),
-            // With a digit before the point.
+            // `Decimal` needs a digit before the point, hence the zero.
             let decimal = Decimal(string: (sign == "-" ? "-0" : "0") + text.dropFirst(sign.count)), !decimal.isNaN
         else { return .double(double) }
         return .decimal(decimal)
     }
 
-    /// So many digits tell any double from the others.
+    /// Digits that are enough to tell any double from all others.
     private static let maxDigits = 17
 
     /// As a cell of a result; nil for what is missing.

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list behind IN that is the same for all rows. Whether a value is in it takes one look, however long it is: equal
-// items have the same key. Texts say dates, UUIDs and data too, so what they say is kept beside them.
+// A list behind IN that is the same for all rows. Looking for a value takes a few hashes, however long the list is:
+// equal items have the same key. A text also equals the date, the UUID or the data that it spells, so these have keys
+// too.
 
 import FoundationEssentials
 import Synchronization
 
-/// The values behind an IN. A class, because expressions that are copied share it.
+/// The values behind an IN. It is a class so that copies of an expression share it.
 final class ItemList: Sendable {
     let items: [Item]
     let hasUnknown: Bool
-    /// Made when the first value is looked for: most lists are the planner's to answer.
+    /// Made at the first look: the planner answers most lists without it.
     private let index = Mutex<Index?>(nil)
-    /// Shorter lists are gone through.
+    /// Shorter lists are searched from front to back.
     private static let fewest = 8
 
     init(_ items: [Item]) {
@@ -19,7 +20,8 @@ final class ItemList: Sendable {
         hasUnknown = items.contains(where: \.isUnknown)
     }
 
-    /// Whether a value that is known equals one of the items.
+    /// Whether one of the items equals the value.
+    /// - Parameter value: neither null nor missing.
     func contains(_ value: Item) -> Bool {
         if items.count < Self.fewest { return items.contains { !$0.isUnknown && value.equals($0) } }
         let index = index.withLock { index in
@@ -32,9 +34,9 @@ final class ItemList: Sendable {
 
     private struct Index: Sendable {
         private var keys: Set<[UInt8]> = []
-        /// The keys of what texts of the list say.
-        private var said: Set<[UInt8]> = []
-        /// One of each kind in the list that texts may say.
+        /// The keys of the dates, UUIDs and data that texts of the list spell.
+        private var spelled: Set<[UInt8]> = []
+        /// An item of each kind in the list that texts may spell.
         private var samples: [Item] = []
 
         private static let kinds: [Item] = [
@@ -44,10 +46,10 @@ final class ItemList: Sendable {
 
         init(_ items: [Item]) {
             for item in items where !item.isUnknown {
-                keys.insert(Item.key([item]))
+                keys.insert(item.key)
                 if let text = item.text {
                     for kind in Self.kinds {
-                        if let read = kind.read(text) { said.insert(Item.key([read])) }
+                        if let read = kind.read(text) { spelled.insert(read.key) }
                     }
                 }
             }
@@ -55,11 +57,11 @@ final class ItemList: Sendable {
         }
 
         func contains(_ value: Item) -> Bool {
-            if keys.contains(Item.key([value])) { return true }
+            if keys.contains(value.key) { return true }
             if let text = value.text {
-                return samples.contains { sample in sample.read(text).map { keys.contains(Item.key([$0])) } ?? false }
+                return samples.contains { sample in sample.read(text).map { keys.contains($0.key) } ?? false }
             }
-            return !said.isEmpty && said.contains(Item.key([value]))
+            return !spelled.isEmpty && spelled.contains(value.key)
         }
     }
 }

@@ -115,7 +115,7 @@ extension Item {
     /// What the keys of all of its kind begin with.
     var kindPrefix: UInt8 { UInt8(rank) }
 
-    /// The same behind other keys.
+    /// Appends the ordered key.
     func appendOrdered(to key: inout KeyWriter) {
         key.bytes.append(UInt8(rank))
         switch self {
@@ -136,6 +136,11 @@ extension Item {
             }
             key.bytes.append(0)
         }
+    }
+
+    /// Appends the ordered keys of several items.
+    static func appendOrdered(_ items: [Item], to key: inout KeyWriter) {
+        for item in items { item.appendOrdered(to: &key) }
     }
 
     private static func appendOrdered(_ value: Value, to key: inout KeyWriter) {
@@ -198,6 +203,13 @@ extension Item {
     static func key(_ items: [Item]) -> [UInt8] {
         var key: [UInt8] = []
         for item in items { item.append(to: &key) }
+        return key
+    }
+
+    /// The key of one item alone.
+    var key: [UInt8] {
+        var key: [UInt8] = []
+        append(to: &key)
         return key
     }
 

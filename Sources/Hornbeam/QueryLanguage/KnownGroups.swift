@@ -177,8 +177,6 @@ struct CountedGroups {
     }
 
     private mutating func sort() {
-        groups = groups.sorted(byKey: { group, key in
-            for item in group.keys { item.appendOrdered(to: &key) }
-        })
+        groups = groups.sorted(byKey: { Item.appendOrdered($0.keys, to: &$1) })
     }
 }

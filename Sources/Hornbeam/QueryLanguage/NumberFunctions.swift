@@ -57,7 +57,7 @@ enum NumberFunctions {
         ScalarFunction("idiv", 2...2) { arguments, _ in
             if let (left, right) = decimals(arguments) {
                 if right == 0 { return .null }
-                // What is left is taken off first, so that the quotient is exact.
+                // The remainder is subtracted first, so that the quotient is exact.
                 let whole = left - Arithmetic.remainder(left, right)
                 let quotient = try Arithmetic.compute(.divide, .value(.decimal(whole)), .value(.decimal(right)))
                 return try rounded(quotient, 0, .towardZero) ?? .null
@@ -75,7 +75,7 @@ enum NumberFunctions {
         }
     }
 
-    /// Two numbers of which one is a decimal, as decimals.
+    /// Both numbers as decimals, if at least one of them is a decimal and the other one can be.
     private static func decimals(_ items: [Item]) -> (Decimal, Decimal)? {
         guard case .value(let left) = items[0], case .value(let right) = items[1],
             Arithmetic.isDecimal(left) || Arithmetic.isDecimal(right), let left = Item.decimal(left),
@@ -84,7 +84,7 @@ enum NumberFunctions {
         return (left, right)
     }
 
-    /// Nil if it is beyond the decimals, or takes many steps.
+    /// Returns nil if the power is beyond the decimals, or if the exponent is beyond ±1000.
     private static func power(_ base: Decimal, _ exponent: Int128) -> Item? {
         guard exponent.magnitude <= 1000 else { return nil }
         if base == 0, exponent < 0 { return .null }
@@ -116,13 +116,13 @@ enum NumberFunctions {
         ScalarFunction(name, 1...2) { arguments, _ in
             guard arguments.count == 2 else { return try rounded(arguments[0], 0, rule) ?? .null }
             guard let digits = arguments[1].integer else { return .null }
-            // No number has as many on either side of the point.
+            // No number has more digits than this on either side of the point.
             return try rounded(arguments[0], Int(min(max(digits, -1000), 1000)), rule) ?? .null
         }
     }
 
-    /// A number with no more than so many digits behind the point, of its own type; a double without any as an
-    /// integer, where that has 64 bits. Nil of what is no number.
+    /// The number with at most `digits` digits behind the point. It keeps its type, but a double that keeps no digits
+    /// there becomes an integer if that fits 64 bits. Returns nil if the item is no number.
     static func rounded(_ item: Item, _ digits: Int, _ rule: FloatingPointRoundingRule) throws(HornbeamError) -> Item? {
         guard case .value(let value) = item else { return nil }
         switch value {

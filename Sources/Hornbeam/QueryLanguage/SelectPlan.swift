@@ -52,7 +52,7 @@ struct SelectPlan {
         return overflow ? nil : sum
     }
 
-    /// - Parameter mayStop: whether the rows behind some of the result may not be wanted.
+    /// - Parameter mayStop: whether the caller may stop before the last row of the result.
     init(
         _ statement: SelectStatement, _ text: String, _ session: EntitySession, _ parameters: StatementParameters,
         mayStop: Bool = false
@@ -60,7 +60,7 @@ struct SelectPlan {
         var binder = Binder(text, session, parameters)
         isValue = statement.isValue
         isDistinct = statement.isDistinct
-        binder.resultNames = Set(statement.projections.compactMap(\.alias))
+        binder.resultNames = statement.projections.compactMap(\.alias)
         try binder.bindSources(statement)
         let clauses = statement.clauses
         let condition = try clauses.condition.map { try binder.bind($0) }
@@ -84,7 +84,7 @@ struct SelectPlan {
             query.offset = offset
             isCut = true
         }
-        // What is handed on as it comes ends with the limit too.
+        // Rows that are handed on as they come also end at the statement's limit.
         query.mayStop = order.isEmpty && grouping == nil && (mayStop || limit != nil && !isCut)
     }
 
@@ -257,7 +257,8 @@ extension Binder {
         }
     }
 
-    /// The column of the result whose number, from 1, stands alone in a clause: `ORDER BY 2`. Nil for an expression.
+    /// The column of the result that a number alone in a clause stands for, counted from 1: `ORDER BY 2`. Returns its
+    /// index; nil for an expression.
     private func column(_ expression: Expression, _ clause: String, of count: Int) throws(HornbeamError) -> Int? {
         switch expression {
         case .literal(.int(let number), let place):

@@ -88,9 +88,7 @@ final class SelectRun {
                 return true
             }
         }
-        let groups = table.groups.sorted(byKey: { group, key in
-            for item in group.keys { item.appendOrdered(to: &key) }
-        })
+        let groups = table.groups.sorted(byKey: { Item.appendOrdered($0.keys, to: &$1) })
         let frames = try groups.map { group in
             let frame = groupFrame(scope)
             for (slot, key) in group.keys.enumerated() { frame.slots[slot] = key }
@@ -288,7 +286,7 @@ final class SelectRun {
             try type.shownColumns.map { number, name in ItemField(name: name, item: Item(try row.value(number))) })
     }
 
-    /// Of the stored entities that it leads to, as in conditions of typed queries.
+    /// The ids of the stored entities that the relation leads to. As in typed queries, others don't count.
     private func ids(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {
         let side = try type.relation(relation)
         let store = try session.store(side.target)
@@ -364,7 +362,7 @@ private struct RowSorter {
     private let most: Int
     private let kept: KeptBytes
     private var rows: [[Item]] = []
-    /// Bytes that sort as the rows do, each with the row's number in `rows`.
+    /// For each row, bytes that sort as the rows do, and the row's index in `rows`.
     private var keys = EntryBuffer()
     /// So many rows are let be before some are left out.
     private var bound: Int
@@ -404,7 +402,7 @@ private struct RowSorter {
         return (0..<keys.count).map { rows[Int(keys.number($0))] }
     }
 
-    /// What is unknown comes first or last, as the term says; all else in the order of items.
+    /// Appends bytes for one term: unknown values come first or last, as the term says, others in the order of items.
     private static func append(_ item: Item, _ term: SelectPlan.Order, to key: inout KeyWriter) {
         key.append(item.isUnknown != term.nullsFirst)
         let start = key.bytes.count
@@ -412,8 +410,8 @@ private struct RowSorter {
         if term.isDescending { key.invert(from: start) }
     }
 
-    /// Sorts, and leaves out all but the first of equal results, and what is behind the last one that is needed. Rows
-    /// that are equal in the order stay as they came.
+    /// Sorts the rows and drops those that the result doesn't need: all but the first of equal ones for DISTINCT, and
+    /// those behind the last one that is wanted. The sort is stable.
     private mutating func leaveOut() {
         let (all, size) = (rows, keys.size)
         var (left, sorted) = ([[Item]](), keys)

@@ -32,8 +32,7 @@ public struct Statement: Sendable {
     public func resolve(
         in context: Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
     ) throws -> [ResultRow] {
-        let values = StatementParameters(
-            positions: parameters.map(\.columnValue), names: named.mapValues(\.columnValue))
+        let values = StatementParameters(parameters, named)
         var rows: [ResultRow] = []
         try context.session.run { session in
             try run(in: try session.entities(), values) { row in
@@ -50,8 +49,7 @@ public struct Statement: Sendable {
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:],
         _ body: (ResultRow) throws -> Bool
     ) throws {
-        let values = StatementParameters(
-            positions: parameters.map(\.columnValue), names: named.mapValues(\.columnValue))
+        let values = StatementParameters(parameters, named)
         try context.session.run { try run(in: try $0.entities(), values, mayStop: true, body) }
     }
 
@@ -59,8 +57,7 @@ public struct Statement: Sendable {
     public func explain(
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
     ) throws -> String {
-        let values = StatementParameters(
-            positions: parameters.map(\.columnValue), names: named.mapValues(\.columnValue))
+        let values = StatementParameters(parameters, named)
         return try context.session.run { session in
             let session = try session.entities()
             return try SelectPlan(tree, text, session, values).explanation(tree, session)
@@ -103,6 +100,10 @@ package struct StatementParameters: Sendable {
     package init(positions: [Value] = [], names: [String: Value] = [:]) {
         self.positions = positions
         self.names = names
+    }
+
+    init(_ positions: [any ColumnValue], _ names: [String: any ColumnValue]) {
+        self.init(positions: positions.map(\.columnValue), names: names.mapValues(\.columnValue))
     }
 
     /// A value as it is typed: JSON if it is that, else a text.

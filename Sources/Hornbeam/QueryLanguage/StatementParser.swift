@@ -16,7 +16,8 @@
 struct StatementParser {
     /// Expressions may be within each other this deep, which bounds the stack that it takes to read or compute one.
     static let maxDepth = 100
-    /// Levels of a whole expression: what the grammar allows at one place adds up over many.
+    /// Levels that a whole expression may have. `maxDepth` doesn't bound them: each level of nesting may have a row of
+    /// operators, which is a tree of many levels.
     static let maxHeight = 600
     /// Of a text, in characters.
     static let maxLength = 1_000_000
@@ -36,7 +37,7 @@ struct StatementParser {
     private let tokens: [(token: StatementToken, place: TextPlace, end: TextPlace)]
     private var position = 0
     var depth = 0
-    /// Levels of the expression that was read last.
+    /// The levels of the expression that was read last.
     private(set) var height = 0
     private var parameters = 0
 
@@ -95,8 +96,8 @@ struct StatementParser {
         StatementFailure.error(what, in: text, at: place ?? self.place)
     }
 
-    /// Takes note that the expression that is read has so many levels. So no part of a tree is ever higher than may be,
-    /// as its release takes stack too.
+    /// Sets the height of the expression that is being read. Throws before a tree is too high: its release takes stack
+    /// for each level, even if the statement is refused later.
     mutating func grow(to levels: Int) throws(HornbeamError) {
         guard levels <= Self.maxHeight else {
             throw failure(
@@ -106,18 +107,18 @@ struct StatementParser {
         height = levels
     }
 
-    /// Takes note of an expression without parts, or with those of a list.
+    /// Sets the height of an expression without parts, or the greatest one in a list, which can't be too high.
     mutating func level(_ levels: Int) { height = levels }
 
-    /// Whether a sign before an operand follows, not one between this word and the next: it stands right before the
-    /// operand, and not right behind this word. `VALUE -a` is a value, `value - a` a difference.
+    /// Whether the sign of an operand follows this word, and no operator: such a sign stands right before the operand,
+    /// and not right behind the word. So `VALUE -a` is a value, and `value - a` a difference.
     var isSigned: Bool {
         guard position + 2 < tokens.count, case .sign(let sign) = tokens[position + 1].token else { return false }
         return ["-", "+"].contains(sign) && tokens[position].end < tokens[position + 1].place
             && tokens[position + 1].end == tokens[position + 2].place
     }
 
-    /// Whether the position of an element follows: `[0]`, `[-1]`.
+    /// Whether the position of an element follows this word: `[0]`, `[-1]`.
     var isSubscripted: Bool {
         guard token(after: 1) == .sign("[") else { return false }
         let digits = token(after: 2) == .sign("-") ? 3 : 2
@@ -125,7 +126,7 @@ struct StatementParser {
         return token(after: digits + 1) == .sign("]")
     }
 
-    /// Whether NOT LIKE, NOT BETWEEN or NOT IN follows, which compare this word with what is behind them.
+    /// Whether NOT LIKE, NOT BETWEEN or NOT IN follows: then this word is a name that is compared.
     var isNegated: Bool {
         Self.isKeyword(token(after: 1), "NOT")
             && ["LIKE", "BETWEEN", "IN"].contains { Self.isKeyword(token(after: 2), $0) }

@@ -32,7 +32,7 @@ struct StatementFailure {
     ) -> HornbeamError {
         let scalars = Array(text.unicodeScalars)
         let place = min(max(place, 0), scalars.count)
-        // Of the two that end a line together the second one counts.
+        // Of \r\n only the \n ends the line.
         func endsLine(_ index: Int) -> Bool {
             scalars[index].isNewline
                 && !(scalars[index] == "\r" && index + 1 < scalars.count && scalars[index + 1] == "\n")
@@ -66,7 +66,7 @@ extension Unicode.Scalar {
     fileprivate var isDigit: Bool { ("0"..."9").contains(self) }
     fileprivate var beginsName: Bool { properties.isAlphabetic || self == "_" }
 
-    /// Letters and digits, what combines with them, and the two invisible signs that some scripts have within words.
+    /// Letters, digits, marks that combine with them, and the two joiners (U+200C, U+200D) that some scripts need.
     fileprivate var continuesName: Bool {
         if beginsName || properties.numericType != nil || (0x200C...0x200D).contains(value) { return true }
         switch properties.generalCategory {
@@ -76,8 +76,8 @@ extension Unicode.Scalar {
     }
 }
 
-/// Cuts a text into its words, by Unicode scalars: a quote is one whatever it combines with, so that a string may begin
-/// with any scalar.
+/// Cuts a text into its words. It goes by Unicode scalars, so that a string may begin with any scalar: a mark behind a
+/// quote would make one character with it.
 struct StatementLexer {
     private let text: String
     let scalars: [Unicode.Scalar]

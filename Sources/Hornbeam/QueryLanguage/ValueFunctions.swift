@@ -25,7 +25,7 @@ enum ValueFunctions {
     }
 
     private static func unlessEqual(_ name: String, _ other: Item) -> ScalarFunction {
-        // What isn't known is equal to nothing, so that the first argument is the result.
+        // Unknown values equal nothing; then the first argument is the result.
         ScalarFunction(name, 2...2, isStrict: false) { arguments, _ in
             let isKnown = !arguments[0].isUnknown && !arguments[1].isUnknown
             return isKnown && arguments[0].equals(arguments[1]) ? other : arguments[0]
@@ -140,7 +140,7 @@ enum ValueFunctions {
         }
     }
 
-    /// The same since 1970, without the fraction.
+    /// Whole seconds since 1970; nil if the item is no date.
     private static func wholeSeconds(_ item: Item) -> Int? {
         switch item {
         case .value(.date(let seconds)): ISODate.wholeSeconds(seconds)
@@ -169,7 +169,7 @@ enum ValueFunctions {
         case "hour": return .int(time / 3600)
         case "minute": return .int(time / 60 % 60)
         case "second": return .int(time % 60)
-        // From Sunday, 0; 1970-01-01 was a Thursday.
+        // Sunday is 0; 1970-01-01 was a Thursday.
         case "day_of_week", "dow": return .int(((day + 4) % 7 + 7) % 7)
         default:
             throw HornbeamError(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// IN and its lists: written, given as a parameter, long and short. What is equal is what `=` says, and time doesn't
+// IN with lists that are written or given as a parameter, long and short. It finds what `=` finds, and its time doesn't
 // grow with the list.
 
 import Foundation
@@ -150,7 +150,7 @@ struct MembershipTests {
         #expect(try ids(database, "LOWER(text) IN ?", [texts]).count == 2_000)
         let written = codes.prefix(5_000).map(String.init).joined(separator: ", ")
         #expect(try ids(database, "code + 0 IN (\(written))").count == 1_000)
-        // A look at each would be two hundred million comparisons.
+        // Comparing each row with each value would be two hundred million comparisons.
         #expect(ContinuousClock.now - start < .seconds(60))
     }
 

@@ -22,13 +22,13 @@ struct NestedStatementTests {
         return database
     }
 
-    /// `inner` within `count` times what stands around `·`.
+    /// `inner`, put `count` times into `around` at the place of `·`.
     private static func nested(_ around: String, _ inner: String, _ count: Int) -> String {
         let parts = around.components(separatedBy: "·")
         return String(repeating: parts[0], count: count) + inner + String(repeating: parts[1], count: count)
     }
 
-    /// Whether it was answered; false if it was refused as too deep.
+    /// Whether the statement was answered. Returns false if it was refused.
     private static func isAnswered(_ database: Database, _ text: String) throws -> Bool {
         do {
             _ = try database.query(text)
@@ -83,7 +83,7 @@ struct NestedStatementTests {
     @Test("a part that is high and refused is let go of")
     func release() async throws {
         try await inSmallThread {
-            // Each level has many parts, which make it high; the text ends before the last bracket does.
+            // The many parts of each level make the tree high. The text ends before all brackets are closed.
             let parts = Array(repeating: "a", count: 300).joined(separator: " || ")
             for around in ["(· || \(parts))", "(· = \(parts) AND a OR b)"] {
                 for tail in ["", ")))", " §"] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relations in statements: what each operator says of a relation to one and of one to many, with links to entities that
-// aren't stored among them, and the same of typed conditions.
+// Relations in statements: each operator on to-one and to-many relations, some of whose links lead to entities that
+// aren't stored. Typed conditions find the same.
 
 import Hornbeam
 import Testing
@@ -75,7 +75,7 @@ struct RelationStatementTests {
         ])
     func toMany(condition: String, expected: [Int]) throws {
         #expect(try ids("Crate", condition) == expected)
-        // The same row by row.
+        // A comparison with TRUE is evaluated row by row.
         #expect(try ids("Crate", "(\(condition)) = TRUE") == expected)
     }
 

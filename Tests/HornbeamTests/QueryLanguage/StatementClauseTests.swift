@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clauses and words as users of SQL expect them: numbers of columns, one NOW() for a run, signs before operands, texts
-// that begin with any scalar, and errors that name things rightly.
+// Clauses and words that users of SQL expect: numbers of columns, one NOW() for a run, signs before operands, texts
+// that begin with any scalar, and errors that name the right things.
 
 import Foundation
 import Hornbeam
