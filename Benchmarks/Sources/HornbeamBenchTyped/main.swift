@@ -20,8 +20,8 @@ func perform(_ scenario: String, _ run: Run) throws {
     }
 }
 
-/// What is a command of its own, and no scenario.
-func isCommand(_ words: [String]) throws -> Bool {
+/// Runs a command that is no scenario. Returns false for other words.
+func runCommand(_ words: [String]) throws -> Bool {
     let rest = Array(words.dropFirst())
     switch words.first {
     case "prices": try PricesCommand(Arguments(rest, options: ["n", "seed"])).run()
@@ -33,7 +33,7 @@ func isCommand(_ words: [String]) throws -> Bool {
 
 do {
     let words = Array(CommandLine.arguments.dropFirst())
-    if try isCommand(words) { exit(0) }
+    if try runCommand(words) { exit(0) }
     guard words.count > 1, words[0] == "child" else {
         throw BenchError("this is a part of hornbeam-bench: hornbeam-bench run --workload typed")
     }

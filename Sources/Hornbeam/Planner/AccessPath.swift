@@ -92,7 +92,7 @@ final class IndexMatch {
     var rangeCount: Int { range == nil ? several.count + points.count : 1 }
     /// Whether `count` is exact.
     var isCounted: Bool { points.isEmpty }
-    /// The price of going from one range, or one of `points`, to the next, beside what is found there.
+    /// The price of going from one range or point to the next, without reading the entries there.
     var seekCost: Double { range == nil ? Price.seek * Double(rangeCount) : 0 }
 
     /// Entries of one range come in the order of the row ids: all components are fixed.

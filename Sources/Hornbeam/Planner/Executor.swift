@@ -47,7 +47,7 @@ final class Executor {
         start = (order, try position.place(order, store))
     }
 
-    /// Whether all rows are read before the first result is known.
+    /// Whether all rows are read before the first result is handed on.
     var sortsInMemory: Bool { !plan.sort.isEmpty }
 
     /// How many results there are, if it is known without reading.
@@ -62,17 +62,17 @@ final class Executor {
         return GroupScan(match, needs, leaving: plan.residual, store)
     }
 
-    /// The row ids of all results in order, where all rows are read sooner as they lie, and put into their places, than
-    /// one by one in this order; else nil.
+    /// The row ids of all results in order, if reading all rows as they lie and putting each into its place takes less
+    /// than reading them one by one in this order. Otherwise nil.
     func order() throws -> [RowID]? {
-        guard plan.limit == nil, plan.offset == 0, plan.position == nil, filter.acceptsAll, covered == nil else {
-            return nil
-        }
+        // The count comes before the path, because nearly all lists are short.
+        guard let count = plan.pathCount, try store.places(count), plan.limit == nil, plan.offset == 0,
+            plan.position == nil, filter.acceptsAll, covered == nil
+        else { return nil }
         switch plan.path {
-        case .rowScan where !plan.sort.isEmpty: guard try store.places(try store.count()) else { return nil }
-        case .index(let match, _?) where plan.sort.isEmpty && match.range != nil:
-            guard try store.places(match.count) else { return nil }
-            if let order = try orderAsItLies(match) { return order }
+        case .rowScan where !plan.sort.isEmpty: break
+        case .index(let match, let walk?) where plan.sort.isEmpty:
+            if let order = try orderAsItLies(match, walk) { return order }
         default: return nil
         }
         var order: [RowID] = []
@@ -83,9 +83,9 @@ final class Executor {
         return order
     }
 
-    /// The row ids of an index's range, where its entries lie in the order of the query: many are read at once.
-    private func orderAsItLies(_ match: IndexMatch) throws -> [RowID]? {
-        guard case .index(_, let walk?) = plan.path, let range = match.range, walk.isAsItLies, !walk.isReversed,
+    /// The row ids of an index's range, if its entries lie in the order of the query. Many are read at once.
+    private func orderAsItLies(_ match: IndexMatch, _ walk: IndexWalk) throws -> [RowID]? {
+        guard let range = match.range, walk.isAsItLies, !walk.isReversed,
             match.index.components.allSatisfy({ $0.type.fixedWidth != nil })
         else { return nil }
         var found: [UInt64] = []

@@ -20,7 +20,7 @@ struct IndexSearch {
         return Int(entries: try estimate(match.query.resolved(index.analyzer, hasPositions: index.storesPositions)))
     }
 
-    // What calls itself is apart from the rest, so that a level takes little of the stack.
+    // The recursive cases have functions of their own, so that a level takes little stack.
 
     private func estimate(_ query: TextQuery) throws -> UInt64 {
         switch query {

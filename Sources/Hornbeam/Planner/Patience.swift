@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a path in the query's order is walked for a limit that may never fill, or a caller who may not stop. What
-// only rows can tell has no known share of them: where few pass, to look up each row of an index takes several times as
-// long as to read them all. So a walk that is not at its end after a part of the rows is given up, and a scan goes on
-// behind the place that it came to. Both together take little more than the scan alone.
+// How long a path in the query's order is walked for a limit that may never fill, or for a caller that may not stop.
+// The planner doesn't know which share of the rows passes a condition that is tested on rows. Where few pass, looking
+// up each row of an index takes several times as long as reading them all. So a walk that is not at its end after a
+// part of the rows is given up, and a scan goes on behind its last place. Both together take little more than the scan
+// alone.
 
 /// When a walk is given up, and what a scan needs to go on.
 struct Patience {
@@ -21,11 +22,11 @@ struct Patience {
 }
 
 extension Planner {
-    /// Nil if the path is walked to its end.
-    /// - Parameter isExact: whether all that the path finds are results.
-    func patience(_ choice: Candidate, isExact: Bool) -> Patience? {
-        guard query.mayStop || !isExact && query.limit != nil, choice.isOrdered, choice.covering == .no,
-            !sort.isEmpty, !query.requiresIndex
+    /// Returns nil if the path is walked to its end. Where all candidates are results, only a caller that may stop
+    /// needs one.
+    func patience(_ choice: Candidate) -> Patience? {
+        guard query.mayStop || query.limit != nil, choice.isOrdered, choice.covering == .no, !sort.isEmpty,
+            !query.requiresIndex
         else { return nil }
         switch choice.path {
         case .index(_, _?): break

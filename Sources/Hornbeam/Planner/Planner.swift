@@ -88,9 +88,8 @@ struct Planner: ~Copyable {
     private var session: EntitySession { store.session }
 
     init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
-        try query.filter.requireDepth()
+        let conjuncts = try query.filter.plannedConjuncts()
         try store.session.settleLinks()
-        let conjuncts = query.filter.conjuncts.listingAlternatives
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
         // Of no conditions an index answers none.
@@ -249,7 +248,8 @@ struct Planner: ~Copyable {
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : sort, covering: choice.covering,
             ties: choice.isOrdered && hasBestFirst ? Array(sort.dropFirst()) : [],
-            scores: choice.isOrdered ? nil : searched, patience: patience(choice, isExact: rest.isEmpty))
+            scores: choice.isOrdered ? nil : searched,
+            patience: rest.isEmpty && !query.mayStop ? nil : patience(choice))
     }
 
     /// The search that a sort by score goes by.
@@ -416,7 +416,7 @@ struct Planner: ~Copyable {
         return try walked(match, walk, isBehind: isBehind)
     }
 
-    /// The conjuncts by whose hashes a match finds its rows.
+    /// The conjuncts whose values are part of the hash that the match looks up.
     private func hashed(by match: IndexMatch) -> ConjunctSet {
         var hashed = ConjunctSet()
         guard match.index.isHashed, match.range.map({ !$0.from.isEmpty }) ?? true else { return hashed }

@@ -63,7 +63,7 @@ final class RowOrder {
 
     private let segments: [Segment]
     private let scores: [RowID: Double]
-    /// Whether places are bytes alone, which sort as the places do.
+    /// Whether a place is nothing but bytes, which sort as places do.
     let isBytes: Bool
     /// Whether a place needs more than the values of an entity: when it was saved, or its links.
     let needsStored: Bool
@@ -120,7 +120,7 @@ final class RowOrder {
         return Place(parts: parts, rowID: rowID)
     }
 
-    /// Appends the bytes of a row's place, where places are bytes alone.
+    /// Appends the bytes of a row's place. For orders with `isBytes` only.
     func append(_ rowID: RowID, _ row: RowReader, to key: inout KeyWriter) throws {
         guard case .key(let terms)? = segments.first else { return }
         for term in terms { try append(term, rowID, row, to: &key) }
@@ -166,7 +166,7 @@ final class RowOrder {
         try isBehind(position, order: order(position, place), place.rowID)
     }
 
-    /// The same of a row's bytes, where places are bytes alone.
+    /// Whether a row with this key comes behind a position. For orders with `isBytes` only.
     func isBehind(_ position: Place, _ key: Bytes, _ rowID: RowID) throws(HornbeamError) -> Bool {
         var order = 0
         if case .bytes(let bytes)? = position.parts.first { order = bytes.withUnsafeBytes { $0.order(key) } }

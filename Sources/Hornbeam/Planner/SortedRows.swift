@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts rows that no index gives in order, keeping only as many as the limit can need. The places of rows in the order
-// are bytes in one block, which are sorted without looking at anything else; only what Swift types alone can order is
+// are bytes in one block, and the sort looks at nothing else. Only properties whose order Swift alone knows are
 // compared value by value.
 //
-// Without a limit small rows are copied behind their keys: then none has to be looked up again.
+// Without a limit small rows are copied behind their keys, so that they need not be looked up again.
 
 import HornbeamKeys
 import HornbeamPages
@@ -15,17 +15,17 @@ struct SortedRows {
     /// Only what comes after it.
     private let position: RowOrder.Place?
     private let keepsRows: Bool
-    /// The keys of the rows, by their row ids, and maybe the rows.
+    /// The keys of the rows, with their row ids as numbers and maybe the rows as values.
     private var entries = EntryBuffer()
-    /// The worst key that may still be among the best `limit`.
+    /// The last key of the best `limit` rows so far.
     private var worst: (key: [UInt8], rowID: RowID)?
-    /// Instead of `entries`, where the order has parts that are no bytes.
+    /// Used instead of `entries` if the order has parts that are no bytes.
     private var places: [RowOrder.Place] = []
     private var threshold: RowOrder.Place?
 
-    /// Larger rows are looked up again.
+    /// The size of the largest rows that are kept. Larger ones are looked up again.
     private static let keptRowSize = 512
-    /// Memory in bytes from which on no more rows are kept.
+    /// The size of all entries, in bytes, from which no more rows are kept.
     private static let keptSize = 1 << 27
 
     /// - Parameter needsRows: whether the rows will be asked for in order.
@@ -93,8 +93,8 @@ struct SortedRows {
         return (0..<entries.count).map { RowID(rawValue: entries.number($0)) }
     }
 
-    /// Calls `body` with the rows in order, without the first `skipped`, until it returns false; with nil for rows that
-    /// are gone. `body` must not change the store.
+    /// Calls `body` with the rows in order, without the first `skipped`, until it returns false. A row that is gone
+    /// comes as nil. `body` must not change the store.
     mutating func finish(
         skipping skipped: Int = 0, in store: EntityStore, _ body: (RowID, RowReader?) throws -> Bool
     ) throws {

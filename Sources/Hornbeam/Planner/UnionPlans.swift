@@ -44,7 +44,7 @@ extension Planner {
             parts.append(found.path)
             union.count = min(rows, union.count + min(found.count, rows))
             union.isExact = union.isExact && found.isExact
-            // Each branch is a way of its own to begin with.
+            // Each branch begins with a seek.
             union.price += found.price + Price.seek
         }
         union.path = .union(parts)

@@ -158,8 +158,8 @@ private final class CountAccumulator<Entity: EntityModelProtocol>: Accumulator {
     func result() -> Int { count }
 }
 
-/// Tells nil where only a generic parameter says the type: an optional property is counted by the function for others
-/// if optionals are asked for, or generic code asks.
+/// An optional whose type only a generic parameter tells. Generic code, and callers that ask for optionals, reach the
+/// overloads for properties that aren't optional with it.
 protocol OptionalValue {
     var isNil: Bool { get }
 }

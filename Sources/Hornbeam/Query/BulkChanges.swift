@@ -28,16 +28,16 @@ extension QueryList {
     /// indexes and observers as for single saves. All of them or, if something throws, none; the write can go on
     /// either way. Relations are as after reading: what isn't set in them stays as it is.
     ///
-    /// It is as if each were found and saved by itself. Which entities these are is settled first: one that a hook, a
-    /// cascade or `change` deletes before its turn is left out, one that they change is read anew, and one that the
-    /// query wouldn't find any more is changed all the same.
+    /// The result is as if each were found and saved by itself. The query runs first. After that, an entity that a
+    /// hook, a cascade or `change` deletes before its turn is left out, and one that they change is read anew. An
+    /// entity that the query wouldn't find any more is changed all the same.
     ///
-    /// Reads a thousand at a time; of an entity type with unique indexes all at once, because keys may change hands:
-    /// what counts is which they have in the end, as `change` leaves them. There `change` is called for all of them
-    /// first, and a second time for one that is changed otherwise before its turn. `.identityChanged` if `change` gives
-    /// an entity another id.
+    /// Entities are read a thousand at a time. Those of a type with unique indexes are read all at once, because keys
+    /// may change hands: only the keys that `change` leaves in the end must be unique. For these types `change` is
+    /// called for all entities first, and a second time for one that something else changes before its turn.
+    /// `.identityChanged` if `change` gives an entity another id.
     ///
-    /// - Returns: how many entities were changed, each counted once.
+    /// - Returns: the number of changed entities, each counted once.
     @discardableResult
     public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Int {
         let session = context.session
@@ -74,8 +74,7 @@ extension QueryList {
         return count
     }
 
-    /// The same where unique keys may change hands, so that the keys of all of them must be known before the first is
-    /// saved.
+    /// Updates entities whose unique keys may change hands: the keys of all must be known before the first is saved.
     private func updateTogether(
         _ rows: [RowID], _ watch: RowWatch, _ context: inout Context, _ change: (inout Entity) throws -> Void
     ) throws -> Int {
@@ -108,7 +107,7 @@ extension QueryList {
         return count
     }
 
-    /// The entity of a row, read anew if it was written to since, and changed; nil if it is gone.
+    /// The changed entity of a row. It is read anew if it was written since. Returns nil if it is gone.
     private func changed(
         _ entity: Entity, _ row: RowID, _ watch: RowWatch, _ session: Session,
         _ change: (inout Entity) throws -> Void

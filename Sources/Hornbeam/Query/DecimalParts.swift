@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as their digits: rounded, and divided with a remainder, without error. A double is taken for the shortest
-// decimal that it is written as, as in the order of numbers.
+// Decimal numbers as digits and an exponent, for rounding and remainders without error. A double counts as its shortest
+// decimal text, as it does in the order of numbers.
 
 import FoundationEssentials
 
-/// mantissa · 10^exponent.
+/// ± mantissa · 10^exponent.
 struct DecimalParts {
     var isNegative: Bool
     var mantissa: UInt128
@@ -14,13 +14,13 @@ struct DecimalParts {
         self.init(isNegative: number < 0, mantissa: number.magnitude, exponent: 0)
     }
 
-    /// Nil of NaN.
+    /// Returns nil for NaN.
     init?(_ number: Decimal) {
         guard !number.isNaN, let (mantissa, exponent) = number.magnitude.parts else { return nil }
         self.init(isNegative: number.sign == .minus, mantissa: mantissa, exponent: exponent)
     }
 
-    /// What the shortest text of a double says: `-1.5e-07`. Nil of one that isn't finite.
+    /// Reads the shortest text of a double, such as `-1.5e-07`. Returns nil if the double isn't finite.
     init?(written number: Double) {
         guard number.isFinite else { return nil }
         let text = number.description
@@ -41,7 +41,7 @@ struct DecimalParts {
 
     // MARK: Values
 
-    /// Nil if it is beyond the decimals.
+    /// The number as a `Decimal`; nil if it is beyond the decimals.
     var decimal: Decimal? {
         if mantissa == 0 { return 0 }
         var (mantissa, exponent) = (mantissa, exponent)
@@ -58,7 +58,7 @@ struct DecimalParts {
     /// The nearest double.
     var double: Double { Double("\(isNegative ? "-" : "")\(mantissa)e\(exponent)") ?? .nan }
 
-    /// Nil if it has a fraction, or more than 127 bits.
+    /// The number as an integer; nil if it has a fraction, or more than 127 bits.
     var integer: Int128? {
         if mantissa == 0 { return 0 }
         guard (0...38).contains(exponent) else { return nil }
@@ -67,18 +67,20 @@ struct DecimalParts {
         return isNegative ? -number : number
     }
 
-    /// 10^`exponent`, of at most 38.
+    /// 10^`exponent`.
+    /// - Parameter exponent: 0 to 38.
     private static func power(_ exponent: Int) -> UInt128 {
         (0..<exponent).reduce(1) { power, _ in power * 10 }
     }
 
     // MARK: Rounding
 
-    /// With no more than so many digits behind the point; of a negative number of digits, with zeros before it.
+    /// The number with at most `digits` digits behind the point. If `digits` is negative, as many of the last digits
+    /// before the point become zeros.
     func rounded(_ digits: Int, _ rule: FloatingPointRoundingRule) -> DecimalParts {
         let dropped = -digits - exponent
         guard dropped > 0, mantissa != 0 else { return self }
-        // Of more digits than 38 all that there is may be dropped, and is less than a half: 2^128 < 10^39 / 2.
+        // If more than 38 digits are dropped, the whole mantissa is, and it is less than a half: 2^128 < 10^39 / 2.
         let power: UInt128? = dropped <= 38 ? Self.power(dropped) : nil
         let (kept, rest) = power.map { mantissa.quotientAndRemainder(dividingBy: $0) } ?? (0, mantissa)
         let isHalf = power.map { rest == $0 / 2 } ?? false
@@ -97,13 +99,14 @@ struct DecimalParts {
 
     // MARK: Division
 
-    /// What is left of a division whose quotient is whole: with the sign of this number. The other one isn't zero.
+    /// The remainder of a division with a whole quotient. It has the sign of this number.
+    /// - Parameter other: not zero.
     func remainder(dividingBy other: DecimalParts) -> DecimalParts {
         if exponent < other.exponent {
             var divisor = other.mantissa
             for _ in exponent..<other.exponent {
                 let (more, isTooLarge) = divisor.multipliedReportingOverflow(by: 10)
-                // The divisor is greater.
+                // The divisor is greater than this number.
                 if isTooLarge { return self }
                 divisor = more
             }
@@ -114,6 +117,7 @@ struct DecimalParts {
         return DecimalParts(isNegative: isNegative, mantissa: rest, exponent: other.exponent)
     }
 
+    /// 10 · `number`, modulo `modulus`.
     /// - Parameter number: less than the modulus.
     private static func tenfold(_ number: UInt128, modulo modulus: UInt128) -> UInt128 {
         let (product, isTooLarge) = number.multipliedReportingOverflow(by: 10)

@@ -68,9 +68,9 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
     /// Whether that is all.
     let isComplete: Bool
     let test: @Sendable (Element) -> Bool
-    /// What one operator joins, which is tested in a loop, however many these are.
+    /// The conditions that one operator joins. They are tested in a loop, so a long chain takes no more stack.
     private let joined: (tests: [@Sendable (Element) -> Bool], isEither: Bool)?
-    /// How deep conditions lie within it.
+    /// The number of levels of conditions within it.
     private let depth: Int
 
     init(label: String, terms: [ElementTerm], isComplete: Bool, test: @escaping @Sendable (Element) -> Bool) {
@@ -82,7 +82,7 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
         depth = 0
     }
 
-    /// Conditions that lie within this one; beyond the bound they are let go of.
+    /// A condition with others in it. If `depth` is beyond the bound, these are released.
     private init(
         label: String, terms: [ElementTerm], isComplete: Bool, depth: Int,
         joined: (tests: [@Sendable (Element) -> Bool], isEither: Bool)?, test: @escaping @Sendable (Element) -> Bool
@@ -97,10 +97,10 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
         self.depth = depth
     }
 
-    /// Whether it is nested too deep to be asked.
+    /// Whether it is nested too deep. A query with it fails.
     var isTooDeep: Bool { depth > Filter.maximumDepth }
 
-    /// Both, or either.
+    /// Holds if both conditions do, or if either does.
     fileprivate static func join(
         _ left: Self, _ right: Self, isEither: Bool, _ terms: [ElementTerm], isComplete: Bool
     ) -> Self {

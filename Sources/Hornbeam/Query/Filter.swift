@@ -23,7 +23,7 @@ package enum Comparison: String, Sendable, CaseIterable {
 package indirect enum Filter: Sendable {
     case all
     case none
-    /// In place of what is nested too deep: nobody can ask it.
+    /// Stands for a condition that is nested too deep. A query with it fails.
     case tooDeep
     case compare(column: Int, Comparison, Value)
     case isNull(column: Int)
@@ -66,6 +66,24 @@ extension Filter {
         }
     }
 
+    /// The conjuncts, with alternatives as lists of values.
+    /// - Throws: `.tooLarge` if conditions are nested deeper than `maximumDepth`.
+    func plannedConjuncts() throws(HornbeamError) -> [Filter] {
+        if isSingle { return [self] }
+        // Nearly all conditions are single ones or a list of these: they need neither of the walks below.
+        if case .and(let parts) = self, parts.allSatisfy(\.isSingle) { return parts }
+        guard isWithin(Self.maximumDepth) else { throw Self.depthError }
+        return conjuncts.listingAlternatives
+    }
+
+    /// Whether it is one conjunct with no other condition in it.
+    private var isSingle: Bool {
+        switch self {
+        case .all, .tooDeep, .links, .and, .or, .not: false
+        default: true
+        }
+    }
+
     /// Whether it is one conjunct, as it is.
     private var isConjunct: Bool {
         switch self {
@@ -76,12 +94,11 @@ extension Filter {
 
     /// Both. What is an `and` already takes the other in, so that its parts need not be gathered.
     func and(_ other: Filter) -> Filter {
-        switch (self, other) {
-        case (.and(let parts), .and(let more)): .and(parts + more)
-        case (.and(let parts), _): .and(parts + [other.asPart])
-        case (_, .and(let more)): .and([asPart] + more)
-        default: .and([asPart, other.asPart])
+        guard case .and(let more) = other else {
+            let part = other.asPart
+            return if case .and(let parts) = self { .and(parts + [part]) } else { .and([asPart, part]) }
         }
+        return if case .and(let parts) = self { .and(parts + more) } else { .and([asPart] + more) }
     }
 
     /// Any of both. Chains stay flat, however long they are.
@@ -91,22 +108,22 @@ extension Filter {
         return .or(parts)
     }
 
-    /// Conditions lie within one another no deeper. Whoever goes through them, and what releases them, calls itself for
-    /// each level, and the stack of a thread may be as small as 512 KiB.
+    /// The greatest depth of conditions within one another. Functions that go through them, and their release, recurse
+    /// once a level, and the stack of a thread may be as small as 512 KiB.
     static var maximumDepth: Int { 128 }
 
-    /// A condition on related entities counts as so many levels: to test it takes as much of the stack.
+    /// The number of levels that a condition on related entities counts as, because testing it takes as much stack.
     static var linkDepth: Int { 5 }
 
-    /// What is nested deeper is tested, and neither indexes nor the other ends of links are looked for: planning takes
-    /// the most of the stack.
+    /// The greatest depth at which the planner looks for indexes and for the other ends of links. Deeper conditions are
+    /// tested on rows, because planning takes more stack than testing.
     static var plannedDepth: Int { 24 }
 
-    /// The filter as a part of another one, `tooDeep` if that would be nested too deep. Typed conditions are built of
-    /// such parts, so that none is ever deeper.
+    /// The filter as a part of another one; `tooDeep` if the whole would be nested too deep. Typed conditions consist
+    /// of such parts, so none of them is nested deeper.
     var asPart: Filter { isWithin(Self.maximumDepth - 1) ? self : .tooDeep }
 
-    /// The same as a condition on related entities.
+    /// The filter as a condition on related entities; `tooDeep` if the whole would be nested too deep.
     var asLinked: Filter { isWithin(Self.maximumDepth - Self.linkDepth) ? self : .tooDeep }
 
     static var depthError: HornbeamError {
@@ -116,12 +133,7 @@ extension Filter {
                 + "one operator, or use .value(_:in:)")
     }
 
-    /// `.tooLarge` if it is nested deeper than that.
-    func requireDepth() throws(HornbeamError) {
-        guard isWithin(Self.maximumDepth) else { throw Self.depthError }
-    }
-
-    /// Whether no condition in it is nested deeper.
+    /// Whether no condition in it is nested deeper than `levels`.
     func isWithin(_ levels: Int) -> Bool {
         switch self {
         case .tooDeep: false
@@ -149,7 +161,7 @@ extension Filter {
         }
     }
 
-    /// For people and `explain`. What calls itself is apart from the rest, so that a level takes little of the stack.
+    /// For people and `explain`. The recursive cases have a function of their own, so that a level takes little stack.
     package func text(_ type: EntityDescription) -> String {
         switch self {
         case .and(let parts): return Self.text(parts, " && ", type)
@@ -290,12 +302,12 @@ package struct EntityQuery: Sendable {
     var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
     var requiresIndex = false
-    /// Whether rows are handed on; else their ids are all that is asked for.
+    /// Whether the caller gets rows, or only their ids.
     var wantsRows = true
-    /// Whether the rows are taken as they lie, each with its place in the order.
+    /// Whether the caller accepts the rows as they lie, each with its place in the order.
     var placesRows = false
-    /// Whether the caller may stop before the last result: then what comes in order at once is preferred to what is
-    /// sorted first.
+    /// Whether the caller may stop before the last result. The planner then prefers a path in the query's order to a
+    /// sort in memory.
     var mayStop = false
 
     /// Whether the filter alone says what the results are.

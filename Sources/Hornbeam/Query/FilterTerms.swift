@@ -38,13 +38,13 @@ package struct StringTest: Sendable, Equatable {
         case hasSuffix
     }
 
-    /// What letters of another case are to the test.
+    /// How the test compares letters of different case.
     package enum LetterCase: Sendable {
-        /// Other letters.
+        /// They are different.
         case exact
-        /// The same ones, by `CaseFolding`.
+        /// They are equal if `CaseFolding` makes them equal.
         case folded
-        /// The same ones where their lower case is: what statements say by `LOWER`. `ß` isn't `ss` then.
+        /// They are equal if their lower case is, as `LOWER` in statements. `ß` isn't equal to `ss`.
         case lowered
     }
 

@@ -94,7 +94,7 @@ package struct FilterText {
         return column
     }
 
-    /// What could be meant, or what there is.
+    /// The nearest name, or the names that there are.
     private func known(instead name: String) -> String {
         let columns = type.description.columns.map(\.name)
         let relations = type.relations.map(\.name)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of one property with many values are one list of values, however they are written: an index is then asked
-// for all of them at once, and a row is tested by one look into a set.
+// Makes one list of values of several comparisons of one property. An index is then asked for all values at once, and a
+// row is tested by one look into a set.
 
 extension Filter {
-    /// Whether any of the parts holds; what they ask of one column is one list of values.
+    /// Holds if any of the parts does. Values that parts ask one column for become one list.
     static func any(of parts: [Filter]) -> Filter {
+        if parts.count > 1, !parts.canBeListed(\.isAlternative) { return .or(parts) }
         var found: [Filter] = []
         var lists = ValueLists()
         func add(_ part: Filter) {
@@ -21,13 +22,14 @@ extension Filter {
         }
         for part in parts { add(part) }
         lists.forEach { place, column, values in found[place] = .within(column: column, values) }
-        // Anything else alone stays an alternative: by itself it could mean more, as ids mean their own order.
+        // Any other single part stays an alternative: `ids` by itself would give the result its order.
         if found.count == 1, case .within = found[0] { return found[0] }
         return .or(found)
     }
 
-    /// Parts that hold where all of these do; what they exclude of one column is one list of values.
+    /// Parts that hold where all of `parts` do. Values that several exclude from one column become one list.
     static func listingExclusions(_ parts: [Filter]) -> [Filter] {
+        guard parts.canBeListed(\.isExclusion) else { return parts }
         var found: [Filter] = []
         var lists = ValueLists()
         for part in parts {
@@ -42,21 +44,59 @@ extension Filter {
         lists.forEach { place, column, values in found[place] = .not(.within(column: column, values)) }
         return found
     }
+
+    /// The value that a column must have; nil if the filter doesn't ask it for one.
+    func value(of column: Int) -> Value? {
+        switch self {
+        case .compare(column, .equal, let value): return value == .null ? nil : value
+        case .and(let parts):
+            for case .compare(column, .equal, let value) in parts where value != .null { return value }
+            return nil
+        default: return nil
+        }
+    }
+
+    /// Whether it asks one column for values, or has alternatives in it that may.
+    fileprivate var isAlternative: Bool {
+        switch self {
+        case .compare(_, .equal, _), .isNull, .within, .or: true
+        default: false
+        }
+    }
+
+    /// Whether it excludes values from one column.
+    fileprivate var isExclusion: Bool {
+        switch self {
+        case .compare(_, .notEqual, _), .not(.within): true
+        default: false
+        }
+    }
 }
 
 extension [Filter] {
-    /// The same conjuncts, with alternatives as lists of values where they are of one column.
+    /// Whether there may be two parts for one list.
+    fileprivate func canBeListed(_ isListed: (Filter) -> Bool) -> Bool {
+        var isFirst = true
+        for part in self where isListed(part) {
+            if case .or = part { return true }
+            if !isFirst { return true }
+            isFirst = false
+        }
+        return false
+    }
+
+    /// The conjuncts, with alternatives of one column as lists of values.
     var listingAlternatives: [Filter] {
         guard contains(where: { if case .or = $0 { true } else { false } }) else { return self }
         return map { if case .or(let parts) = $0 { .any(of: parts) } else { $0 } }
     }
 }
 
-/// Values that several parts ask one column for, and where the first of these parts stands.
+/// For each column the values that parts ask it for, and the place of the first of these parts.
 private struct ValueLists {
     private var lists: [Int: (place: Int, parts: Int, values: [Value])] = [:]
 
-    /// Whether they are the first of the column.
+    /// Returns whether these are the first values of the column.
     mutating func add(_ values: [Value], of column: Int, at place: Int) -> Bool {
         let isNew = lists[column] == nil
         lists[column, default: (place, 0, [])].values += values
@@ -64,7 +104,7 @@ private struct ValueLists {
         return isNew
     }
 
-    /// Calls `body` with what more than one part asks for.
+    /// Calls `body` for each column that more than one part asks.
     func forEach(_ body: (_ place: Int, _ column: Int, _ values: [Value]) -> Void) {
         for (column, list) in lists where list.parts > 1 { body(list.place, column, list.values) }
     }

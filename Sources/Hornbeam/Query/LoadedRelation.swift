@@ -13,7 +13,7 @@ public struct LoadedRelation {
     /// The list of each entity, -1 for none; nil where they are in the same order.
     @usableFromInline let places: [Int]?
     @usableFromInline let isSlice: Bool
-    /// The entities of the level whose lists are slices, if the others' are none.
+    /// The entities whose lists are slices, where `isSlice` is false for the level as a whole.
     @usableFromInline let lacking: Set<Int>?
     @usableFromInline let isFragment: Bool
 

@@ -112,7 +112,7 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
         entities path: RelationPath<Entity, Target, D, C, K>, _ query: QueryList<Target>, isSlice: Bool,
         isFragment: Bool
     ) {
-        // Saved again, what was loaded must not take away the links to the rest.
+        // Saving a part of a list must not remove the links to the rest.
         let isPart = C.isToMany && (isSlice || query.parts.leavesOut)
         load = { entities, rows, session in
             let number = try Entity.entityShape.relationNumber(path.keyPath)

@@ -7,7 +7,8 @@ struct LoadedLists<Element> {
     /// The list of each entity of the level, -1 for none; nil where they are in the same order.
     var places: [Int]?
 
-    /// Which entities of the level have links to what isn't stored, and so isn't in their lists; nil if none has.
+    /// The entities of the level that have links to entities which aren't stored. Their lists are shorter than their
+    /// links. Returns nil if there are none.
     func lacking(_ links: LinkLists) -> Set<Int>? {
         var lacking: Set<Int>?
         var start = 0

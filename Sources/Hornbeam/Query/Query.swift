@@ -40,8 +40,8 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension QueryList {
-    /// What lists of other types lead to; in a level of a nested query what is linked of it.
-    /// - Parameter depth: how deep lists lie within those.
+    /// The entities that lists of other types lead to; in a level of a nested query the linked ones among them.
+    /// - Parameter depth: the number of levels of lists within those.
     init(
         context: Context?, within depth: Int,
         _ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]
@@ -78,10 +78,10 @@ extension Collection where Self: Sendable {
 /// A list of lists: what a to-many relation gives for a list of entities.
 public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     let context: Context?
-    /// In a level of a nested query, as the steps of a list.
+    /// Finds the lists, in a level of a nested query if there is one.
     let groups: @Sendable (Session, NestedLevel?) throws -> [[RowID]]
     var members = QueryList<Entity>()
-    /// How deep lists lie within this one.
+    /// The number of levels of lists within this one.
     var depth = 0
     /// The entities whose lists these are, in their order.
     var owners: (@Sendable (Session) throws -> [RowID])?

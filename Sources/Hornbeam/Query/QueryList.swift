@@ -39,15 +39,15 @@ struct ListParts: Sendable {
     var ignoresLinks = false
     /// The hand-kept index that the rows are of.
     var list: String?
-    /// How deep lists lie within this one: those that its steps work on, and those that are nested.
+    /// The number of levels of lists within this one: lists that its steps work on, and nested ones.
     private(set) var depth = 0
 
-    /// Lists lie within one another no deeper: to resolve one, each calls the one within, and the stack of a thread may
-    /// be as small as 512 KiB.
+    /// The greatest depth of lists within one another. Resolving a list resolves the lists within it, and the stack of
+    /// a thread may be as small as 512 KiB.
     static let maximumDepth = 32
 
-    /// To be called when lists come to lie within this one that have others within them so deep. Beyond the bound
-    /// these are let go of, and the list is one that can't be resolved.
+    /// Notes that this list has others in it, with `depth` levels of lists within those. Beyond the bound they are
+    /// released, and resolving this list fails.
     mutating func hold(_ depth: Int) {
         self.depth = max(self.depth, depth + 1)
         guard self.depth > Self.maximumDepth else { return }
@@ -68,7 +68,7 @@ struct ListParts: Sendable {
     /// Whether a later order would change which entities are left.
     var isPart: Bool { isCut || after != nil }
 
-    /// Whether, nested in a query, it may leave out some of what links lead to.
+    /// Whether the list, nested in a query, may leave out some of the linked entities.
     var leavesOut: Bool {
         guard case .all = source, case .all = filter else { return true }
         return isPart || ignoresLinks
@@ -149,7 +149,7 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 // MARK: - Selecting
 
 // Steps consume the list: one made in a chain goes from step to step without a copy. Nested in a query, all lists of
-// the related type are of what is linked, also those that one is combined with.
+// the related type choose from the linked entities, also the lists that one is combined with.
 
 extension QueryList {
     /// A list to combine with: `.or(.filter(\.age == 30))`.
@@ -262,7 +262,7 @@ extension QueryList {
     }
 
     /// A new list over other rows, with this one's context and nested steps.
-    /// - Parameter other: a list that these come from too.
+    /// - Parameter other: a second list that the rows come from.
     func combined(
         with other: Self? = nil, _ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]
     ) -> Self {
@@ -308,7 +308,7 @@ extension QueryList {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }
 
-    /// Without it the compiler finds no words for a sort by an enum that isn't `Comparable`.
+    /// Makes the compiler explain a sort by an enum that isn't `Comparable`.
     @available(
         *, unavailable,
         message:

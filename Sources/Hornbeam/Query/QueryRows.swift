@@ -76,15 +76,15 @@ final class NestedLevel {
     /// Rows that are not the links', and where each of them stands; loaded once for all entities.
     private var own: [ObjectIdentifier: (rows: [RowID], places: [RowID: [Int]])] = [:]
 
-    /// - Parameter type: what the links lead to.
+    /// - Parameter type: the type that the links lead to.
     init(_ type: any EntityModelProtocol.Type) {
         self.type = type
     }
 
-    /// Whether the lists of a type choose from it; those of others do only along relations.
+    /// Whether lists of a type choose from it. Lists of other types do only along relations.
     func isOf(_ type: any EntityModelProtocol.Type) -> Bool { ObjectIdentifier(self.type) == ObjectIdentifier(type) }
 
-    /// Those of some rows that are linked, if they are of the type.
+    /// The linked ones among `rows`; all of them if they are of another type.
     func linked(among rows: [RowID], of type: any EntityModelProtocol.Type) -> [RowID] {
         guard isOf(type) else { return rows }
         let linked = Set(linked)

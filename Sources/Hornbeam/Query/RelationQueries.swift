@@ -11,9 +11,9 @@ extension QueryList {
         loading(keyPath, nested(Query(QueryList<Target>())).list)
     }
 
-    /// Loads a to-many relation, as the nested query selects and orders it. Where that leaves out some of what is
-    /// linked, by a filter, a limit or another step, or because it isn't stored, what is loaded is a slice: saving the
-    /// result adds to the links and takes none away.
+    /// Loads a to-many relation, as the nested query selects and orders it. The result is a slice if some linked
+    /// entities may be left out, by a filter, a limit or another step, or because they aren't stored: saving it adds to
+    /// the links and takes none away.
     public func with<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }
@@ -21,8 +21,8 @@ extension QueryList {
         loading(keyPath, nested(QueryList<Target>()))
     }
 
-    /// Loads a to-many relation as a slice, whatever the nested query leaves of it: saving the result adds to the links
-    /// instead of replacing them.
+    /// Loads a to-many relation as a slice, even if the nested query leaves nothing out: saving the result adds to the
+    /// links instead of replacing them.
     public func with<Target, D, K>(
         slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>,
         nested: (QueryList<Target>) -> QueryList<Target> = { $0 }

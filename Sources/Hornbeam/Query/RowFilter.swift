@@ -28,6 +28,8 @@ struct RowFilter {
         case opaque((RowReader) throws -> Bool)
         case and([Node])
         case or([Node])
+        /// Alternatives that each ask one column for one value, by the keys of these values.
+        case byValue(Int, [[UInt8]: [Node]])
         case not(Node)
     }
 
@@ -51,6 +53,9 @@ struct RowFilter {
     }
 
     // MARK: Binding
+
+    /// So few comparisons take less time than making the key of a value and looking it up.
+    private static let fewValues = 8
 
     /// The literal in the form of the column.
     static func literal(_ value: Value, _ column: Int, _ type: EntityType) throws(HornbeamError) -> Value {
@@ -77,7 +82,7 @@ struct RowFilter {
         return key.bytes
     }
 
-    // What calls itself is apart from the rest, so that a level takes little of the stack.
+    // The recursive cases have functions of their own, so that a level takes little stack.
 
     /// - Parameter session: nil where there is none, so that nothing can be looked up.
     private static func bind(_ filter: Filter, _ type: EntityType, _ session: EntitySession?) throws -> Node {
@@ -86,7 +91,7 @@ struct RowFilter {
         case .or(let parts):
             let listed = Filter.any(of: parts)
             guard case .or(let parts) = listed else { return try bind(listed, type, session) }
-            return .or(try bind(parts, type, session))
+            return try alternatives(parts, bind(parts, type, session), type)
         case .not(let part): return .not(try bind(part, type, session))
         case .links(let test): return .links(try LinkFilter(test, of: type, present(session, filter, type)))
         default: return try bindOne(filter, type, session)
@@ -98,6 +103,25 @@ struct RowFilter {
         nodes.reserveCapacity(parts.count)
         for part in parts { nodes.append(try bind(part, type, session)) }
         return nodes
+    }
+
+    /// Any of several alternatives. If there are many, and all ask one column for a value, a row is tested by those for
+    /// its own value alone.
+    private static func alternatives(
+        _ parts: [Filter], _ nodes: [Node], _ type: EntityType
+    ) throws(HornbeamError) -> Node {
+        guard parts.count > fewValues,
+            let column = type.description.columns.indices.first(where: { column in
+                parts.allSatisfy { $0.value(of: column) != nil }
+            })
+        else { return .or(nodes) }
+        var found: [[UInt8]: [Node]] = [:]
+        for (part, node) in zip(parts, nodes) {
+            guard let value = part.value(of: column) else { continue }
+            let bytes = try key(literal(value, column, type), column, type)
+            found[bytes, default: []].append(node)
+        }
+        return .byValue(column, found)
     }
 
     private static func present(
@@ -177,8 +201,7 @@ struct RowFilter {
     private static func bind(
         _ column: Int, within values: [Value], _ type: EntityType
     ) throws(HornbeamError) -> Node {
-        // Up to so many comparisons take less than the key of a value, and a look into the set.
-        if values.count <= 8 {
+        if values.count <= fewValues {
             var tests: [Node] = []
             for value in values { tests.append(try bind(column, .equal, value, type)) }
             return .or(tests)
@@ -232,9 +255,18 @@ struct RowFilter {
         case .or(let parts):
             for part in parts where try test(part, rowID, row) { return true }
             return false
+        case .byValue: return try testByValue(node, rowID, row)
         case .not(let part): return try !test(part, rowID, row)
         default: return try testOne(node, rowID, row)
         }
+    }
+
+    private static func testByValue(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
+        guard case .byValue(let column, let alternatives) = node, try !row.isNull(column: column),
+            let parts = try alternatives[key(of: row, column)]
+        else { return false }
+        for part in parts where try test(part, rowID, row) { return true }
+        return false
     }
 
     private static func testOne(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
@@ -270,7 +302,7 @@ struct RowFilter {
         case .rows(let rowIDs): return rowIDs.contains(rowID)
         case .linked(let side, let source, let edges): return try edges.contains(side, source, rowID)
         case .opaque(let test): return try test(row)
-        case .links, .and, .or, .not: return try test(node, rowID, row)
+        case .links, .and, .or, .byValue, .not: return try test(node, rowID, row)
         }
     }
 

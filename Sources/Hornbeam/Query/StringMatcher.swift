@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests strings as they lie in rows. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`, of folded
-// texts if case doesn't matter (`CaseFolding`), without accents if these don't. An ASCII text is looked for in the
-// bytes: where it isn't among them, no characters are it, but for the few signs beyond ASCII that are ASCII letters
-// without case, or for which Unicode takes them; and in pure ASCII there is nothing else to be asked.
+// Tests strings as they lie in rows. The meaning is that of Swift's `contains`, `hasPrefix` and `hasSuffix`. Texts are
+// folded if case doesn't matter (`CaseFolding`), and accents removed if these don't. An ASCII text is looked for in the
+// bytes. In pure ASCII that is the answer. In other texts it may also be found in one of the few signs that fold to
+// ASCII letters or that Unicode takes for ASCII.
 
 import HornbeamKeys
 import HornbeamPages
@@ -13,7 +13,7 @@ struct StringMatcher {
     private let needle: String
     /// The same if it is ASCII and not empty.
     private let plain: PlainNeedle?
-    /// The signs beyond ASCII in whose folded text the needle, or an end of it, may stand.
+    /// The signs beyond ASCII whose folded text may hold the needle or one end of it.
     private let twins: Twins
 
     init(_ test: StringTest) {
@@ -59,7 +59,7 @@ struct StringMatcher {
 private struct Twins {
     /// In UTF-8.
     private var signs: [[UInt8]] = []
-    /// Whether a byte is the first of one.
+    /// For each byte, whether a sign begins with it.
     private var leads: [Bool] = []
 
     /// Signs that Unicode takes for ASCII: the Kelvin sign is K, the Greek question mark a semicolon, a lone grave
@@ -68,30 +68,30 @@ private struct Twins {
         ("\u{212A}", "k"), ("\u{37E}", ";"), ("\u{1FEF}", "`"),
     ]
 
-    /// Signs that fold to ASCII letters, alone or beside others, and to what. Letters with marks aren't here: with the
-    /// mark they are other characters.
+    /// Signs whose folded text has ASCII letters in it, with that text. Letters with marks are missing: with its mark a
+    /// letter is another character.
     private static let folding: [(sign: Unicode.Scalar, text: String)] = [
         ("ß", "ss"), ("ŉ", "\u{2BC}n"), ("ſ", "s"), ("ẚ", "a\u{2BE}"), ("ẞ", "ss"), ("ﬀ", "ff"), ("ﬁ", "fi"),
         ("ﬂ", "fl"), ("ﬃ", "ffi"), ("ﬄ", "ffl"), ("ﬅ", "st"), ("ﬆ", "st"),
     ]
 
-    /// - Parameter needle: in the form in which the test compares.
+    /// - Parameter needle: in the form in which the test compares. Twins are looked for only if it is ASCII.
     init(of needle: String, _ letterCase: StringTest.LetterCase) {
-        let needle = letterCase == .exact ? needle.lowercased() : needle
+        let needle = Array((letterCase == .exact ? needle.lowercased() : needle).utf8)
         var known = Self.equals
         if case .folded = letterCase { known += Self.folding }
-        for (sign, text) in known where Self.overlap(needle, text) {
+        for (sign, text) in known where Self.overlap(needle, Array(text.utf8)) {
             if leads.isEmpty { leads = Array(repeating: false, count: 256) }
             signs.append(Array(UTF8.encode(sign) ?? UTF8.encodedReplacementCharacter))
             leads[Int(signs[signs.count - 1][0])] = true
         }
     }
 
-    /// Whether one may begin in the other and end behind it, or be in it.
-    private static func overlap(_ left: String, _ right: String) -> Bool {
-        if left.contains(right) || right.contains(left) { return true }
-        return (1..<max(1, min(left.count, right.count))).contains {
-            left.suffix($0) == right.prefix($0) || right.suffix($0) == left.prefix($0)
+    /// Whether one is in the other, or an end of one is a beginning of the other.
+    private static func overlap(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        // At each place where at least one byte of `right` meets one of `left`.
+        (1 - right.count..<left.count).contains { start in
+            (max(0, start)..<min(left.count, start + right.count)).allSatisfy { left[$0] == right[$0 - start] }
         }
     }
 

@@ -4,9 +4,9 @@
 import FoundationEssentials
 
 extension Predicate {
-    // Without regard to case: by the case-folded texts, as `TextCollation.caseInsensitive` compares them, so that "ss"
-    // finds "ß". Without regard to diacritics: accents are taken away before, so that "e" finds "é". Of `String` and
-    // `String?` alike, also mixed; nil contains and begins with nothing.
+    // Conditions without regard to case compare case-folded texts, as `TextCollation.caseInsensitive` does, so "ss"
+    // finds "ß". Conditions without regard to diacritics remove accents first, so "e" finds "é". Properties may be
+    // `String`, `String?` or both; nil contains and begins with nothing.
 
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, contains text: String,

@@ -189,21 +189,9 @@ extension Double {
 private struct ExactSum {
     private(set) var parts: [Double] = []
 
-    init() {}
-
-    /// A sum of which these are the parts: nil if they aren't as those that are made, for what adds them up relies on
-    /// it. They are taken as they are, since what is read has to be what was written.
-    init?(parts: ArraySlice<Double>) {
-        var below: Double?
-        for part in parts {
-            guard Self.isPart(part, behind: below, isSole: parts.count == 1) else { return nil }
-            below = part
-        }
-        self.parts = Array(parts)
-    }
-
+    /// Whether a number may stand behind another one among the parts that were read: adding up relies on it.
     static func isPart(_ part: Double, behind below: Double?, isSole: Bool) -> Bool {
-        // No sum that is made comes near 2^1020.
+        // Every sum is less than 2^1020.
         guard abs(part) < 0x1p1020, part != 0 || isSole else { return false }
         return below.map { $0.exponent < part.exponentOfLowestBit } ?? true
     }
@@ -309,7 +297,7 @@ extension FloatingSummation {
         if rest != 0 { add(rest) }
     }
 
-    /// Which of the sums a part is of.
+    /// The sum that a part belongs to.
     enum PartKind { case small, great, special }
 
     mutating func add(part: Double, _ kind: PartKind) {
@@ -320,12 +308,12 @@ extension FloatingSummation {
         }
     }
 
-    /// Adds what the `bytes` of another one say, without making it; false, with nothing done, if they are none.
+    /// Adds the sum that `bytes` of another one hold. Returns false, and adds nothing, if they aren't valid.
     mutating func add(stored bytes: UnsafeRawBufferPointer) -> Bool {
         Self.forEachPart(of: bytes) { part, kind in add(part: part, kind) }
     }
 
-    /// Calls `body` with each part of a sum's `bytes`; false, without a call, if they are none.
+    /// Calls `body` with each part of a sum's `bytes`. Returns false, without a call, if they aren't valid.
     @inline(__always)
     static func forEachPart(of bytes: UnsafeRawBufferPointer, _ body: (Double, PartKind) -> Void) -> Bool {
         guard bytes.count >= 2, (bytes.count - 2) % 8 == 0 else { return false }
@@ -349,24 +337,22 @@ extension FloatingSummation {
         return true
     }
 
-    /// Reads `bytes`; nil if they are none.
+    /// Reads `bytes`; nil if they are none. The parts stay as they are: what is read has to be what was written.
     init?(_ bytes: UnsafeRawBufferPointer) {
-        guard bytes.count >= 2, (bytes.count - 2) % 8 == 0 else { return nil }
-        let count = (bytes.count - 2) / 8
-        let (first, second) = (Int(bytes[0]), Int(bytes[1]))
-        guard count - first - second == 0 || count - first - second == 1 else { return nil }
-        let numbers = (0..<count).map { place in
-            let bits = bytes.loadUnaligned(fromByteOffset: 2 + place * 8, as: UInt64.self)
-            return Double(bitPattern: UInt64(littleEndian: bits))
+        var small: [Double] = []
+        var great: [Double] = []
+        var special: Double?
+        let isSum = Self.forEachPart(of: bytes) { part, kind in
+            switch kind {
+            case .small: small.append(part)
+            case .great: great.append(part)
+            case .special: special = part
+            }
         }
-        guard let small = ExactSum(parts: numbers.prefix(first)),
-            let great = ExactSum(parts: numbers[first..<first + second])
-        else { return nil }
-        (self.small, self.great) = (small, great)
-        if count > first + second {
-            guard !numbers[count - 1].isFinite else { return nil }
-            special = numbers[count - 1]
-        }
+        guard isSum else { return nil }
+        self.small = ExactSum(parts: small)
+        self.great = ExactSum(parts: great)
+        self.special = special
     }
 }
 

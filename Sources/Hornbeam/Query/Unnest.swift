@@ -79,7 +79,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
     /// The rows whose elements pass. A condition on the elements around them comes before the next `unnest`.
     public func filter(_ condition: (ElementProxy<Element>) -> ElementPredicate<Element>) -> Self {
         let predicate = condition(ElementProxy())
-        // Each is asked by the next.
+        // The test of each step calls that of the step before.
         guard !predicate.isTooDeep, tests.count < Filter.maximumDepth else {
             let refused = base.filter(Predicate(.tooDeep))
             return Self(refused, path, [], isOfPath: false, limit: limit, offset: offset) { _ in [] }

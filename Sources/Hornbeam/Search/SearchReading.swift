@@ -10,7 +10,7 @@ enum SearchReading: Sendable, Hashable {
     case query(TextQuery)
     case text(WrittenSearch)
     case composed(SearchComposition, [SearchReading])
-    /// In place of what is nested too deep: nobody can ask it.
+    /// Stands for a query that is nested too deep. It can't be asked.
     case tooDeep
 
     /// The query over some columns, whose names are those that texts may name.
@@ -23,8 +23,8 @@ enum SearchReading: Sendable, Hashable {
         }
     }
 
-    /// What it is as a part of another one, `tooDeep` if that would be nested too deep. All are built of such parts, so
-    /// that none is ever deeper: what compares and releases them calls itself for each level.
+    /// This query as a part of another one, or `tooDeep` if the whole would be nested too deep. All queries are built
+    /// of such parts, so that none is deeper: comparing and releasing a query takes stack for each level.
     var asPart: SearchReading { isWithin(TextQuery.maximumDepth - 1) ? self : .tooDeep }
 
     /// Together, at once if all of them are known.

@@ -36,8 +36,8 @@ extension Array where Element: SearchedIndex {
         return nil
     }
 
-    /// The one that says what words are to a `matches` condition, with or without its help; nil stands for `.standard`,
-    /// or for a name that none has which is over all that is searched.
+    /// The index whose analyzer a `matches` condition goes by, whether or not the index answers it. Nil means
+    /// `.standard`, or that no index of the name in the condition is over all columns that are searched.
     func wording(of match: TextMatch) -> Element? {
         if let index = answering(match) { return index }
         guard let name = match.index else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many alternatives take what a list of values takes, by an index and row by row.
+// Many alternatives take as long as a list of values, by an index and row by row.
 
 import HornbeamTestSupport
 import Testing
@@ -62,7 +62,7 @@ struct AlternativesTests {
                     #expect(run.plan.filter == nil, "\(run.plan)")
                     #expect(run.plan.access.description.hasPrefix("index byKey"), "\(run.plan)")
                 } else {
-                    // Of nearly half of all rows each is looked up by a value of its own: a scan takes less.
+                    // A scan takes less than looking up nearly half of all rows, each by a value of its own.
                     #expect(run.plan.filter?.hasPrefix("key in [") == true, "\(run.plan)")
                     #expect(run.plan.access.description == "scan of \(Self.count) rows", "\(run.plan)")
                 }
@@ -87,13 +87,24 @@ struct AlternativesTests {
                     wanted.map { (number) -> Condition in \.key == number && \.id < 1_000 || \.key == number })
                 #expect(try Token.filter(nested).ids(in: context) == wanted)
             }
-            // Nil is a value like any other, and a list within a list belongs to it.
+            // Nil is a value like any other, and a list among the alternatives joins the others.
             let unknown: Condition = \.other == nil || \.other == 7 || .value(\.other, in: [8, 10]) || \.other == 8
             let expected = (0..<Self.count).filter { $0 % 3 == 0 || [7, 8, 10].contains($0) }
             #expect(try Token.filter(unknown).ids(in: context) == expected)
             #expect(try Token.filter(unknown && \.key < 20).ids(in: context) == expected.filter { $0 < 20 })
             #expect(try Token.filter(!unknown && \.key < 12).ids(in: context) == [1, 2, 4, 5, 11])
         }
+    }
+
+    @Test("within alternatives join the list around them")
+    func nested() {
+        let inner = Filter.or([.compare(column: 1, .equal, .int(3)), .linkCount(relation: "none", .equal, 0)])
+        let listed = Filter.any(of: [.linkCount(relation: "none", .equal, 1), inner, .isNull(column: 1)])
+        guard case .or(let parts) = listed, parts.count == 3, case .within(1, let values) = parts[1] else {
+            Issue.record("\(listed)")
+            return
+        }
+        #expect(values == [.int(3), .null])
     }
 
     @Test("of an id are look-ups")
@@ -127,6 +138,30 @@ struct AlternativesTests {
                     try Token.filter(unequal && \.plain != nil).count(in: context)
                         == Self.count - found.count - Self.count / 5)
             }
+        }
+    }
+
+    @Test("of pairs of conditions are tested by those for a row's value")
+    func pairs() throws {
+        func pairs(_ count: Int) -> Condition {
+            Self.any(
+                (0..<count).map { (number) -> Condition in
+                    let bound = number + number % 2
+                    return \.plain == "p\(number)" && \.key < bound
+                })
+        }
+        try Self.database().read { (context) throws in
+            let many = pairs(4_000)
+            let start = ContinuousClock.now
+            let found = try Token.filter(many).ids(in: context)
+            // Tested one by one these are more than 10 million pairs.
+            #expect(ContinuousClock.now - start < .seconds(10))
+            #expect(found == (0..<4_000).filter { $0 % 2 == 1 && $0 % 5 != 0 })
+            // Two pairs for one value, and one pair without a value of the column.
+            let twice: Condition = \.plain == "p2" && \.key == 2
+            #expect(try Token.filter(pairs(12) || twice).ids(in: context) == [1, 2, 3, 7, 9, 11])
+            let unknown: Condition = \.plain == nil && \.key == 5
+            #expect(try Token.filter(pairs(12) || unknown).ids(in: context) == [1, 3, 5, 7, 9, 11])
         }
     }
 

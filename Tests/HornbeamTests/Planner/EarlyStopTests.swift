@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever stops at the first rows of an order that an index has reads a few pages, however many rows there are and
-// whether or not there is a limit.
+// A caller that stops at the first rows of an index's order reads a few pages, however many rows there are, with and
+// without a limit.
 
 import HornbeamTestSupport
 import Testing
@@ -60,7 +60,7 @@ struct EarlyStopTests {
             }
             #expect(rows == wanted)
         }
-        // Each row more is looked up by two pages.
+        // The look-up of each further row reads two pages.
         #expect(pages < 60 + 2 * (wanted - 1), "\(text): \(pages) pages")
     }
 
@@ -99,7 +99,7 @@ struct EarlyStopTests {
             }
             let sorted = try database.read { try Statement(text).resolve(in: $0).map { [$0["id"], $0["salary"]] } }
             #expect(all == sorted, "\(text)")
-            // A fourth of the rows is on one floor: each is looked up by two pages, beside those of the index.
+            // A fourth of the rows is on one floor. The look-up of each reads two pages, beside those of the index.
             #expect(pages < Self.count / 2 + 60, "\(text): \(pages) pages")
         }
     }

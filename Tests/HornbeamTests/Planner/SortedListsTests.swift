@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that are sorted in memory, long enough for every way of sorting: the order is that of Swift's sort.
+// Lists that are sorted in memory have the order of Swift's sort. They are long enough for every way of sorting.
 
 import Foundation
 import HornbeamTestSupport
@@ -34,7 +34,7 @@ struct SortedListsTests {
         }
     }
 
-    /// Negative where the first comes first; NaN comes behind all numbers, nil before.
+    /// Negative if the first comes first. NaN comes behind all numbers, nil before them.
     private static func order(_ left: Double?, _ right: Double?) -> Int {
         func rank(_ price: Double?) -> Int { price == nil ? 0 : price?.isNaN ?? false ? 2 : 1 }
         if rank(left) != rank(right) { return rank(left) - rank(right) }
@@ -48,7 +48,7 @@ struct SortedListsTests {
     }
 
     private static func sorted(_ parcels: [Parcel], _ order: (Parcel, Parcel) -> Int) -> [Parcel] {
-        // Row ids of negative ids lie behind all others, as they were given.
+        // The row ids of negative ids come behind all others, in the order in which they were given.
         parcels.enumerated().sorted { left, right in
             let found = order(left.element, right.element)
             if found != 0 { return found < 0 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk changes of entities whose hooks write to one another, against the same one by one.
+// Bulk changes of entities whose hooks write to one another do what changes one by one do.
 
 import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
 
-/// What the two types below have in common: one without unique indexes, one with.
+/// The common part of the two types below, one without unique indexes and one with.
 private protocol Tallied: EntityModelProtocol, Equatable where ID == Int {
     static func make(_ id: Int, parent: Int?, drops: Int?) -> Self
     var value: Int { get set }
@@ -17,14 +17,14 @@ private protocol Tallied: EntityModelProtocol, Equatable where ID == Int {
 }
 
 extension Tallied {
-    /// Before it is saved, its parent takes note.
+    /// Writes to the parent before the entity is saved.
     fileprivate func noteInParent(_ context: inout Context) throws {
         guard let parent, var found = try context.find(parent) as Self? else { return }
         found.noted += 1
         try found.save(to: &context, options: .replace)
     }
 
-    /// Once it is saved, it counts below its parent, and another one goes.
+    /// Counts the entity in its parent once it is saved, and deletes another one.
     fileprivate func countInParent(_ context: inout Context) throws {
         if let parent, var found = try context.find(parent) as Self? {
             found.below += value
@@ -67,7 +67,7 @@ private struct KeyedTally: Tallied {
     func didSave(to context: inout Context) throws { try countInParent(&context) }
 }
 
-/// Closing one removes the next.
+/// Saving a closed one with an even number deletes the next.
 @EntityModel
 private struct Chore {
     let id: String
@@ -107,7 +107,7 @@ private struct Crew {
     @Relationship(inverse: \.crew) var members: [Hand]?
 }
 
-/// Another one takes its place.
+/// Deleting one saves another in its place.
 @EntityModel
 private struct Hand {
     let id: Int
@@ -121,7 +121,7 @@ private struct Hand {
 
 @Suite("Bulk changes and hooks")
 struct BulkHooksTests {
-    /// What is left by one update, and by finding and saving one by one.
+    /// Expects that one update leaves the same entities as finding and saving them one by one.
     private func expectAlike<Entity: Tallied>(
         _ entities: [Entity], _ query: QueryList<Entity>, _ message: String
     ) throws {
@@ -188,7 +188,7 @@ struct BulkHooksTests {
         #expect(try Chore.query().count(in: context) == closed)
 
         for id in 0..<20 { try Case(id: id, parent: id % 4 > 1 ? .id(id - id % 4 + 1) : .null).save(to: &context) }
-        // Of each four the first closes the second, with which the others go.
+        // In each group of four, closing the first deletes the second, and with it the others.
         #expect(try Case.query().update(in: &context) { $0.isClosed = $0.id % 4 == 0 } == 5)
         #expect(try context.ids(Case.self) == [0, 4, 8, 12, 16])
 
@@ -209,7 +209,7 @@ struct BulkHooksTests {
         #expect(try Handle.query().update(in: &context) { $0.name = swapped[$0.id] } == 4)
         #expect(
             try context.all() as [Handle] == ["bob", "ann", "cid", "dee"].enumerated().map { Handle(id: $0, name: $1) })
-        // The first takes the name of the last, which keeps it: it goes, and isn't saved again.
+        // The first takes the name of the last, which still has it. So the last is deleted and not saved again.
         #expect(try Handle.query().update(in: &context) { if $0.id == 0 { $0.name = "DEE" } } == 3)
         #expect(try context.all() as [Handle] == ["dee", "ann", "cid"].enumerated().map { Handle(id: $0, name: $1) })
         #expect(try context.isWhole())
@@ -252,7 +252,7 @@ struct BulkHooksTests {
         var context = Context()
         try Crew(id: 1, members: .ids([1, 2, 3])).save(to: &context)
         for id in 1...2 { try Hand(id: id).save(to: &context) }
-        // The third isn't stored: its link goes, and nothing else.
+        // The third isn't stored, so only its link is deleted.
         try Crew(id: 1).delete(\.$members, inverse: \.$crew, from: &context)
         #expect(try Crew.query(1).id(\.$members).resolve(in: context)?.$members.ids == [101, 102])
         try Crew(id: 1).delete(101, relation: \.$members, inverse: \.$crew, from: &context)

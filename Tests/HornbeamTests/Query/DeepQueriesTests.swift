@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions, lists and searches that lie within one another, on the smallest stack that a thread is likely to have: to
-// the bound they work, beyond it they are refused, whatever is done with them.
+// Conditions, lists and searches that lie within one another, on the smallest stack that a thread is likely to have.
+// They work up to the bound. Beyond it every use is refused.
 
 import HornbeamTestSupport
 import Testing
@@ -27,13 +27,13 @@ private struct Knot {
 private typealias Condition = Hornbeam.Predicate<Knot>
 
 private func equal(_ number: Int) -> Condition { \.number == number }
-/// True of all.
+/// Holds for every entity.
 private func unlike(_ number: Int) -> Condition { \.number != -1 - number }
 
-/// What is put together in a loop, so many levels deep, and asked.
+/// A query that a loop nests to a given depth and then runs.
 private struct Tower: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    /// The deepest that works; nil where depth is no matter.
+    /// The greatest depth that works; nil if depth doesn't matter.
     let bound: Int?
     var code = HornbeamError.Code.tooLarge
     let list: @Sendable (_ depth: Int) -> QueryList<Knot>

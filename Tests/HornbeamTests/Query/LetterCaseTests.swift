@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Without case: each way to compare texts says the same of the same letters, whatever their forms.
+// Every way to compare texts without regard to case gives the same answer for the same letters in all their forms.
 
 import Foundation
 import Testing
@@ -17,7 +17,7 @@ private struct Lettered {
 
 @Suite("Text without case")
 struct LetterCaseTests {
-    /// Each list is of texts that are equal without case, and none equals one of another list.
+    /// Lists of texts that are equal without regard to case. No text equals one of another list.
     private static let groups: [[String]] = [
         ["ΣΊΣΥΦΟΣ", "σίσυφος", "Σίσυφοσ", "σι\u{301}συφος"], ["STRASSE", "Straße", "STRAẞE", "ſtraſſe"],
         ["İzmir", "i\u{307}ZMiR", "I\u{307}zmir"], ["izmir", "IZMIR"], ["ızmır"],
@@ -39,7 +39,7 @@ struct LetterCaseTests {
         return database
     }
 
-    /// A way to ask for a text without case.
+    /// A way to look for a text without regard to case.
     private struct Way: Sendable {
         let name: String
         let find: @Sendable (String, Database) throws -> [Int]
@@ -60,7 +60,7 @@ struct LetterCaseTests {
         }
     }
 
-    /// Every way to ask for the whole of a text without case.
+    /// Every way to look for a whole text without regard to case.
     private static let ways: [Way] = [
         typed("contains") { .string(\.name, contains: $0) }, typed("hasPrefix") { .string(\.name, hasPrefix: $0) },
         typed("hasSuffix") { .string(\.name, hasSuffix: $0) },

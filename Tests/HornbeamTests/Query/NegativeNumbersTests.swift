@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A negative limit, offset or number of words: nothing, whatever is asked.
+// Every query with a negative limit, offset or number of words gives nothing.
 
 import HornbeamTestSupport
 import Testing

@@ -93,7 +93,7 @@ struct NestedLevelTests {
                 #expect(shelf.books?.map(\.id) == books && !shelf.$books.isId)
                 let guides = (model.guides[shelf.id] ?? []).filter(model.stored.volumes.contains)
                 #expect(shelf.guides?.map(\.title) == guides.map { "title \($0)" })
-                // What isn't stored stays linked when this is saved.
+                // Saving this keeps the links to entities that aren't stored.
                 #expect(shelf.$guides.isSlice == (guides.count < model.guides[shelf.id]?.count ?? 0))
                 for book in shelf.books ?? [] { try expect(book, on: shelf.id, model, context) }
             }

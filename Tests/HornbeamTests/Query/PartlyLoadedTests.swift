@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every step of a nested list: it works on what the relation leads to, and saving what it loaded takes away no link.
+// Every step of a nested list works on the entities that the relation leads to, and saving the result removes no link.
 
 import Foundation
 import HornbeamTestSupport
@@ -50,7 +50,7 @@ struct PartlyLoadedTests {
         return (context, all)
     }
 
-    /// - Parameter author: of each book, its writer's number.
+    /// - Parameter author: the number of each book's writer.
     private func rows(_ all: [Book], author: [Int: Int]) -> [Row] {
         let mark = all[9]
         func byYear(_ books: [Book]) -> [Book] { books.sorted { ($0.year, $0.id) < ($1.year, $1.id) } }
@@ -148,7 +148,7 @@ struct PartlyLoadedTests {
             for writer in links { for id in writer.$books.ids ?? [] { author[id] = writer.id } }
             let byID = Dictionary(uniqueKeysWithValues: all.map { ($0.id, $0) })
             for (name, isPart, nest, model) in rows(all, author: author) {
-                // From one writer to the next of his books there is no order to speak of.
+                // The way from a book to its writer and on to his books gives no order.
                 let isOrdered = name != "of the same writer"
                 func ids(_ books: [Book]?) -> [Int]? {
                     books.map { isOrdered ? $0.map(\.id) : $0.map(\.id).sorted() }
@@ -176,7 +176,7 @@ struct PartlyLoadedTests {
                     #expect(same(before.$books.ids, now.$books.ids), "\(name), \(before.id)")
                     #expect(same(before.$liked.ids, now.$liked.ids), "\(name), \(before.id)")
                 }
-                // What was sorted as a whole is saved in that order.
+                // A whole relation that was sorted is saved in that order, so its links are restored.
                 if !isPart { for link in links { try link.save(to: &context) } }
             }
         }
@@ -195,7 +195,7 @@ struct PartlyLoadedTests {
         try part.save(to: &context)
         let now = try Writer.query(1).id(\.$books).id(\.$liked).resolve(in: context)
         #expect(now?.$books.ids == links?.$books.ids && now?.$liked.ids == links?.$liked.ids)
-        // Of the whole type, all are linked then, and none is taken away.
+        // The nested list is the whole type: all of it is linked when this is saved, and no link is removed.
         let whole = try #require(
             try Writer.query(1).with(\.$liked) { $0.schemaQuery() }.resolve(in: context))
         #expect(whole.$liked.isSlice && whole.liked?.count == all.count)

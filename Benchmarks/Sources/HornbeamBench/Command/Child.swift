@@ -45,7 +45,7 @@ enum Child {
         return try output.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Figure.self, from: $0) }
     }
 
-    /// Runs a command of the program for entities, which writes to the standard output itself.
+    /// Runs a command of `hornbeam-bench-typed`, which writes to the standard output itself.
     static func runTyped(_ words: [String]) throws {
         let process = try Process.run(URL(fileURLWithPath: program + "-typed"), arguments: words)
         process.waitUntilExit()

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// `plans`: whether the planner's choice is about as fast as the best plan. Generated queries are asked of a type with
-// two indexes, where the planner chooses; and of types with one index or none, with and without `requiringIndex()`, so
-// that every plan is run by one of them.
+// `plans`: whether the planner's choice is about as fast as the best plan. Generated queries run in a store with two
+// indexes, where the planner chooses, and in stores with one index or none, with and without `requiringIndex()`. So
+// every plan runs in one of them.
 
 import BenchHarness
 import Foundation
 import Hornbeam
 
 struct PlansCommand {
-    /// One query, for any of the types.
+    /// One query, for any of the stores.
     private struct Case {
         enum Result: CaseIterable { case entities, ids, count }
         enum Order: CaseIterable { case none, few, many, manyDescending, text }
@@ -35,31 +35,29 @@ struct PlansCommand {
 
     /// Throws if a plan takes more than 1.5 times as long as another one would.
     func run() throws {
-        let database = try MeasuredStore.filled(count, seed: seed)
+        let stores = try MeasuredStores(count, seed: seed)
         var random = SplitMix(state: seed)
         var bad = 0
         var ratios: [Double] = []
         for _ in 0..<cases {
             let asked = some(&random)
-            try database.read { (context) throws in
-                let chosen = try time(asked, ByBoth.self, requires: false, context)
-                let others = try [
-                    time(asked, Unindexed.self, requires: false, context),
-                    time(asked, ByFew.self, requires: false, context),
-                    time(asked, ByFew.self, requires: true, context),
-                    time(asked, ByMany.self, requires: false, context),
-                    time(asked, ByMany.self, requires: true, context),
-                    time(asked, ByBoth.self, requires: true, context),
-                ].compactMap { $0 }
-                guard let chosen, let best = others.min(by: { $0.time < $1.time }) else { return }
-                let ratio = chosen.time / min(best.time, chosen.time)
-                ratios.append(ratio)
-                // What takes less than this is planning.
-                guard ratio > 1.5, chosen.time - best.time > 20_000 else { return }
-                bad += 1
-                print(String(format: "%.2f times: %.0f µs, not %.0f µs", ratio, chosen.time / 1e3, best.time / 1e3))
-                print("  chosen \(chosen.plan)\n  better \(best.plan)")
-            }
+            let chosen = try time(asked, stores.byBoth, requires: false)
+            let others = try [
+                time(asked, stores.unindexed, requires: false),
+                time(asked, stores.byFew, requires: false),
+                time(asked, stores.byFew, requires: true),
+                time(asked, stores.byMany, requires: false),
+                time(asked, stores.byMany, requires: true),
+                time(asked, stores.byBoth, requires: true),
+            ].compactMap { $0 }
+            guard let chosen, let best = others.min(by: { $0.time < $1.time }) else { continue }
+            let ratio = chosen.time / min(best.time, chosen.time)
+            ratios.append(ratio)
+            // Smaller differences come from planning.
+            guard ratio > 1.5, chosen.time - best.time > 20_000 else { continue }
+            bad += 1
+            print(String(format: "%.2f times: %.0f µs, not %.0f µs", ratio, chosen.time / 1e3, best.time / 1e3))
+            print("  chosen \(chosen.plan)\n  better \(best.plan)")
         }
         ratios.sort()
         print(
@@ -78,7 +76,7 @@ struct PlansCommand {
         }
         for _ in 0..<Int.random(in: 0...2, using: &random) {
             let isFew = Bool.random(using: &random)
-            asked.ranges.append((isFew, range(below: isFew ? MeasuredStore.fewValues : count)))
+            asked.ranges.append((isFew, range(below: isFew ? MeasuredStores.fewValues : count)))
         }
         if Int.random(in: 0..<4, using: &random) == 0 {
             let number = Int(pow(10, Double.random(in: 0...4, using: &random)))
@@ -93,45 +91,47 @@ struct PlansCommand {
         return asked
     }
 
-    private func query<Entity: Measured>(_ asked: Case, _: Entity.Type) -> QueryList<Entity> {
-        var conditions: [Hornbeam.Predicate<Entity>] = asked.ranges.map { isFew, range in
-            let property = isFew ? Entity.few : Entity.many
+    private func query(_ asked: Case) -> QueryList<Measured> {
+        var conditions: [Hornbeam.Predicate<Measured>] = asked.ranges.map { isFew, range in
+            let property: KeyPath<Measured, Int> & Sendable = if isFew { \.few } else { \.many }
             return property >= range.lowerBound && property < range.upperBound
         }
-        if !asked.values.isEmpty { conditions.append(.value(Entity.many, in: asked.values)) }
-        var query = Entity.query()
+        if !asked.values.isEmpty { conditions.append(.value(\.many, in: asked.values)) }
+        var query = Measured.query()
         if asked.isAny, let first = conditions.first {
             query = query.filter(conditions.dropFirst().reduce(first) { $0 || $1 })
         } else {
             for condition in conditions { query = query.filter(condition) }
         }
-        if let part = asked.part { query = query.filter(.string(Entity.text, contains: part)) }
+        if let part = asked.part { query = query.filter(.string(\.text, contains: part)) }
         switch asked.order {
         case .none: break
-        case .few: query = query.sorted(by: Entity.few)
-        case .many: query = query.sorted(by: Entity.many)
-        case .manyDescending: query = query.sorted(by: Entity.manyDescending)
-        case .text: query = query.sorted(by: Entity.text)
+        case .few: query = query.sorted(by: \.few)
+        case .many: query = query.sorted(by: \.many)
+        case .manyDescending: query = query.sorted(by: \.many.desc)
+        case .text: query = query.sorted(by: \.text)
         }
         if let limit = asked.limit { query = query.limit(limit, offset: asked.offset) }
         return query
     }
 
-    /// Nil if an index is required, and there is none for the query.
-    private func time<Entity: Measured>(
-        _ asked: Case, _: Entity.Type, requires: Bool, _ context: Context
+    /// Returns nil if an index is required and there is none for the query.
+    private func time(
+        _ asked: Case, _ database: Database, requires: Bool
     ) throws -> (time: Double, plan: String)? {
-        let query = requires ? query(asked, Entity.self).requiringIndex() : query(asked, Entity.self)
+        let query = requires ? query(asked).requiringIndex() : query(asked)
         do {
-            let time = try MeasuredStore.time(7) {
-                switch asked.result {
-                case .entities: _ = try query.resolve(in: context)
-                case .ids: _ = try query.ids(in: context)
-                case .count: _ = try query.count(in: context)
+            return try database.read { (context) throws -> (time: Double, plan: String) in
+                let time = try MeasuredStores.time(7) {
+                    switch asked.result {
+                    case .entities: _ = try query.resolve(in: context)
+                    case .ids: _ = try query.ids(in: context)
+                    case .count: _ = try query.count(in: context)
+                    }
                 }
+                let plan = try query.explain(in: context).description.prefix(300).split(separator: "\n")
+                return (time, "\(asked.result) \(requires ? "required " : "")" + plan.joined(separator: ";"))
             }
-            let plan = try query.explain(in: context).description.prefix(300).split(separator: "\n")
-            return (time, "\(asked.result) \(requires ? "required " : "")" + plan.joined(separator: ";"))
         } catch let error as HornbeamError where error.code == .needsIndex {
             return nil
         }
