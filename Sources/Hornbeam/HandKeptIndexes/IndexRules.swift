@@ -42,16 +42,16 @@ extension Database {
         keep(Entity.self) { context, entity in try context[index].move(entity.id, to: try key(entity)) }
     }
 
-    /// Has each entity that is saved from now on in the group of the entity that `group` gives, and in no other; in
-    /// none for nil, or if the group's entity isn't stored when the write ends: then the next save of the entity that
-    /// is in it asks again.
+    /// Puts each entity that is saved from now on into the group of the entity that `group` gives, and into no other.
+    /// The entity is in no group if `group` gives nil, or if the group's entity isn't stored when the write ends; its
+    /// next save asks again.
     @discardableResult
     public func keep<Group, Entity>(
         _ index: GroupByEntityIndex<Group, Entity>, by group: @escaping @Sendable (Entity) throws -> Group.ID?
     ) -> CommitMiddleware {
         keep(Entity.self) { context, entity in
             let groups = try context[index]
-            // What else the entity is must be saved, whatever has become of the group.
+            // A group that isn't stored must not prevent the save.
             if let group = try group(entity),
                 try context.session.run({ try $0.isStored(group.columnValue, Group.self) })
             {

@@ -38,7 +38,7 @@ struct ListedRows {
         case plan(EntityQuery)
     }
 
-    /// Of a row that is looked up by its place in the list.
+    /// The price of a row that is looked up by its place in the list.
     private static var rowCost: Double { Price.entry + Price.row }
 
     private var isFiltered: Bool { if case .all = parts.filter { false } else { true } }
@@ -109,7 +109,7 @@ struct ListedRows {
         }
     }
 
-    /// Of rows that a plan finds, each with a look for its places.
+    /// The price of rows that a plan finds, each with a search for its places in the list.
     private func cost(of candidates: Int) -> Double { (Self.rowCost + Price.link) * Double(candidates) }
 
     private static func scaled(_ number: Int, by factor: Int, over divisor: Int) -> Int {

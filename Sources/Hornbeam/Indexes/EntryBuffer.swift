@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries in memory, one behind the other in one block of bytes: what sorting and merging of indexes moves about, and
-// what rows are sorted by.
+// Entries in memory, one behind the other in one block of bytes. Index builds sort and merge them, and lists sort their
+// rows by them.
 
 import HornbeamKeys
 import HornbeamPages
 
-/// Keys, each with a number and a value of the caller's, and where each one lies.
+/// Keys, each with a number and a value of the caller's.
 struct EntryBuffer: Sendable {
-    /// Where a key lies, and its value behind it.
+    /// The place of a key in `keys`. Its value follows it.
     struct Place {
         let start: Int
         let size: UInt32
@@ -15,9 +15,9 @@ struct EntryBuffer: Sendable {
         let number: UInt64
     }
 
-    /// All keys and values. What is behind the last entry is the key of the next one, which the caller may write here.
+    /// All keys and values. The caller may write the next key behind the last entry.
     var keys = KeyWriter()
-    /// Where the next entry begins.
+    /// The end of the last entry.
     private var end = 0
     private var places: [Place] = []
     /// Whether each number is greater than the one before.
@@ -54,7 +54,7 @@ struct EntryBuffer: Sendable {
         try keys.bytes.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[end...])) }
     }
 
-    /// Brings the entries into the order of their keys; those of equal keys into that of their numbers.
+    /// Sorts the entries by their keys, and entries with equal keys by their numbers.
     mutating func sort() {
         guard places.count > 1 else { return }
         places = keys.bytes.withUnsafeBytes { bytes in
@@ -63,7 +63,7 @@ struct EntryBuffer: Sendable {
         isAscending = false
     }
 
-    /// Leaves out all entries for whose numbers `body` returns nil, and gives the others the numbers that it returns.
+    /// Replaces the number of each entry by the one that `body` returns. Removes entries for which it returns nil.
     mutating func renumber(_ body: (UInt64) throws -> UInt64?) rethrows {
         var kept = EntryBuffer()
         kept.places.reserveCapacity(places.count)
@@ -93,12 +93,11 @@ struct EntryBuffer: Sendable {
         }
     }
 
-    /// Calls `body` with the numbers and values from the entry `first` on, in the order they are in, until it returns
-    /// false.
+    /// Calls `body` with the number and value of each entry from `first` on, until it returns false.
     func forEachValue(from first: Int, _ body: (_ number: UInt64, _ value: Bytes) throws -> Bool) rethrows {
         try keys.bytes.withUnsafeBytes { bytes in
             for index in Swift.min(first, places.count)..<places.count {
-                // Sorted values lie anywhere.
+                // After a sort the next value may be anywhere in memory.
                 if index + Self.ahead < places.count, let base = bytes.baseAddress {
                     let next = places[index + Self.ahead]
                     base.advanced(by: next.start + Int(next.size)).prefetch()
@@ -111,7 +110,7 @@ struct EntryBuffer: Sendable {
         }
     }
 
-    /// So many values are asked for before they are used.
+    /// Number of values between the one in use and the one that is prefetched.
     private static let ahead = 8
 
     /// Adds the entries of another one behind its own.
@@ -149,7 +148,7 @@ struct EntryBuffer: Sendable {
 }
 
 extension Array {
-    /// The elements in the order of the keys that `write` appends for each; those of equal keys as they were.
+    /// The elements, sorted by the keys that `write` appends for them. Elements with equal keys keep their order.
     func sorted(byKey write: (Element, inout KeyWriter) throws -> Void) rethrows -> [Element] {
         var entries = EntryBuffer()
         for (place, element) in enumerated() {

@@ -94,12 +94,13 @@ struct IndexBuilder {
 
     private func duplicate(_ index: EntityIndex, _ first: Entry, _ second: Entry) throws -> HornbeamError {
         let ids = try [first, second].map { try row($0)?.value(0) ?? .null }
+        let texts = ids.map { $0.text.shown() }
         let holder = try row(second)
         let values = try holder.map { try index.description.text(of: $0, type) } ?? "?"
         return HornbeamError(
             .uniqueViolation,
-            "unique index “\(index.description.name)” of \(type.name) can't be built: \(ids[0].text) and "
-                + "\(ids[1].text) have the same \(values): change or delete one of them first, or open the store "
+            "unique index “\(index.description.name)” of \(type.name) can't be built: \(texts[0]) and "
+                + "\(texts[1]) have the same \(values): change or delete one of them first, or open the store "
                 + "without the index",
             violation: UniqueViolation(
                 entityName: type.name, indexName: index.description.name, existing: ids[0], new: ids[1],

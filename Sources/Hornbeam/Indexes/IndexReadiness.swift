@@ -5,13 +5,19 @@ import HornbeamPages
 import HornbeamTree
 
 extension IndexRegistration {
-    /// The index's trees in a state. `.indexNotReady`, with the cause, where the state hasn't got it, has it of another
-    /// version, or where it has missed changes.
+    /// The index's trees in a state. `.indexNotReady`, with the cause, if there is no answer from this state.
     func trees(in transaction: Transaction) throws -> IndexTrees {
+        if let trees = try readyTrees(in: transaction) { return trees }
+        throw try notReady(in: transaction)
+    }
+
+    /// The index's trees in a state; nil if the state lacks the index or has another version of it, or if the index has
+    /// missed changes.
+    func readyTrees(in transaction: Transaction) throws -> IndexTrees? {
         guard let record = try RegisteredCatalogue.held(by: self, in: transaction),
             let trees = try IndexTrees(record.treeName, record.otherNames, in: transaction),
             try transaction.tree(record.missedName) == nil
-        else { throw try notReady(in: transaction) }
+        else { return nil }
         return trees
     }
 
@@ -49,7 +55,7 @@ extension IndexRegistration {
         "it is being built in the background: wait for the value of its IndexBuild or, if the program that built it "
         + "has ended, register it again"
 
-    /// What was built differs from what is asked for.
+    /// The difference between the stored index and the one that is asked for.
     private static func difference(_ asked: IndexRegistration, _ stored: StoredIndex) -> String {
         if stored.record.version != asked.version {
             return "the database has its version “\(stored.record.version)”, and not “\(asked.version)”"

@@ -31,7 +31,7 @@ struct IndexTrees: Sendable, Equatable {
         try self.init(index.treeName, index.otherNames, in: transaction, create: create, options)
     }
 
-    /// - Parameters: the names of the first tree and of the others.
+    /// The trees of these names; nil if there aren't all of them.
     init?(
         _ firstName: String, _ otherNames: [String], in transaction: Transaction, create: Bool = false,
         _ options: TreeOptions = TreeOptions()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts keys that lie in one block of bytes, without reference counting: what moves is a mark of 16 bytes.
+// Sorts keys that lie in one block of bytes, without reference counting. The sort moves marks of 16 bytes.
 //
 //     mark:  head (8 bytes of the key, as a big-endian number) | number of the entry
 //
-// 1. The head of each key begins behind what all keys of the range have in common.
+// 1. The head of each key begins behind the bytes that all keys of the range have in common.
 // 2. Marks are sorted by their heads: many by a radix sort, from the last byte to the first; few by comparisons.
-// 3. Marks with equal heads form a range of their own: keys that have ended come first, by their sizes (a head has
-//    zeros where its key has ended), and the others are sorted by the bytes behind the heads.
+// 3. Marks with equal heads form a range of their own. Keys that have ended come first, by their sizes (a head has
+//    zeros behind the end of its key). The others are sorted by the bytes behind the heads.
 
 import HornbeamPages
 
-/// Brings places of keys into the order of these keys.
+/// Sorts places by the keys that lie there.
 struct KeySort {
     struct Mark {
         var head: UInt64
@@ -26,18 +26,18 @@ struct KeySort {
 
     /// Fewer marks are sorted by comparisons: a radix sort counts into 2,048 numbers first.
     private static let fewMarks = 512
-    /// Ranges of equal heads within such ranges; deeper ones are sorted by comparisons, so that the stack is bounded.
+    /// The greatest depth of ranges of equal heads within one another. Deeper ones are sorted by comparisons, which
+    /// bounds the stack.
     private static let maximumDepth = 16
 
-    /// - Parameter bytes: what the places point into. Both must outlive the sort.
+    /// - Parameter bytes: the bytes that the places point into. Both must outlive the sort.
     init(_ bytes: Bytes, _ places: UnsafeBufferPointer<EntryBuffer.Place>, isAscending: Bool) {
         self.bytes = bytes
         self.places = places
         self.isAscending = isAscending
     }
 
-    /// The places in the order of their keys; those of equal keys in that of their numbers. Takes 32 bytes a place
-    /// meanwhile.
+    /// The places, sorted by their keys, and by their numbers where keys are equal. Takes 32 bytes of memory a place.
     func sorted() -> [EntryBuffer.Place] {
         let count = places.count
         return withUnsafeTemporaryAllocation(of: Mark.self, capacity: 2 * count) { memory in
@@ -53,7 +53,7 @@ struct KeySort {
 
     /// - Parameters:
     ///   - spare: as much memory as the marks take, of any content.
-    ///   - start: how many bytes of all keys are known to be equal.
+    ///   - start: the number of leading bytes that are known to be equal in all keys.
     private func sort(_ marks: Marks, _ spare: Marks, behind start: Int, depth: Int) {
         let start = start + sharedSize(marks, behind: start)
         for index in 0..<marks.count { marks[index].head = head(places[marks[index].number], behind: start) }
@@ -75,7 +75,7 @@ struct KeySort {
         }
     }
 
-    /// Sorts marks with equal heads by what is behind these.
+    /// Sorts marks with equal heads by the bytes behind the heads.
     private func finish(_ marks: Marks, _ spare: Marks, behind start: Int, depth: Int) {
         var marks = marks
         let size = places[marks[0].number].size
@@ -93,10 +93,9 @@ struct KeySort {
         }
     }
 
-    /// Brings the marks of keys that end before `start` to the front, in their order, and leaves all others behind
-    /// them as they were. Their bytes are equal as far as they go, with zeros behind them: the shorter key comes
-    /// first, and an ended one before all that go on.
-    /// - Returns: how many have ended.
+    /// Moves the marks of keys that end before `start` to the front and sorts them. The others keep their order behind
+    /// them. The ended keys differ only in the number of zeros at their ends, so a shorter key comes first.
+    /// - Returns: the number of ended keys.
     private func splitEnded(_ marks: Marks, _ spare: Marks, behind start: Int) -> Int {
         var (ended, others) = (0, 0)
         for index in 0..<marks.count {
@@ -130,7 +129,7 @@ struct KeySort {
         return Bytes(rebasing: bytes[place.start + start..<place.start + Int(place.size)])
     }
 
-    /// Eight bytes of a key, with zeros where it has ended.
+    /// Eight bytes of a key, with zeros behind its end.
     @inline(__always)
     private func head(_ place: EntryBuffer.Place, behind start: Int) -> UInt64 {
         let left = Int(place.size) &- start
@@ -145,7 +144,7 @@ struct KeySort {
         return head
     }
 
-    /// How many bytes behind `start` all keys have in common.
+    /// The number of bytes behind `start` that all keys have in common.
     private func sharedSize(_ marks: Marks, behind start: Int) -> Int {
         let first = key(places[marks[0].number], behind: start)
         var shared = first.count
@@ -160,7 +159,7 @@ struct KeySort {
         return shared
     }
 
-    /// The numbers that `head` gives for 0 and all others up to `count`, ascending.
+    /// The marks of the numbers from 0 up to, and without, `count`, sorted by their heads.
     static func sorted(_ count: Int, _ head: (Int) -> UInt64) -> [Mark] {
         [Mark](unsafeUninitializedCapacity: count) { marks, initialized in
             for number in 0..<count {
@@ -198,7 +197,7 @@ struct KeySort {
             var (source, target) = (marks, spare)
             for byte in 0..<8 {
                 let counts = UnsafeMutableBufferPointer(rebasing: counts[byte << 8..<(byte + 1) << 8])
-                // Nothing moves where all have the same byte.
+                // Nothing moves if all heads have the same byte here.
                 if counts[digit(head(source[0]), byte)] == source.count { continue }
                 var sum = 0
                 for digit in 0..<256 { (counts[digit], sum) = (sum, sum &+ counts[digit]) }

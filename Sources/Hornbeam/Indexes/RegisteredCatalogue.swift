@@ -76,8 +76,8 @@ extension StoredIndex.Record {
     }
 }
 
-/// A record of the catalogue that was decoded, which takes longer than most queries. Equal bytes say the same in any
-/// state of any file, so nothing else has to be known to use it again.
+/// A decoded record of the catalogue, kept because decoding takes longer than most queries. Equal bytes have the same
+/// meaning in any state of any file, so comparing them is enough to use it again.
 final class ReadRecord: Sendable {
     private let bytes: [UInt8]
     let treeName: String
@@ -140,8 +140,8 @@ enum RegisteredCatalogue {
         try read(StoredIndex.buildName(of: name), in: transaction)
     }
 
-    /// The index as the file has it with this code's entries; nil if the file hasn't got it so. Changes of rows pass
-    /// over an index whose record can't be read, so this throws for one.
+    /// The record of the index, if the file has it with this code's entries; nil otherwise. Throws if the record can't
+    /// be read: changes of rows pass over such an index.
     static func held(by registration: IndexRegistration, in transaction: Transaction) throws -> ReadRecord? {
         guard let value = try record(of: registration.name, in: transaction) else { return nil }
         if let known = registration.lastRead.withLock({ $0 }), known.isRead(from: value) { return known }

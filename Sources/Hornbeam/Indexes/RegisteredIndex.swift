@@ -33,12 +33,12 @@ public final class IndexRegistration: Sendable {
     /// Tells whether stored entries are this code's: a hash of all but the code.
     let identity: [UInt8]
     let emitter: any IndexEmitter
-    /// A stored entry's value as this code writes it; nil if it isn't readable. Nil where equal values have always had
-    /// equal bytes.
+    /// Gives a stored entry's value as this version of the library writes it; nil if it can't be read. The closure is
+    /// nil for kinds whose equal values have always had equal bytes.
     private let rewritten: (@Sendable (Bytes) -> [UInt8]?)?
     /// The index as queries use it, if they use it of themselves.
     let plannable: Plannable?
-    /// The record of the index that was read last.
+    /// The index's record in the state that was asked last.
     let lastRead = Mutex<ReadRecord?>(nil)
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
@@ -261,7 +261,7 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
     ) throws -> [IndexEntry] {
         let emitted = try index.entries(entity, id)
         #if DEBUG
-            // A library built for debugging asks twice: what comes of a clock or a counter shows.
+            // A library built for debugging asks twice, which shows rows that depend on a clock or a counter.
             let again = try index.entries(entity, id)
             guard emitted.elementsEqual(again, by: { $0.key == $1.key && $0.value == $1.value }) else {
                 throw HornbeamError(

@@ -20,7 +20,7 @@ public struct TextAnalyzer: Sendable {
 
     /// Lower case by Unicode's full mapping; a word is a run of letters and numbers, and all else separates, combining
     /// accents and the vowel signs of Hindi too. Texts that Unicode takes for equal may be other words. The fastest for
-    /// texts of ASCII, and what indexes of earlier versions have that name no analyzer.
+    /// texts of ASCII, and the default of earlier versions.
     public static let words = TextAnalyzer(analyzer: .words)
 
     /// Words as readers of most scripts see them (Unicode's annex 29): `can't`, `3.14` and `example.com` are one word
@@ -29,7 +29,7 @@ public struct TextAnalyzer: Sendable {
     /// Japanese, Korean, Thai, Lao, Khmer or Burmese is found by any two letters of it that stand together.
     public static let unicode = unicode()
 
-    /// The same with stems, so that *running* finds *runs*, or with accents that count. The default is
+    /// `unicode` with stems, so that *running* finds *runs*, or with accents that count. The default is
     /// `.unicode(keepsAccents: true)`: words without case, where what Unicode takes for equal is equal.
     public static func unicode(stemming: Language? = nil, keepsAccents: Bool = false) -> TextAnalyzer {
         let language = stemming.flatMap { StemmingLanguage(rawValue: $0.rawValue) }

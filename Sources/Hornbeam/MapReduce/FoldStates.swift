@@ -3,7 +3,7 @@
 
 import HornbeamPages
 
-/// Of `IntegerSumReducer`.
+/// The state of `IntegerSumReducer`.
 struct IntegerSumState: FoldState {
     let number: StoredNumber
     private(set) var sum: Int128 = 0
@@ -25,7 +25,7 @@ struct IntegerSumState: FoldState {
     var bytes: [UInt8]? { withUnsafeBytes(of: sum.littleEndian) { Array($0) } }
 }
 
-/// Of `FloatingSumReducer`.
+/// The state of `FloatingSumReducer`.
 struct FloatingSumState: FoldState {
     private(set) var sum = FloatingSummation()
 
@@ -41,10 +41,10 @@ struct FloatingSumState: FoldState {
 
 // MARK: - Statistics
 
-/// A sum of integers that is exact, also where it is one of doubles that were stored.
+/// An exact sum of integers. It also takes stored partial sums, which are sums of doubles.
 struct WholeSum {
     private var whole: Int128 = 0
-    /// What was too large for the other one.
+    /// Numbers that are too large for `whole`, and what it was when it grew too large.
     private var rest = FloatingSummation()
 
     private static let limit = UInt128(1) << 120
@@ -78,7 +78,7 @@ struct WholeSum {
     }
 }
 
-/// Of the reducers that go by `StatisticsReducer.Partial`, for integers.
+/// The state of statistics of integers, for the reducers whose partial is `StatisticsReducer.Partial`.
 struct IntegerStatisticsState: FoldState {
     let number: StoredNumber
     let hasSquares: Bool
@@ -131,7 +131,7 @@ struct IntegerStatisticsState: FoldState {
     }
 }
 
-/// The same for doubles.
+/// The state of statistics of doubles.
 struct FloatingStatisticsState: FoldState {
     let hasSquares: Bool
     private(set) var count = 0
@@ -139,8 +139,6 @@ struct FloatingStatisticsState: FoldState {
     private(set) var greatest = 0.0
     private(set) var sum = FloatingSummation()
     private(set) var squares = FloatingSummation()
-
-    init(hasSquares: Bool) { self.hasSquares = hasSquares }
 
     mutating func add(value: Bytes) -> Bool {
         guard value.count == 8 else { return false }
@@ -152,7 +150,7 @@ struct FloatingStatisticsState: FoldState {
         return true
     }
 
-    /// To be called before they are counted.
+    /// To be called before `count` grows.
     private mutating func note(_ first: Double, _ last: Double) {
         least = count == 0 ? first : least.least(first)
         greatest = count == 0 ? last : greatest.greatest(last)
@@ -180,7 +178,7 @@ struct FloatingStatisticsState: FoldState {
     }
 }
 
-/// The bytes of statistics: count u64, four sizes u8, and what they are of: least, greatest, sum, sum of squares.
+/// The bytes of statistics: count u64, the sizes u8 of four parts, and these: least, greatest, sum, sum of squares.
 struct StoredStatistics {
     let count: Int
     let least: Bytes
@@ -224,7 +222,7 @@ struct StoredStatistics {
 
 // MARK: - Chosen values
 
-/// Of `.min()` and `.max()`, for numbers.
+/// The state of `.min()` and `.max()`, for numbers.
 struct ExtremeState: FoldState {
     let number: StoredNumber
     let isLeast: Bool
@@ -240,7 +238,7 @@ struct ExtremeState: FoldState {
     mutating func add(value: Bytes) -> Bool {
         guard let new = number.bits(value) else { return false }
         let rank = number.rank(new)
-        // Of equal ones the first.
+        // The first of equal numbers stays.
         guard !isThere || (isLeast ? rank < self.rank : rank > self.rank) else { return true }
         (isThere, self.rank, bits) = (true, rank, new)
         return true
@@ -259,10 +257,10 @@ struct ExtremeState: FoldState {
     }
 }
 
-/// Of `.first()` and `.last()`, for values of any type.
+/// The state of `.first()` and `.last()`, for values of any type.
 struct PlacedState: FoldState {
     let isFirst: Bool
-    /// As a partial.
+    /// The chosen value as an encoded partial; empty if there is none.
     private var chosen: [UInt8] = []
 
     init(isFirst: Bool) { self.isFirst = isFirst }
@@ -283,12 +281,12 @@ struct PlacedState: FoldState {
     var bytes: [UInt8]? { chosen }
 }
 
-/// Of `TopReducer`, for numbers.
+/// The state of `TopReducer`, for numbers.
 struct TopState: FoldState {
     let number: StoredNumber
     let count: Int
     let isLeast: Bool
-    /// The best first; the greater a rank the better.
+    /// The ranks of the numbers, descending. A greater rank is better.
     private var ranks: [UInt64] = []
     private var numbers: [UInt64] = []
 
@@ -307,7 +305,7 @@ struct TopState: FoldState {
             numbers.removeLast()
         }
         var place = ranks.count
-        // Of equal ones the first.
+        // A new number goes behind equal ones.
         while place > 0, ranks[place - 1] < rank { place -= 1 }
         ranks.insert(rank, at: place)
         numbers.insert(bits, at: place)
@@ -335,7 +333,7 @@ struct TopState: FoldState {
 
 // MARK: - Distinct keys
 
-/// Of `DistinctReducer`: its registers, a byte each, eight to a word, the first in the highest byte.
+/// The state of `DistinctReducer`: its registers, a byte each, eight to a word, the first in the highest byte.
 struct DistinctState: FoldState {
     static let registers = 256
     static let size = registers * 6 / 8
@@ -343,6 +341,19 @@ struct DistinctState: FoldState {
     private var words = [UInt64](repeating: 0, count: DistinctState.registers / 8)
 
     static var needsKeys: Bool { true }
+
+    init() {}
+
+    /// Nil if there are more or fewer registers. Of each, the lower six bits count.
+    init?(registers: [UInt8]) {
+        guard registers.count == Self.registers else { return nil }
+        for (place, register) in registers.enumerated() {
+            words[place / 8] = words[place / 8] << 8 | UInt64(register & 0x3F)
+        }
+    }
+
+    /// The registers, a byte each.
+    var registerBytes: [UInt8] { words.flatMap { word in withUnsafeBytes(of: word.bigEndian) { Array($0) } } }
 
     mutating func add(key: Bytes) {
         let hash = Self.hash(key)
@@ -354,7 +365,7 @@ struct DistinctState: FoldState {
         words[register / 8] = word & ~(0xFF << shift) | rank << shift
     }
 
-    /// With a bit at the end, so that it is 57 at most.
+    /// The number of zero bits at the end of the hash's upper part, and one; 57 at most.
     static func rank(_ hash: UInt64) -> UInt64 { UInt64(((hash >> 8) | 1 << 56).trailingZeroBitCount + 1) }
 
     mutating func add(partial: Bytes) -> Bool {
@@ -366,14 +377,14 @@ struct DistinctState: FoldState {
         return true
     }
 
-    /// Byte by byte; none is 128 or more.
+    /// The greater of each two bytes. None is 128 or more.
     private static func greatest(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let high: UInt64 = 0x8080_8080_8080_8080
         let isLeft = ((((left | high) &- right) & high) >> 7) &* 0xFF
         return left & isLeft | right & ~isLeft
     }
 
-    /// Eight registers of six bits, as they lie in six bytes, as bytes.
+    /// Spreads eight registers of six bits, from six bytes, to a byte each.
     private static func spread(_ bytes: Bytes, _ place: Int) -> UInt64 {
         let high = UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: place * 6, as: UInt32.self))
         let low = UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: place * 6 + 4, as: UInt16.self))
@@ -396,7 +407,7 @@ struct DistinctState: FoldState {
         return bytes
     }
 
-    /// Eight bytes at a time: each is mixed in by a product of 128 bits whose halves are folded, as wyhash does.
+    /// Mixes in eight bytes at a time by a product of 128 bits, whose halves are folded, as wyhash does.
     static func hash(_ bytes: Bytes) -> UInt64 {
         func mixed(_ left: UInt64, _ right: UInt64) -> UInt64 {
             let product = left.multipliedFullWidth(by: right)

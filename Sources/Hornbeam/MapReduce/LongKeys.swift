@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of map indexes whose emitted keys are too long for a tree. Those that have the kept part in common are a run:
-// they lie beside each other in the tree, and are read together and sorted by their whole keys.
+// Entries of map indexes whose emitted keys are too long for a tree. Entries with the same kept part are a run: they
+// lie beside each other in the tree, and are read together and sorted by their whole keys.
 
 import HornbeamKeys
 import HornbeamPages
@@ -9,27 +9,27 @@ import HornbeamTree
 /// The runs of one tree in one transaction.
 final class LongKeys {
     struct Entry {
-        /// Row id and ordinal behind the emitted key, which isn't cut here.
+        /// The emitted key, which isn't cut here, then row id and ordinal.
         let whole: [UInt8]
         let value: [UInt8]
     }
 
     private let transaction: Transaction
     private let tree: TreeID
-    private let treeName: String
-    /// The run that was read last: groups of long keys ask for one several times.
+    private let registration: IndexRegistration
+    /// The run that was read last: groups of long keys ask for the same one several times.
     private var last: (prefix: [UInt8], entries: [Entry])?
 
-    init(_ transaction: Transaction, _ tree: TreeID, _ treeName: String) {
+    init(_ transaction: Transaction, _ tree: TreeID, of registration: IndexRegistration) {
         self.transaction = transaction
         self.tree = tree
-        self.treeName = treeName
+        self.registration = registration
     }
 
     /// Whether an entry of the tree may be one of a run.
     static func isLong(_ key: Bytes) -> Bool { key.count > MapEntryKey.keptSize + MapEntryKey.suffix }
 
-    /// The entries whose keys begin with the kept part of one, by their whole keys.
+    /// The entries whose keys begin with a kept part, in the order of their whole keys.
     func run(_ prefix: [UInt8]) throws -> [Entry] {
         if let last, last.prefix == prefix { return last.entries }
         var entries: [Entry] = []
@@ -49,18 +49,21 @@ final class LongKeys {
         guard let emitted = MapEntryValue(value)?.key, emitted.count > MapEntryKey.limit,
             emitted.starts(with: key.prefix(MapEntryKey.keptSize))
         else {
-            throw StorageError.corrupt(Corruption(tree: treeName, reason: "a cut key's entry hasn't got the whole key"))
+            throw StorageError.corrupt(
+                Corruption(
+                    tree: RegisteredCatalogue.treeName(of: registration.name, registration.entity),
+                    reason: "a cut key's entry hasn't got the whole key"))
         }
         return Array(emitted) + key.suffix(MapEntryKey.suffix)
     }
 }
 
 extension MapScan {
-    /// What a range is in the tree.
+    /// A part of a range.
     enum Part {
-        /// Entries that lie beside each other; neither bound is longer than what is kept of a key.
+        /// Entries that lie beside each other in the tree. Neither bound is longer than the kept part of a key.
         case places(Range)
-        /// Of the entries that begin with a prefix, those whose whole keys lie in a range.
+        /// The entries of the run with a prefix whose whole keys lie in a range.
         case run(prefix: [UInt8], Range)
     }
 
@@ -100,7 +103,7 @@ extension MapScan {
         return run[start..<(range.to.isEmpty ? run.count : Swift.max(start, place(range.to)))]
     }
 
-    /// Calls `body` with entries of a run until it returns false; whether it never did.
+    /// Calls `body` with entries of a run until it returns false. False if it did.
     func walk(
         _ entries: ArraySlice<LongKeys.Entry>, _ isDescending: Bool,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool

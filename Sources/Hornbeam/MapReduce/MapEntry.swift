@@ -2,9 +2,9 @@
 // The bytes of a map index's rows, as Docs/file-format.md has them: key ‖ row id ‖ ordinal → parts. Everything that is
 // read may come from a damaged file: what is no row is nil.
 //
-// A key that is longer than a tree takes is cut: its first 985 bytes and a 128-bit hash of the whole, which stands in
-// the entry's value. So keys that have these bytes in common lie beside each other, in no order that means anything:
-// who reads them sorts them (`LongKeys`).
+// A key that is too long for a tree is cut to its first 985 bytes and a 128-bit hash of the whole key. The entry's
+// value has the whole key. So keys with the same first 985 bytes lie beside each other in the order of their hashes,
+// and readers sort them (`LongKeys`).
 
 import HornbeamKeys
 package import HornbeamPages
@@ -15,12 +15,12 @@ enum MapEntryKey {
     static let suffix = 12
     /// Longest emitted key that isn't cut, so that an entry fits the smallest page.
     static let limit = 1_000
-    /// Of each cut key; no other one has it.
+    /// The size of each cut key. No other key has it.
     static let cutSize = limit + 1
-    /// What is left of a cut key before its hash.
+    /// Bytes of a cut key before its hash.
     static let keptSize = cutSize - 16
 
-    /// The emitted key as an entry has it; the same if it isn't too long.
+    /// The emitted key as an entry has it: cut if it is too long.
     static func cut(_ key: [UInt8]) -> [UInt8] {
         key.count > limit ? key[..<keptSize] + IndexKeyBytes.hashed(key) : key
     }
@@ -47,7 +47,7 @@ package struct MapEntryValue {
     /// As value bytes; nil where the row id is the id.
     package private(set) var id: Bytes?
     package private(set) var link: Bytes?
-    /// The emitted key, where the entry's is cut.
+    /// The whole emitted key, if the entry's key is cut.
     package private(set) var key: Bytes?
     package private(set) var value: Bytes?
 
@@ -107,8 +107,8 @@ package struct MapEntryValue {
         return bytes
     }
 
-    /// The entry's value with the emitted value as it is written today, of a type that is stored as JSON: files from
-    /// before have the elements of sets in any order. Nil for other types.
+    /// The entry's value as this version writes it, for values that are stored as JSON: earlier versions wrote the
+    /// elements of sets in any order. Nil for other types.
     func rewritten<Value: ColumnValue>(as _: Value.Type) -> [UInt8]? {
         guard Value.columnType.unwrapped == .json, let emitted = try? self.value(as: Value.self),
             case .json(let text) = emitted.columnValue

@@ -65,12 +65,13 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
         var left = query.limit ?? .max
         guard left > 0 else { return [] }
         let isAskedFor = scan.isAskedOnce(level)
+        let folder = MapFolder(query.index.reducer, scan.collator.collation)
         try scan.forEachGroup(level) { group in
             if offset > 0 {
                 offset -= 1
                 return true
             }
-            let folder = MapFolder(query.index.reducer, scan.collator.collation)
+            folder.start()
             // The rows of a group are reduced in the order of the index, whatever the order of the groups.
             let parts = query.isDescending ? group.parts.reversed() : group.parts
             for part in parts { try scan.fold(part, isAskedFor: isAskedFor, into: folder) }
@@ -116,9 +117,10 @@ extension MapScan {
     /// Gives the folder the rows of a range; how many nodes were looked at.
     @discardableResult
     func fold(_ range: Range, isAskedFor: Bool = false, into folder: MapFolder<Reduce>) throws -> Int {
+        let target = folder.target
         if asked != nil, !isAskedFor {
             try walk(range, descending: false) { key, value in
-                if try isAsked(key) { folder.add(key: key, value: value) }
+                if try isAsked(key) { target.add(key: key, value: value) }
                 return true
             }
             return 0
@@ -133,13 +135,13 @@ extension MapScan {
             case .places(let range):
                 nodes += try range.from.withBytes { (from) throws(StorageError) in
                     try range.to.withBytes { (to) throws(StorageError) in
-                        try transaction.fold(tree, from: from, to: to, into: folder)
+                        try transaction.fold(tree, from: from, to: to, into: target)
                     }
                 }
             case .run(let prefix, let range):
                 for entry in try entries(prefix, range) {
                     entry.whole.withUnsafeBytes { key in
-                        entry.value.withUnsafeBytes { value in folder.add(key: key, value: value) }
+                        entry.value.withUnsafeBytes { value in target.add(key: key, value: value) }
                     }
                 }
             }

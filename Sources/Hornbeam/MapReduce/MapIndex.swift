@@ -121,8 +121,8 @@ where Reduce.Value == Value {
             reduction: room.flatMap { room in
                 guard isRoomy else { return nil }
                 return (
-                    room + MapFolder<Reduce>.overhead + 1,
-                    { MapFolder.treeFolder(reducer, collation.collation) }
+                    room + MapPartial.overhead + 1,
+                    { MapFolder(reducer, collation.collation).target }
                 )
             },
             flaw: isRoomy
@@ -155,42 +155,43 @@ where Reduce.Value == Value {
 
 /// Takes in rows and reduced values of a map index, typed.
 final class MapFolder<Reduce: Reducer>: ReductionFolder {
-    static var overhead: Int { MapPartial.overhead }
     /// The largest room that a reducer may ask for.
     static var mostRoom: Int { 250 }
 
     private let reducer: Reduce
     private let collation: Collation
     private var partial: Reduce.Partial
-    /// What could not be read.
+    /// The first failure to read something.
     private var failure: HornbeamError?
-    /// Folds in place of the reducer, if this one knows how its values are stored.
-    private let stored: (any StoredFolder)?
+    /// The folder that stands for the reducer, if this one folds rows in their stored form.
+    private let stored: (reducer: any StoredReducer, folder: any StoredFolder)?
     let needsKeys: Bool
 
     init(_ reducer: Reduce, _ collation: Collation) {
         self.reducer = reducer
         self.collation = collation
         partial = reducer.identity
-        stored = (reducer as? any StoredReducer)?.makeFolder()
-        needsKeys = stored?.needsKeys ?? reducer.needsKeys
+        needsKeys = reducer.needsKeys
+        if let storedReducer = reducer as? any StoredReducer, let folder = storedReducer.makeFolder() {
+            stored = (reducer: storedReducer, folder: folder)
+        } else {
+            stored = nil
+        }
     }
 
-    /// A folder for a tree, which doesn't ask for the result.
-    static func treeFolder(_ reducer: Reduce, _ collation: Collation) -> any ReductionFolder {
-        let folder = MapFolder(reducer, collation)
-        if let stored = folder.stored { return stored }
-        return folder
+    /// Takes rows and reduced values; `result` tells what they come to.
+    var target: any ReductionFolder {
+        if let stored { return stored.folder }
+        return self
     }
 
     func start() {
         partial = reducer.identity
         failure = nil
-        stored?.start()
+        stored?.folder.start()
     }
 
     func add(key: Bytes, value: Bytes) {
-        if let stored { return stored.add(key: key, value: value) }
         guard failure == nil else { return }
         do throws(HornbeamError) {
             guard let parts = MapEntryValue(value) else {
@@ -211,7 +212,6 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
     }
 
     func add(reduced: Bytes) {
-        if let stored { return stored.add(reduced: reduced) }
         guard failure == nil else { return }
         guard let bytes = MapPartial.read(reduced), let next = reducer.decode(bytes) else {
             failure = MapPartial.unreadable
@@ -227,21 +227,19 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
     }
 
     func write(to target: UnsafeMutableRawBufferPointer) -> Bool {
-        if let stored { return stored.write(to: target) }
-        return failure == nil && MapPartial.write(reducer.encode(partial), to: target)
+        failure == nil && MapPartial.write(reducer.encode(partial), to: target)
     }
 
     func result() throws -> Reduce.Result {
-        if let failure = failure ?? stored?.failure { throw failure }
-        if let stored, let storedReducer = reducer as? any StoredReducer,
-            let partial = try Self.partial(storedReducer, stored)
-        {
+        if let failure = failure ?? stored?.folder.failure { throw failure }
+        if let stored, let partial = try Self.partial(stored.reducer, stored.folder) {
             return try reducer.finish(partial)
         }
         return try reducer.finish(partial)
     }
 
-    /// The partial of a folder by the same reducer under another type. A box, because a cast would look into optionals.
+    /// The partial of a folder, by the reducer under another type. A box holds it, because a cast of a value would look
+    /// into optionals.
     private static func partial<Stored: StoredReducer>(
         _ reducer: Stored, _ folder: any StoredFolder
     ) throws -> Reduce.Partial? {

@@ -68,7 +68,8 @@ extension MapQuery {
 }
 
 extension MapScan {
-    /// Whether an entry's key lies in one of the query's ranges. Of a cut one it may: what is kept of it doesn't tell.
+    /// Whether an entry's key lies in one of the query's ranges. For a cut key, whether it may: the kept part doesn't
+    /// tell.
     fileprivate func holds(_ key: [UInt8]) -> Bool {
         let isLong = key.withBytes { LongKeys.isLong($0) }
         let kept = key.prefix(MapEntryKey.keptSize)

@@ -90,9 +90,9 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     // MARK: Order and part
 
     public func descending() -> Self { with { $0.isDescending = true } }
-    /// At most so many rows or, once they are grouped, groups; nil is all.
+    /// At most so many rows or, once they are grouped, groups; nil is all. None if it is negative.
     public func limit(_ limit: Int?) -> Self { with { $0.limit = limit.map { Swift.max(0, $0) } } }
-    /// Without so many rows at the beginning, or groups.
+    /// Without so many rows at the beginning, or groups. None if it is negative.
     public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
     /// The rows behind a row, in the query's direction: pages that stay right while rows come and go before them.
     public func after(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, false) } }
@@ -166,7 +166,7 @@ where Reduce.Value == Value {
 
 /// One answer of a query: its ranges of bytes in the tree of a transaction.
 struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce.Value == Value {
-    /// From a key up to and without another, both whole, however long they are; empty is an open end.
+    /// From one key up to another and without it; empty is an open end. Both keys are whole, however long they are.
     struct Range {
         var from: [UInt8]
         var to: [UInt8]
@@ -192,8 +192,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         let entities = try session.entities()
         transaction = entities.transaction
         tree = try entities.trees(of: registration).first
-        longKeys = LongKeys(
-            transaction, tree, RegisteredCatalogue.treeName(of: registration.name, Entity.entityName))
+        longKeys = LongKeys(transaction, tree, of: registration)
         collator = try query.index.definition.usable(registration.name)
         switch query.selection {
         case .prefix(.string(let prefix)): asked = (nil, prefix)
@@ -209,12 +208,12 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         func wholePrefix(_ bytes: [UInt8]) -> Range {
             Range(from: bytes, to: KeyWriter.successor(ofPrefix: bytes) ?? [])
         }
-        var ranges: [Range]
+        var ranges: [Range] = []
         switch query.selection {
         case .all: ranges = [Range(from: [], to: [])]
         case .keys(let keys):
-            let bytes = try Set(keys.map { try $0.bytes(collator) })
-            ranges = bytes.sorted { $0.lexicographicallyPrecedes($1) }.map(wholePrefix)
+            let sorted = try keys.map { try $0.bytes(collator) }.sorted { $0.lexicographicallyPrecedes($1) }
+            for key in sorted where ranges.last?.from != key { ranges.append(wholePrefix(key)) }
         case .range(let from, let to, let isHalfOpen):
             let start = try from?.bytes(collator) ?? []
             let end = try to.map { try $0.bytes(collator) }
@@ -339,8 +338,8 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
     }
 
-    /// The entries of a range, in the query's order unless another one is given, until `body` returns false. Their keys
-    /// are whole.
+    /// Calls `body` with the entries of a range, their keys whole, until it returns false. In the query's order unless
+    /// another one is given.
     func walk(
         _ range: Range, descending: Bool? = nil, skipping skipped: Int = 0,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
@@ -367,24 +366,24 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
     }
 
-    /// Without so many entries at the beginning, or at the end.
+    /// A run's entries without the skipped ones, which come first in the given direction.
     private func rest(
         of entries: ArraySlice<LongKeys.Entry>, _ skipped: Int, _ isDescending: Bool
     ) -> ArraySlice<LongKeys.Entry> {
         isDescending ? entries.dropLast(skipped) : entries.dropFirst(skipped)
     }
 
-    /// Whether `body` never returned false.
+    /// Calls `body` with entries that lie beside each other until it returns false. False if it did.
     private func walk(
         places range: Range, _ isDescending: Bool, skipping skipped: Int,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
     ) throws -> Bool {
         var cursor = try transaction.cursor(tree)
         var isValid: Bool
-        // Where the first entry lies in the tree, if some are skipped.
+        // The place of the first entry in the tree, if some are skipped.
         var first: UInt64?
         if isDescending || skipped > 0 {
-            // In range or not, the entry before the end is the first one of a descending query.
+            // A descending query begins with the entry before the end, in range or not.
             let bound = try isDescending ? place(of: range.to) ?? transaction.count(tree) : place(of: range.from) ?? 0
             let (index, overflow) =
                 isDescending
@@ -404,7 +403,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             if LongKeys.isLong(cursor.key) {
                 let prefix = Array(cursor.key.prefix(MapEntryKey.keptSize))
                 var run = try longKeys.run(prefix)[...]
-                // As many of the run are skipped as the tree has of it on this side of the first entry.
+                // The first entry may lie inside the run: as many of the run are skipped as lie before it in the tree.
                 if let first {
                     let start = try place(of: prefix) ?? 0
                     let before = Int(clamping: first - Swift.min(first, start))

@@ -73,9 +73,6 @@ public struct FloatingSumReducer: Reducer, StoredReducer {
     public func decode(_ bytes: UnsafeRawBufferPointer) -> FloatingSummation? { FloatingSummation(bytes) }
 
     func makeFolder() -> (any StoredFolder)? { AccumulatingFolder(FloatingSumState()) }
-    func partial(of folder: any StoredFolder) -> FloatingSummation {
-        (folder as? AccumulatingFolder<FloatingSumState>)?.state.sum ?? identity
-    }
 }
 
 /// A number that statistics can be had of.
@@ -224,6 +221,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
         }
     }
 
+    // The default goes by the bytes, which have no room for the sums of numbers of very different sizes.
     func partial(of folder: any StoredFolder) -> Partial {
         var partial = Partial()
         var extremes: (Hornbeam.Value, Hornbeam.Value)?

@@ -81,7 +81,7 @@ public struct ReducerViolation<Value: Sendable, Result: Sendable>: Error, Custom
     public let parts: [Int]
     public let expected: Result
     public let found: Result
-    /// Nil of a law that isn't about the result.
+    /// Nil if the law isn't about the result.
     private let difference: ShownDifference?
 
     init(
@@ -96,7 +96,8 @@ public struct ReducerViolation<Value: Sendable, Result: Sendable>: Error, Custom
         difference = isAboutResult ? ShownDifference(found, expected) : nil
     }
 
-    /// The law, the first rows, and where what was found differs from what was expected: 3,000 bytes at most, or about.
+    /// The law, the first rows, and the first difference between the found and the expected result: about 3,000 bytes
+    /// at most.
     public var description: String {
         func list(_ texts: [String], _ count: Int) -> String {
             texts.joined(separator: ", ") + (count > texts.count ? " …" : "")
@@ -161,7 +162,7 @@ extension Reducer where Result: Equatable & Sendable {
         let expected = try finish(whole)
         func violation(_ law: String, _ parts: [Int], _ found: Partial) throws -> ReducerViolation<Value, Result>? {
             let found = try finish(found)
-            // What isn't equal to itself, as NaN, is the same if it reads so.
+            // Results that aren't equal to themselves, such as NaN, count as equal if their texts are.
             if found == expected || (expected != expected && "\(found)" == "\(expected)") { return nil }
             return ReducerViolation(law: law, rows: rows, parts: parts, expected: expected, found: found)
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding rows of a map index in their stored form. A reducer is generic over what Swift makes of a value, and its code
-// isn't compiled for each of these here: a row takes 200 ns by it. Where the bytes of a value tell all that a reducer
-// asks for, a state of its own takes them as they are.
+// Folding rows of a map index in their stored form. A reducer is generic over the values that Swift makes of bytes, and
+// its code isn't specialized here: a row takes 200 ns. If the bytes of a value are all that a reducer needs, a state of
+// its own reads them without making a value.
 
 import FoundationEssentials
 import HornbeamPages
@@ -11,6 +11,9 @@ import HornbeamTree
 protocol FoldState {
     /// Whether it takes keys; it takes values otherwise.
     static var needsKeys: Bool { get }
+    /// Adds an entry of the index; false if it can't be read. A requirement, so that its default is specialized for
+    /// each state, and a row takes one dynamic call.
+    mutating func add(key: Bytes, entry: Bytes) -> Bool
     /// Adds a value; false if it is none of the type.
     mutating func add(value: Bytes) -> Bool
     /// Adds an emitted key, cut if it is long.
@@ -25,12 +28,30 @@ extension FoldState {
     static var needsKeys: Bool { false }
     mutating func add(value: Bytes) -> Bool { true }
     mutating func add(key: Bytes) {}
+
+    mutating func add(key: Bytes, entry: Bytes) -> Bool {
+        // Most rows have a value and no other part.
+        if !Self.needsKeys, entry.count > 1, entry[0] == 1 { return add(value: Bytes(rebasing: entry[1...])) }
+        guard let parts = MapEntryValue(entry) else { return false }
+        guard Self.needsKeys else {
+            guard let value = parts.value else { return true }
+            return add(value: value)
+        }
+        if let whole = parts.key {
+            MapEntryKey.cut(Array(whole)).withUnsafeBytes { add(key: $0) }
+            return true
+        }
+        guard let emitted = MapEntryKey.emitted(key) else { return false }
+        add(key: emitted)
+        return true
+    }
 }
 
 /// A folder of a map index's rows whose partial can be asked for.
 protocol StoredFolder: ReductionFolder {
-    /// What could not be read.
+    /// The first failure to read something.
     var failure: HornbeamError? { get }
+    /// The partial as the reducer encodes it; nil if it can't.
     var bytes: [UInt8]? { get }
 }
 
@@ -54,8 +75,9 @@ extension StoredReducer {
 }
 
 final class AccumulatingFolder<State: FoldState>: StoredFolder {
-    private(set) var state: State
-    private(set) var failure: HornbeamError?
+    // Belongs to one thread; checks of exclusive access would be made for every row.
+    @exclusivity(unchecked) private(set) var failure: HornbeamError?
+    @exclusivity(unchecked) private(set) var state: State
     private let empty: State
 
     init(_ empty: State) {
@@ -72,27 +94,7 @@ final class AccumulatingFolder<State: FoldState>: StoredFolder {
     }
 
     func add(key: Bytes, value: Bytes) {
-        guard failure == nil else { return }
-        // Most rows have a value and no other part.
-        if !State.needsKeys, value.count > 1, value[0] == 1 {
-            if !state.add(value: Bytes(rebasing: value[1...])) { failure = MapEntryValue.unreadable }
-            return
-        }
-        guard let parts = MapEntryValue(value) else {
-            failure = MapEntryValue.unreadable
-            return
-        }
-        guard State.needsKeys else {
-            if let value = parts.value, !state.add(value: value) { failure = MapEntryValue.unreadable }
-            return
-        }
-        if let whole = parts.key {
-            MapEntryKey.cut(Array(whole)).withUnsafeBytes { state.add(key: $0) }
-        } else if let emitted = MapEntryKey.emitted(key) {
-            state.add(key: emitted)
-        } else {
-            failure = MapEntryValue.unreadable
-        }
+        if failure == nil, !state.add(key: key, entry: value) { failure = MapEntryValue.unreadable }
     }
 
     func add(reduced: Bytes) {
@@ -110,7 +112,7 @@ final class AccumulatingFolder<State: FoldState>: StoredFolder {
 
 /// A partial as branches keep it: u8 size, then its bytes.
 enum MapPartial {
-    /// Before a partial's bytes: their number.
+    /// Bytes for the size.
     static let overhead = 1
 
     static func read(_ reduced: Bytes) -> Bytes? {
@@ -118,7 +120,7 @@ enum MapPartial {
         return Bytes(rebasing: reduced[1..<1 + Int(size)])
     }
 
-    /// False if there is none, or if it doesn't fit.
+    /// False if there is no partial, or if it doesn't fit.
     static func write(_ bytes: [UInt8]?, to target: UnsafeMutableRawBufferPointer) -> Bool {
         guard let bytes, bytes.count < target.count, let size = UInt8(exactly: bytes.count) else { return false }
         target[0] = size
@@ -138,7 +140,7 @@ struct StoredNumber {
     let kind: Kind
     let width: Int
 
-    /// Nil for types that aren't the standard library's or Foundation's: those have an order of their own.
+    /// Nil for types that aren't the standard library's or Foundation's: they may have an order of their own.
     init?<Value: ColumnValue>(_: Value.Type) {
         let known: [any ColumnValue.Type] = [
             Int.self, Int8.self, Int16.self, Int32.self, Int64.self, UInt.self, UInt8.self, UInt16.self, UInt32.self,
@@ -168,7 +170,7 @@ struct StoredNumber {
         return Int128(Int64(bitPattern: bits << shift) >> Int64(shift))
     }
 
-    /// Grows with the number; NaN is above all.
+    /// A number's place in the order of all numbers; NaN is above all.
     @inline(__always)
     func rank(_ bits: UInt64) -> UInt64 {
         switch kind {

@@ -48,7 +48,7 @@ public struct ChosenValueReducer<Value: ColumnValue>: Reducer, StoredReducer {
         switch choice {
         case .min, .max:
             StoredNumber(Value.self).map { AccumulatingFolder(ExtremeState($0, isLeast: choice == .min)) }
-        // The bytes of an optional don't tell nil from no value.
+        // The stored bytes of an optional are the same for nil and for no value.
         case .first, .last:
             Value.columnType.isOptional ? nil : AccumulatingFolder(PlacedState(isFirst: choice == .first))
         }
@@ -99,11 +99,9 @@ public struct TopReducer<Value: ColumnValue & Comparable>: Reducer, StoredReduce
 /// About how many different keys a range of rows has, by HyperLogLog with 256 registers: the standard error is 6.5 %,
 /// and less where there are few.
 public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
-    private static var registers: Int { DistinctState.registers }
-
     public var name: String { "distinct.256.2" }
     /// The registers, six bits of each byte used.
-    public var identity: [UInt8] { [UInt8](repeating: 0, count: Self.registers) }
+    public var identity: [UInt8] { [UInt8](repeating: 0, count: DistinctState.registers) }
     public var room: Int { DistinctState.size }
     public init() {}
 
@@ -119,7 +117,7 @@ public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
     }
 
     public func finish(_ partial: [UInt8]) -> Int {
-        let count = Double(Self.registers)
+        let count = Double(DistinctState.registers)
         let sum = partial.reduce(0.0) { $0 + Double(sign: .plus, exponent: -Int($1), significand: 1) }
         let estimate = 0.7213 / (1 + 1.079 / count) * count * count / sum
         let empty = partial.count { $0 == 0 }
@@ -139,25 +137,11 @@ public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
         return 2 * sum + Double(number.exponent) * 0.693147180559945309417
     }
 
-    public func encode(_ partial: [UInt8]) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        for place in stride(from: 0, to: partial.count, by: 4) {
-            var word: UInt32 = 0
-            for part in partial[place..<place + 4] { word = word << 6 | UInt32(part & 0x3F) }
-            for shift in [16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
-        }
-        return bytes
-    }
+    public func encode(_ partial: [UInt8]) -> [UInt8]? { DistinctState(registers: partial)?.bytes }
 
     public func decode(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard bytes.count == room else { return nil }
-        var registers: [UInt8] = []
-        registers.reserveCapacity(Self.registers)
-        for place in stride(from: 0, to: bytes.count, by: 3) {
-            let word = UInt32(bytes[place]) << 16 | UInt32(bytes[place + 1]) << 8 | UInt32(bytes[place + 2])
-            for shift in [18, 12, 6, 0] { registers.append(UInt8(truncatingIfNeeded: word >> UInt32(shift)) & 0x3F) }
-        }
-        return registers
+        var state = DistinctState()
+        return state.add(partial: bytes) ? state.registerBytes : nil
     }
 
     func makeFolder() -> (any StoredFolder)? { AccumulatingFolder(DistinctState()) }
@@ -207,11 +191,13 @@ extension Reducer {
     public static func max<Value: Comparable>() -> Self where Self == ChosenValueReducer<Value> {
         ChosenValueReducer(.max) { $0.greatest($1) }
     }
-    /// The value of the first row that has one.
+    /// The value of the first row that has one. Rows whose keys have their first 985 bytes in common have no order
+    /// here: any of them may be the first.
     public static func first<Value>() -> Self where Self == ChosenValueReducer<Value> {
         ChosenValueReducer(.first) { first, _ in first }
     }
-    /// The value of the last row that has one.
+    /// The value of the last row that has one. Rows whose keys have their first 985 bytes in common have no order here:
+    /// any of them may be the last.
     public static func last<Value>() -> Self where Self == ChosenValueReducer<Value> {
         ChosenValueReducer(.last) { _, last in last }
     }

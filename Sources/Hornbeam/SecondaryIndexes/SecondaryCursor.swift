@@ -118,7 +118,7 @@ public struct SecondaryCursor<Entity: EntityModelProtocol> {
                 position = QueryPosition(id: try row.value(0), row: Array(row.bytes))
                 return true
             }
-            // To sort all rows anew for each few would take the square of their number.
+            // Sorting all rows anew for every few rows would take quadratic time.
             size = executor.sortsInMemory ? size * 16 : Swift.min(size * 2, Self.mostAtOnce)
         }
         left -= rows.count

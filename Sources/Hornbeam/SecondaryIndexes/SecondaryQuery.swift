@@ -132,7 +132,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
     let wanted: SecondaryQuery<Entity>
 
     /// `.indexNotReady` unless the transaction's state has the index, whole and of this version.
-    /// - Parameter mayStop: whether the rows behind some may not be wanted.
+    /// - Parameter mayStop: whether the caller may stop before the last row.
     init(_ wanted: SecondaryQuery<Entity>, _ session: Session, mayStop: Bool = false) throws {
         self.wanted = wanted
         table = wanted.index.table
@@ -141,7 +141,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
         let entities = try session.entities()
         store = try table.store(try entities.trees(of: registration), of: type, entities)
         query = try Self.query(wanted, type.name)
-        // Groups end with their limit.
+        // Groups stop at their limit.
         query.mayStop = mayStop || !wanted.groups.isEmpty && wanted.limit != nil
     }
 

@@ -25,10 +25,10 @@ final class SecondaryTable: Sendable {
     /// Why there can't be such a table; nil if there can.
     let flaw: String?
     private let numbers: [String: Int]
-    /// What `store` made last.
+    /// The table that `store` made last.
     private let lastMade = Mutex<MadeTable?>(nil)
 
-    /// The index as an entity type, which is the same as long as its trees and its entities' are.
+    /// The index as an entity type. It stays the same as long as the index's trees and the entity type do.
     private struct MadeTable {
         let trees: IndexTrees
         let entities: EntityType

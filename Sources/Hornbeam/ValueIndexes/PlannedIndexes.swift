@@ -63,9 +63,6 @@ final class UsableIndexes {
 extension AttendedIndex {
     /// Whether the tree has the index, as it is defined, of all rows in the transaction's state.
     fileprivate func isWhole(in transaction: Transaction) throws -> Bool {
-        guard let record = try RegisteredCatalogue.held(by: registration, in: transaction),
-            try transaction.tree(record.treeName) == tree
-        else { return false }
-        return try transaction.tree(record.missedName) == nil
+        try registration.readyTrees(in: transaction)?.first == tree
     }
 }

@@ -5,8 +5,8 @@
 extension ViewChanges {
     /// Fills in moves and groups, and puts all lists in order.
     /// - Parameters:
-    ///   - reordered: those of the updates whose keys are others.
-    ///   - id: that of the entity at a position of the later state.
+    ///   - reordered: the updates of entities whose keys changed.
+    ///   - id: gives the id of the entity at a position of the later state.
     mutating func finish(
         reordered: [Change], wasEmpty: (Group) throws -> Bool, isEmpty: (Group) throws -> Bool,
         id: (Position) throws -> Entity.ID?
@@ -45,7 +45,7 @@ extension ViewChanges {
                     moves.append(candidate)
                     continue
                 }
-                // One that wasn't saved: fewer have to move if it does.
+                // An entity that wasn't saved: fewer moves are needed if it moves.
                 let from = Position(group: candidates[0].from.group, index: move.from)
                 let to = Position(group: candidates[0].to.group, index: move.to)
                 if let id = try id(to) { moves.append(Change(id: id, from: from, to: to)) }

@@ -39,8 +39,8 @@ public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashabl
     /// In the order of their positions.
     public internal(set) var insertions: [Row] = []
     /// Entities whose place among the others is another, in the order of their destinations. No more than are needed:
-    /// entities that only make room for others don't move. Where it takes fewer moves, entities that weren't saved move
-    /// past those that were.
+    /// entities that only make room for others don't move. Entities that weren't saved move past saved ones if that
+    /// takes fewer moves.
     public internal(set) var moves: [Change] = []
     /// Entities that were saved, in the order of their destinations, whether they moved or not.
     public internal(set) var updates: [Change] = []

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which part of a group a list shows, and what becomes of it when the group changes.
 
-/// A part of a group: so many entities from one of its ends on, or behind some; none if one of the numbers is negative.
+/// A part of a group: a number of entities from one of its ends on, or behind an offset. A negative number gives none.
 public struct ViewWindow: Sendable, Hashable {
     /// An end of a group.
     public enum Edge: Sendable, Hashable {

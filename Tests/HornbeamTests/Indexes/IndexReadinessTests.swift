@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of registered indexes that can't be answered say why and what to do; what is remembered of the catalogue is
-// never that of another state.
+// Queries of registered indexes that can't be answered say why and what to do; a remembered record of the catalogue is
+// never used for another state.
 
 import Foundation
 import HornbeamPages
@@ -66,7 +66,7 @@ struct IndexReadinessTests {
         try database.register(byText())
         try database.close()
         database = try MigratedFile.open(disk, [TaggedNote.self], [])
-        // Nothing was missed: there is nothing to complain of.
+        // Nothing was missed yet.
         #expect(try byText().query().keys(in: database) == ["first1"])
         try database.write { context in
             for id in ["a", "b", "c"] { try TaggedNote(id: id, text: id).save(to: &context) }
@@ -109,7 +109,7 @@ struct IndexReadinessTests {
         try database.register(map)
         try database.register(size)
         try database.register(view)
-        /// What the indexes of the first version say, in a context.
+        /// The answers of the indexes of the first version.
         func answers(_ context: Context) throws -> String {
             let rows = try map.query().resolve(in: context).map(\.key.description).joined()
             let sizes = try size.query().rows(in: context).compactMap { $0[sizeColumn] }
@@ -123,7 +123,7 @@ struct IndexReadinessTests {
             try database.register(others.0)
             try database.register(others.1)
             try database.register(others.2)
-            // This read has a state of its own.
+            // This read still sees its own state.
             for _ in 0..<3 { #expect(try answers(context) == first) }
             try database.read { (newer) throws in
                 for _ in 0..<2 { #expect(code(newer) == .indexNotReady) }
@@ -203,7 +203,7 @@ struct IndexReadinessTests {
             try TaggedNote(id: "a", text: "even").save(to: &context)
             try TaggedNote.delete(id: "b", from: &context)
         }
-        // What isn't stored yet is refused, with the error of the program.
+        // A new entity is refused, with the program's error.
         #expect(throws: Refusal.self) {
             try database.write { context in try TaggedNote(id: "d", text: "odd").save(to: &context) }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of map indexes that are too long for a tree: no save is refused, and every query answers as if they were not,
-// against a list of rows; some keys differ only behind what is kept of them, and some end just there.
+// Keys of map indexes that are too long for a tree: no save is refused, and every query gives what a list of rows
+// gives. Some keys differ only behind the part that is kept of them, and some end just there.
 
 import HornbeamKeys
 import HornbeamPages

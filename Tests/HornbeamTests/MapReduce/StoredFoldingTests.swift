@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reducer gives by the stored form of values is what its own functions give: every reducer of the library, over
-// every type of numbers, extremes and NaN among the values, for whole indexes and for parts of them.
+// A reducer that folds values in their stored form gives what its own functions give: every reducer of the library,
+// over every type of numbers, extremes and NaN among the values, for whole indexes and for parts of them.
 
 import Foundation
 import HornbeamKeys
@@ -18,7 +18,7 @@ private struct Reading {
     var isMissing = false
 }
 
-/// A number with an order of its own: its stored form doesn't tell it.
+/// A number with an order of its own, which its stored form doesn't tell.
 private struct Reversed: IndexKey, Comparable, Equatable {
     let number: Int
     static var columnType: ColumnType { .int64 }
@@ -179,6 +179,12 @@ struct StoredFoldingTests {
             }
         }
         #expect(![UInt8](repeating: 0, count: 191).withUnsafeBytes { state.add(partial: $0) })
+        // Six bits each, from the highest bit of the first byte on.
+        let ascending = (0..<256).map { UInt8($0 & 63) }
+        let packed = try #require(reducer.encode(ascending))
+        #expect(packed.count == 192 && packed.prefix(6) == [0x00, 0x10, 0x83, 0x10, 0x51, 0x87])
+        #expect(packed.withUnsafeBytes { reducer.decode($0) } == ascending)
+        #expect(reducer.encode([1, 2, 3, 4]) == nil)
     }
 
     @Test("a value that its type doesn't know any more fails the query, and no save", arguments: [true, false])
@@ -204,7 +210,7 @@ struct StoredFoldingTests {
         database = try MigratedFile.open(disk, [Reading.self], [])
         let colours = index { $0.id > 2 ? Colour.red : .green }
         try database.register(colours)
-        // The last value is the one that isn't known, or isn't.
+        // The unknown value is the last one only if `isChosen`.
         let code = codeThrown { try database.read { _ = try colours.query().reduced().resolve(in: $0) } }
         #expect(code == (isChosen ? .undecodable : nil))
         #expect(codeThrown { try database.read { _ = try colours.query().resolve(in: $0) } } == .undecodable)

@@ -82,7 +82,7 @@ struct ViewChangesTests {
         #expect(changes.moves.count == leastMoves(before, after))
     }
 
-    /// Those that went to another group, and what isn't part of a longest rise in its own.
+    /// Entities that went to another group, and those outside of a longest ascending sequence in their own group.
     private func leastMoves(_ before: NaiveView, _ after: NaiveView) -> Int {
         var former: [Int: (group: String, index: Int)] = [:]
         for section in before.sections {
@@ -92,7 +92,7 @@ struct ViewChangesTests {
         for section in after.sections {
             let kept = section.mails.compactMap { former[$0.id] }
             let within = kept.filter { $0.group == section.group }.map(\.index)
-            // By length, the least end of a rise.
+            // For each length, the least end of an ascending sequence.
             var ends: [Int] = []
             for index in within {
                 if let place = ends.firstIndex(where: { $0 > index }) {
