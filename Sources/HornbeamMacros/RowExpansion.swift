@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns: the table of key paths, and the code that writes an entity into a row and reads it back. The compiler finds
-// how a property lies in its column by the property's key path: a type that can't be stored is an error at its place.
+// Columns: the table of key paths, and the code that writes an entity into a row and reads it back. The compiler picks
+// the form of a property by its key path, so a type that can't be stored is an error at the property's place.
 
 extension ModelDeclaration {
     /// One item a column, in order of column numbers.
@@ -8,7 +8,7 @@ extension ModelDeclaration {
         properties.map { ".init(.of(\"\($0.name)\", \(form(of: $0))), \\Self.\($0.code))" }
     }
 
-    /// How the property lies in its column.
+    /// The expression for the property's `ColumnForm`.
     private func form(of property: Property) -> String { "Hornbeam.ColumnForms.of(\\Self.\(property.code))" }
 
     var rowMembers: [String] {
@@ -49,8 +49,8 @@ extension ModelDeclaration {
         ]
     }
 
-    /// For types whose properties' types aren't all written out, or can't be written here. A property with a default
-    /// keeps it where the row is older than the property, and where its type doesn't know the stored value.
+    /// For types whose properties' types aren't all written out, or can't be written here. A property keeps its default
+    /// if the row is older than the property, or if its type doesn't know the stored value.
     private var assigningRead: String {
         let reads = properties.enumerated().map { number, property in
             guard property.hasDefault else {

@@ -163,7 +163,7 @@ extension Database.CacheStatistics: CustomStringConvertible {
 }
 
 extension Database.CacheHolders: CustomStringConvertible {
-    /// A line.
+    /// A report of one line.
     public var description: String {
         "\(Spelling.counted(transactions, "transaction")): \(Spelling.bytes(pinnedBytes)) pinned, "
             + "\(Spelling.bytes(copiedBytes)) copied, \(Spelling.bytes(privateBytes)) beside the cache"

@@ -69,7 +69,7 @@ public struct HornbeamError: Error, Sendable {
     }
 
     public let code: Code
-    /// What is wrong, where, and what to do. 4,000 bytes at most and a few more; what is left out is in the middle.
+    /// What is wrong, where, and what to do. A longer message is cut in its middle to little more than 4,000 bytes.
     public let message: String
     /// Behind a reference, so that an error stays small: what throws is called a million times and seldom fails.
     private let details: Details?
@@ -94,7 +94,7 @@ public struct HornbeamError: Error, Sendable {
     /// Which key of which entity it was, for an error with the code `uniqueViolation` that names both entities.
     public var violation: UniqueViolation? { details?.violation }
 
-    /// What a closure of a migration threw, as it was thrown; nil for other errors.
+    /// The error that a migration's closure threw; nil if this error isn't of a migration.
     public var cause: (any Error)? { details?.cause }
 }
 
@@ -113,7 +113,7 @@ public struct UniqueViolation: Sendable, Equatable {
 
 extension HornbeamError: CustomStringConvertible, LocalizedError {
     public var description: String { message }
-    /// The message: what Foundation's `error.localizedDescription` gives.
+    /// The message, for Foundation's `error.localizedDescription`.
     public var errorDescription: String? { message }
 }
 
@@ -126,8 +126,8 @@ extension ReducerViolation: LocalizedError {
 }
 
 extension HornbeamError {
-    /// The error of an opening for one that a closure of a migration threw. It says where, and has the code and the
-    /// violation of what was thrown; `.schemaMismatch` for an error of the program's own.
+    /// The error with which an opening fails if a migration's closure throws. Its message says where. It has code and
+    /// violation of a thrown `HornbeamError`; its code is `.schemaMismatch` for an error of the program's own.
     static func ofMigration(_ place: String, _ cause: any Error) -> HornbeamError {
         let known = typed(cause) as? HornbeamError
         return HornbeamError(

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// User data in messages, which may be of any length: shortened here, and nowhere else.
+// Shortens user data of any length for messages.
 
 extension String {
-    /// The text as a message shows it: whole, or its beginning and its size.
-    /// - Parameter limit: most bytes of it, in UTF-8.
+    /// The whole text if it is short; else its beginning and its size.
+    /// - Parameter limit: maximum size of the shown part in bytes of UTF-8.
     func shown(_ limit: Int = 200) -> String {
         utf8.count <= limit ? self : "\(beginning(limit))… (\(utf8.count) bytes)"
     }
 
-    /// A message as a whole: its end, which mostly says what to do, counts as much as its beginning.
+    /// The whole message if it is short; else its beginning, its size and its end, which mostly says what to do.
     func shownAsMessage(_ limit: Int = 4_000) -> String {
         guard utf8.count > limit else { return self }
         return "\(beginning(limit / 2)) … (\(utf8.count) bytes) … \(end(limit / 2))"
     }
 
-    /// As many whole scalars from the beginning as fit.
+    /// The longest beginning of whole scalars that fits into `size` bytes.
     private func beginning(_ size: Int) -> Substring {
         var end = utf8.index(startIndex, offsetBy: size)
         while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
@@ -28,8 +28,8 @@ extension String {
     }
 }
 
-/// Two values that differ, as a message shows them: a list or dictionary by the first part that differs, a long text
-/// from there on.
+/// Two different values in the words of a message. Of lists and dictionaries it shows the first part that differs, of
+/// long texts the part from the first difference on.
 struct ShownDifference: CustomStringConvertible {
     private let found: String
     private let expected: String
@@ -67,7 +67,7 @@ struct ShownDifference: CustomStringConvertible {
         self.init(found.description, expected.description, place: place)
     }
 
-    /// Of long texts what is shown begins a little before the first difference.
+    /// Shows long texts from a little before their first difference.
     private init(_ found: String, _ expected: String, place: String) {
         let shared = zip(found.unicodeScalars, expected.unicodeScalars).prefix { $0 == $1 }.count
         func part(_ text: String) -> String {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, sizes, times and nouns as people write them: for messages, reports and the command.
+// Spells numbers, sizes, times and nouns as people write them, for messages, reports and the command.
 
 package enum Spelling {
     /// `1234567` as `1,234,567`.
@@ -64,7 +64,7 @@ package enum Spelling {
         return "\(sign)\(whole / Int64(scale)).\(zeros)\(fraction)"
     }
 
-    /// A line for each value, with the names before them in a column.
+    /// A table with a line for each value: names in the first column, values in the second.
     package static func report(_ lines: [(name: String, value: String)]) -> String {
         let width = lines.map(\.name.count).max() ?? 0
         return lines.map { $0.name + String(repeating: " ", count: width - $0.name.count + 2) + $0.value }

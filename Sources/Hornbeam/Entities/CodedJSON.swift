@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON of `Codable` values, as columns hold it. Equal values have equal text: object keys are sorted, and so are
 // the elements of a `Set` and the entries of a `Dictionary` whose keys are no strings. Foundation's encoder writes
-// these two in the order of their hashes, which differs from process to process; in all else this one writes the same.
+// these two in the order of their hashes, which differs from process to process. All other text is the same as
+// Foundation's.
 
 import FoundationEssentials
 
 /// Writes and reads the JSON text of `Codable` values.
 enum CodedJSON {
-    /// Maximum number of arrays and objects inside one another. What lies deeper is refused when it is saved, so that
-    /// all that is stored can be read, restored, exported and imported.
+    /// Maximum number of arrays and objects inside one another. A save refuses deeper values, so that each stored value
+    /// can be read, restored, exported and imported.
     static let maximumDepth = 128
 
     static var tooDeep: HornbeamError {
@@ -18,7 +19,7 @@ enum CodedJSON {
                 + "deep trees as entities that lead to one another")
     }
 
-    /// Throws what `encode(to:)` throws, and `tooDeep`.
+    /// The JSON text of a value. Throws the errors of its `encode(to:)`, and `tooDeep`.
     static func text<Coded: Encodable>(_ value: Coded) throws -> String {
         let root = CodedNode(depth: 0)
         try root.encode(value, [])
@@ -37,8 +38,8 @@ enum CodedJSON {
         return try decoder.decode(Coded.self, from: Data(text.utf8))
     }
 
-    /// Whether JSON text has no more levels than may be stored. Looks at brackets alone. O(n).
-    /// - Parameter around: levels that aren't the value's own.
+    /// Whether JSON text has at most the levels that may be stored. It looks at brackets alone. O(n).
+    /// - Parameter around: number of further levels that the text may have around values.
     static func isWithinDepth(_ text: String, around: Int = 0) -> Bool {
         let most = maximumDepth + around
         var depth = 0
@@ -68,18 +69,18 @@ enum CodedJSON {
     }
 }
 
-/// How numbers that JSON has no form for stand in columns of `Codable` types, and in exported rows.
+/// The strings that stand for numbers without a form in JSON, in columns of `Codable` types and in exported rows.
 enum JSONSpecial {
     static let infinity = "Infinity"
     static let negativeInfinity = "-Infinity"
     static let nan = "NaN"
 }
 
-/// A JSON value in the making. A class, because containers of an encoder may be filled in any order.
+/// A JSON value that an encoder is filling. It is a class because containers may be filled in any order.
 private final class CodedNode {
     private enum Content {
         case empty
-        /// The JSON text of a value that is complete.
+        /// A complete value, as JSON text.
         case text(String)
         case array([CodedNode])
         case object([String: CodedNode])
@@ -88,7 +89,7 @@ private final class CodedNode {
     }
 
     private var content = Content.empty
-    /// How many containers are around it.
+    /// Number of containers around it.
     private let depth: Int
 
     init(depth: Int) { self.depth = depth }
@@ -112,20 +113,21 @@ private final class CodedNode {
     var count: Int { if case .array(let elements) = content { elements.count } else { 0 } }
 
     func element() -> CodedNode {
-        let child = CodedNode(depth: depth + 1)
+        let child = self.child()
         guard case .array(var elements) = content else { return child }
-        // So that the list isn't copied.
+        // Clears the enum's reference, so that appending doesn't copy the list.
         content = .empty
         elements.append(child)
         content = .array(elements)
         return child
     }
 
-    /// The member of this name; a second one of a name takes the place of the first.
+    /// A new member of an object. It replaces an earlier member of the same name.
+    /// - Parameter keepsContainer: whether an earlier member is returned instead, to be filled further.
     func member(_ name: String, keepsContainer: Bool = false) -> CodedNode {
-        guard case .object(var members) = content else { return CodedNode(depth: depth + 1) }
+        guard case .object(var members) = content else { return self.child() }
         if keepsContainer, let known = members[name] { return known }
-        let child = CodedNode(depth: depth + 1)
+        let child = self.child()
         content = .empty
         members[name] = child
         content = .object(members)
@@ -135,7 +137,7 @@ private final class CodedNode {
     // MARK: Values
 
     func encode<Coded: Encodable>(_ value: Coded, _ path: [any CodingKey]) throws {
-        // Here, because a value that holds itself would use up the stack.
+        // Checked before the value is encoded, because a value that holds itself would use up the stack.
         guard depth <= CodedJSON.maximumDepth else { throw CodedJSON.tooDeep }
         if let text = try Self.leaf(value, path) {
             content = .text(text)
@@ -146,12 +148,12 @@ private final class CodedNode {
         }
     }
 
-    /// Elements of no order, each of one or more values that stay together.
+    /// Makes it an array of unordered elements, sorted by their text. The values of one element stay together.
     func setUnordered(_ elements: [[CodedNode]]) throws {
         beginArray()
         guard case .array = content else { return }
         let texts = try elements.map { try $0.map { try $0.text() } }.sorted { left, right in
-            // By bytes, as the order: texts that Swift calls equal may be different elements.
+            // Compared by bytes like the order: Swift calls texts equal that are different elements.
             for (first, second) in zip(left, right) where !first.utf8.elementsEqual(second.utf8) {
                 return first.utf8.lexicographicallyPrecedes(second.utf8)
             }
@@ -159,15 +161,15 @@ private final class CodedNode {
         }
         content = .array(
             texts.flatMap(\.self).map { text in
-                let child = CodedNode(depth: depth + 1)
-                child.content = .text(text)
+                let child = self.child()
+                child.set(text: text)
                 return child
             })
     }
 
     func child() -> CodedNode { CodedNode(depth: depth + 1) }
 
-    /// The JSON text of a value that isn't made of others; nil for other values.
+    /// The JSON text of a value of a simple type; nil for all other types.
     private static func leaf<Coded>(_ value: Coded, _ path: [any CodingKey]) throws -> String? {
         if let text = same(value, as: String.self) { return JSONNode.string(text).text }
         if let flag = same(value, as: Bool.self) { return flag ? "true" : "false" }
@@ -224,7 +226,7 @@ private final class CodedNode {
     private func write(to text: inout String) throws {
         switch content {
         case .tooDeep: throw CodedJSON.tooDeep
-        // As Foundation's encoder writes what has encoded nothing within a container.
+        // Foundation's encoder writes this too for a value within a container that encodes nothing.
         case .empty: text += "{}"
         case .text(let value): text += value
         case .array(let elements):
@@ -248,9 +250,9 @@ private final class CodedNode {
     }
 }
 
-/// Collections whose own coding gives their elements in an order that is none.
+/// Collections that encode their elements in an arbitrary order.
 private protocol UnorderedCodable {
-    /// False, with nothing done, if its own coding has an order.
+    /// Encodes the elements sorted. Returns false, with nothing done, if the collection's own coding has an order.
     func encodeInOrder(_ node: CodedNode, _ path: [any CodingKey]) throws -> Bool
 }
 
@@ -270,7 +272,7 @@ extension Set: UnorderedCodable where Element: Encodable {
 
 extension Dictionary: UnorderedCodable where Key: Encodable, Value: Encodable {
     fileprivate func encodeInOrder(_ node: CodedNode, _ path: [any CodingKey]) throws -> Bool {
-        // These are objects, whose keys are sorted.
+        // Dictionaries with such keys are encoded as objects, whose keys are sorted.
         if Key.self == String.self || Key.self == Int.self || Key.self is any CodingKeyRepresentable.Type {
             return false
         }
@@ -326,8 +328,8 @@ private struct CodedEncoder: Encoder {
     }
 }
 
-// One function each for values of all types: it is the witness of those for numbers and strings, too. 128-bit integers
-// need their own: the protocols have a default for these, which throws.
+// Each container has one generic function for values, which is also the witness of the protocol's functions for numbers
+// and strings. 128-bit integers need functions of their own: the protocols' default ones throw.
 
 private struct CodedObject<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let node: CodedNode

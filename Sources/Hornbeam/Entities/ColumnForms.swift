@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the values of a property lie in a column. Code written by the macro asks `ColumnForms.of` with the property's
-// key path, and the compiler picks the form: for the column's description, for writing and for reading alike. A key
-// path's type is exact. Picked by a value or by what is expected of a call, another form could be chosen for each of
-// these, because the compiler converts values (`CGFloat` to `Double`, `[Enum]` to `[Enum?]`, `T` to `T?`).
+// How the values of a property lie in a column. Code written by the macro calls `ColumnForms.of` with the property's
+// key path, and the compiler picks one form: for the column's description, for writing and for reading. The type of a
+// key path is exact. If the form were picked by a value or by a result, description, writing and reading could get
+// different forms, because the compiler converts values (`CGFloat` to `Double`, `[Enum]` to `[Enum?]`, `T` to `T?`).
 //
-// In order of preference: column values, raw-representable types (by raw value), any Codable (as JSON); for everything
-// else an error at compile time that says what to do. A type that is both a column value and raw-representable has
-// overloads of its own only because the compiler could not choose otherwise.
+// In order of preference: column values, raw-representable types (by raw value), any Codable type (as JSON). All other
+// types are an error at compile time that says what to do. Types that are both column values and raw-representable
+// have overloads of their own because the compiler could not choose between two otherwise.
 
 public import FoundationEssentials
 
@@ -15,10 +15,10 @@ public protocol ColumnForm {
     associatedtype Property
     static var columnType: ColumnType { get }
     static func write(_ value: Property, to row: inout RowWriter, column: Int)
-    /// `.undecodable` if the stored value is none of the type.
+    /// Reads the property's value. `.undecodable` if the type doesn't have the stored value.
     static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Property
-    /// The same, but nil for a value that fits the column and isn't known to the type, such as the raw value of a case
-    /// that an enum no longer has.
+    /// Reads the property's value. Returns nil if the type doesn't know the stored value although it fits the column:
+    /// an enum may have lost the case of a stored raw value.
     static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property?
 }
 
@@ -117,7 +117,7 @@ public enum RawForm<Property: RawRepresentable>: ColumnForm where Property.RawVa
     }
 }
 
-/// An array of such a type.
+/// An array of values with raw values: the column has the array of their raw values.
 public enum RawListForm<Element: RawRepresentable>: ColumnForm where Element.RawValue: ColumnValue {
     public typealias Property = [Element]
 
@@ -130,10 +130,9 @@ public enum RawListForm<Element: RawRepresentable>: ColumnForm where Element.Raw
 
     @inlinable
     public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> [Element] {
-        var values: [Element] = []
-        let raw = try [Element.RawValue].read(from: row, column: column)
-        values.reserveCapacity(raw.count)
-        for one in raw { values.append(try row.represented(one, column)) }
+        guard let values = try readIfKnown(row, column: column) else {
+            throw row.undecodable(column, as: "\(Element.self)")
+        }
         return values
     }
 
@@ -150,7 +149,7 @@ public enum RawListForm<Element: RawRepresentable>: ColumnForm where Element.Raw
     }
 }
 
-/// The same with nil, which is null. A value that isn't known is read as nil.
+/// An optional of a type with a form: nil is stored as null. A value that the type doesn't know is read as nil.
 public enum OptionalForm<Wrapped: ColumnForm>: ColumnForm {
     public typealias Property = Wrapped.Property?
 
@@ -187,13 +186,14 @@ public enum JSONForm<Property: Codable>: ColumnForm {
         return try row.decoded(text, column)
     }
 
-    /// What JSON means is for the type to say, so there is nothing that it doesn't know.
+    /// The type's own `init(from:)` decides what JSON it takes: a value that it refuses is an error, not an unknown
+    /// one.
     public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property? {
         try read(row, column: column)
     }
 }
 
-/// The same with nil, which is null at any depth.
+/// An optional `Codable` type, as JSON: nil is stored as null, and so is a value that encodes as JSON's null.
 public enum OptionalJSONForm<Wrapped: Codable>: ColumnForm {
     public typealias Property = Wrapped?
 
@@ -205,7 +205,7 @@ public enum OptionalJSONForm<Wrapped: Codable>: ColumnForm {
 
     public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Wrapped? {
         guard let text = try row.string(column) else { return nil }
-        // As an optional: what stands for nil may be stored as JSON's null.
+        // Decoded as an optional, because the row may have JSON's null for nil.
         return try row.decoded(text, column)
     }
 
@@ -214,7 +214,7 @@ public enum OptionalJSONForm<Wrapped: Codable>: ColumnForm {
     }
 }
 
-/// Stands for the form of a type that has none, so that the compiler has one error about it and not several.
+/// The form of a type that can't be stored. It lets the compiler report one error for the property instead of several.
 public enum NoForm<Property>: ColumnForm {
     public static var columnType: ColumnType { .json }
     public static func write(_ value: Property, to row: inout RowWriter, column: Int) {}
@@ -229,7 +229,7 @@ public enum NoForm<Property>: ColumnForm {
 // MARK: - Helpers
 
 extension RowWriter {
-    /// - Parameter nullIsNone: whether a value that is coded as null is stored as none.
+    /// - Parameter nullIsNone: whether a value that encodes as JSON's null is stored as the column's null.
     mutating func setCoded<V: Encodable>(_ value: V, _ column: Int, nullIsNone: Bool = false) {
         do {
             let text = try CodedJSON.text(value)
@@ -262,8 +262,8 @@ extension RowReader {
     }
 }
 
-// The commonest types, by a function that is no conformance's: a fifteenth of the instructions of a row with five
-// strings and three numbers.
+// Functions of their own for the commonest types. The compiler calls them directly instead of through a conformance,
+// which saves a fifteenth of the instructions of reading a row with five strings and three numbers.
 
 extension ValueForm where Property == Int {
     public static func read(_ row: RowReader, column: Int) throws(HornbeamError) -> Int {

@@ -17,8 +17,9 @@ public protocol ColumnValue: Sendable {
     /// Reads it back. The default goes through `columnValue`. The row is borrowed from its page: it must not be kept
     /// after the call.
     static func read(from row: RowReader, column: Int) throws(HornbeamError) -> Self
-    /// The same, but nil for a value that fits the column and isn't known to the type: then an optional property is
-    /// nil, and one with a default has that. The default goes through `columnValue`.
+    /// Reads the value back. Returns nil if the type doesn't know the stored value although it fits the column. An
+    /// optional property is nil then, and a property with a default has its default. The default implementation goes
+    /// through `columnValue`.
     static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self?
 }
 

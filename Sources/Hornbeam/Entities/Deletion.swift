@@ -106,9 +106,9 @@ class DeletionStep {
     }
 }
 
-/// What the deletion of a stored row takes, whether or not a value can be made of it.
+/// The steps of a deletion that need no value of the entity, only its id and its row.
 class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
-    /// Nil if it isn't stored.
+    /// Nil if the entity isn't stored.
     private let stored: RowID?
     /// Whether somebody may have saved the entity again, as the session counts saves.
     fileprivate var saves = 0
@@ -148,7 +148,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
         try begin(stored, in: &context)
     }
 
-    /// Makes what the deletion leaves behind, and calls the hook.
+    /// Makes the `Deleted` that the deletion leaves behind, and calls the hook.
     fileprivate func begin(_ row: RowID?, in context: inout Context) throws {}
 
     override fileprivate func remove(in context: inout Context) throws {
@@ -162,7 +162,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
 
     private func findTargets(of row: RowID, _ session: Session) throws {
         let store = try session.store(Entity.self)
-        // What isn't stored is not deleted, only let go of: its delete rules are none, as they are of `detach`.
+        // An entity that isn't stored only loses its links, as by `detach`: its delete rules don't apply.
         guard store.type.reaches, try store.isSaved(row) else { return }
         for relation in Entity.entityShape.relations.reversed() where relation.description.deleteRule.reaches {
             reached.append(
@@ -186,9 +186,9 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     }
 }
 
-/// The deletion of an entity of which no value can be made, such as one with the raw value of a case that its enum no
-/// longer has. Hooks are functions of a value, so none is called, nobody is told, and it leaves no `Deleted`, which
-/// could not be read either.
+/// The deletion of an entity whose row can't be read as a value: an enum may have lost the case of a stored raw value.
+/// Without a value no hook is called and no linked entity is told. It leaves no `Deleted`, which could not be read
+/// either.
 final class UnreadDeletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     private let key: Value
 
@@ -203,11 +203,11 @@ final class UnreadDeletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
 
 final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     private let entity: Entity
-    /// Stores what the deletion leaves behind. A closure, because a property of type `Deleted` would have that type
-    /// looked up at every mention.
+    /// Stores the `Deleted` that the deletion leaves behind. It is a closure because each use of a property of type
+    /// `Deleted` would look that type up.
     private var leave: ((Session) throws -> Void)?
 
-    /// - Parameter row: nil if it isn't stored: the hooks run all the same.
+    /// - Parameter row: nil if the entity isn't stored. Its hooks run all the same.
     init(_ entity: Entity, at row: RowID?) {
         self.entity = entity
         super.init(at: row)
@@ -276,7 +276,8 @@ extension RelationDescription.DeleteRule {
 }
 
 extension EntityModelProtocol {
-    /// Tells the entity of a row, if one is stored and can be read, that an entity which led to it is deleted.
+    /// Tells the entity of a row that an entity with a link to it is deleted; without effect if the row has no entity
+    /// or it can't be read.
     fileprivate static func tell(
         _ row: RowID, of source: some EntityModelProtocol, _ relation: String, in context: inout Context
     ) throws {

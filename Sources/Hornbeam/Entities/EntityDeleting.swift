@@ -21,8 +21,9 @@ extension EntityModelProtocol {
         try Deletion(self, at: row).runWhole(in: &context)
     }
 
-    /// Deletes the stored entity with this id; without effect, and without hooks, if there is none. One that can't be
-    /// read (`.undecodable`) is deleted too, by its delete rules, but without hooks, and leaves no `Deleted`.
+    /// Deletes the stored entity with this id; without effect, and without hooks, if there is none. An entity that
+    /// can't be read (`.undecodable`) is deleted by its delete rules too, but its hooks don't run and it leaves no
+    /// `Deleted`.
     public static func delete(id: ID, from context: inout Context) throws {
         guard let row = try context.session.run({ try $0.row(of: id.columnValue, Self.self) }),
             let deletion = try deletion(of: row, in: context)
@@ -182,7 +183,7 @@ extension EntityModelProtocol {
                 return try session.linked(ids, Target.self, of: row, relation)
             }
             try Target.delete(rows, in: &context)
-            // Links to what wasn't stored are still there. What hooks have linked meanwhile stays.
+            // Links to entities that weren't stored are still there. Links that hooks have added meanwhile stay.
             try context.session.run { session in
                 guard let row = try session.row(of: id.columnValue, Self.self) else { return }
                 let unstored = try rows.filter { try !session.isStored($0, Target.self) }

@@ -46,8 +46,9 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
         _ count: Int, of rows: (_ read: (RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
 
-    /// The entities of the rows that `rows` gives in any order, each with its own place below `count`, at these places;
-    /// places without a row are left out. A requirement for the same reason.
+    /// Reads the rows that `rows` gives in any order, and returns their entities in the order of their places. Each row
+    /// comes with a place of its own below `count`; places without a row are left out. A requirement for the same
+    /// reason.
     static func _placedEntities(
         _ count: Int, of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
@@ -135,7 +136,7 @@ extension EntityModelProtocol {
         try [Self](unsafeUninitializedCapacity: count) { entities, initialized in
             var isThere = [Bool](repeating: false, count: count)
             var found = 0
-            // Also where an error ends it: what is there is the array's then, which goes with it.
+            // Runs after an error too: the array then releases the entities that it has so far.
             defer {
                 if found < count {
                     var end = 0

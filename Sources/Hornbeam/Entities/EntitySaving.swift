@@ -12,8 +12,8 @@
 import HornbeamPages
 
 extension EntityModelProtocol {
-    /// Saves the entity, the entities in its relations, and its links. What is stored already is left as it is: nothing
-    /// is written then, and no observer is told. Hooks run all the same.
+    /// Saves the entity, the entities in its relations, and its links. If the stored entity is the same, nothing is
+    /// written and no observer is told. Hooks run all the same.
     public func save(to context: inout Context) throws {
         try save(to: &context, options: Self.defaultMergeStrategy)
     }
@@ -33,7 +33,7 @@ extension EntityModelProtocol {
         try saveCounted(to: &context, options: options, checking: check)
     }
 
-    /// The same within what counts as one save already.
+    /// Saves the entity without counting a further level of saves within one another.
     @inline(__always)
     func saveCounted(
         to context: inout Context, options: MergeStrategy<Self>, checking check: ((Self, Context) throws -> Void)? = nil

@@ -25,10 +25,9 @@ package final class EntitySession {
     @exclusivity(unchecked) var saves = 0
     /// Whether a store has noted ids that may have lost their last link.
     @exclusivity(unchecked) var hasUnlinked = false
-    /// The trees of registered indexes that a read has asked for, and the state that it saw.
-    @exclusivity(unchecked) private var askedIndexes:
-        [(registration: IndexRegistration, version: UInt64, trees: IndexTrees)] = []
-    /// Of the bulk change that is under way; nil if there is none.
+    /// The trees of registered indexes that this read has looked up.
+    @exclusivity(unchecked) private var askedIndexes: [(registration: IndexRegistration, trees: IndexTrees)] = []
+    /// The watch of the innermost bulk change that is running; nil if there is none.
     @exclusivity(unchecked) var watch: RowWatch?
     /// How often a row has let go of a unique key for another one.
     var yields = 0
@@ -86,6 +85,7 @@ package final class EntitySession {
         guard transaction.version != version else { return }
         for store in stores { store.forgetSearchers() }
         edges.missing = []
+        askedIndexes = []
     }
 
     /// The registered indexes that queries may use, if their trees are as they should be.
@@ -100,19 +100,16 @@ package final class EntitySession {
         return store
     }
 
-    /// The trees of a registered index that this program has the code of. `.indexNotReady` if the state can't answer.
+    /// The trees of a registered index of this program. `.indexNotReady` if this state of the file doesn't have it
+    /// whole.
     func trees(of registration: IndexRegistration) throws -> IndexTrees {
-        // What a write sees may become another index's in it.
+        // Within a write, trees can change hands between indexes.
         guard !transaction.isWritable else { return try registration.trees(in: transaction) }
-        let version = transaction.version
-        for asked in askedIndexes where asked.registration === registration && asked.version == version {
-            return asked.trees
-        }
+        for asked in askedIndexes where asked.registration === registration { return asked.trees }
         let trees = try registration.trees(in: transaction)
-        askedIndexes.removeAll { $0.version != version }
-        // A program that makes its indexes anew for each query would fill it.
+        // Bounded, because a program may make a new index for each query.
         if askedIndexes.count == 16 { askedIndexes.removeFirst() }
-        askedIndexes.append((registration, version, trees))
+        askedIndexes.append((registration, trees))
         return trees
     }
 

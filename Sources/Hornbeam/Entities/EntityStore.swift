@@ -175,7 +175,7 @@ package final class EntityStore {
 
     /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
     /// nothing changed, if another entity holds one of its unique keys. What the replaced row has in columns that are
-    /// not declared stays. A row that is stored already as it is, but for the time of its save, is left alone.
+    /// not declared stays. If the stored row differs in nothing but the time of the save, it is left alone.
     /// - Parameter hasNoCounterpart: whether it is known that the type's counterpart has no entity of this id.
     package func save(
         _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false
@@ -192,7 +192,10 @@ package final class EntityStore {
         let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
         var row = type.isCounted ? try counted(row, after: old) : row
         if let old, let whole = try keeping(old, row) { row = whole }
-        if let old, try isLeft(row, rowID, as: old, time) { return nil }
+        if let old, try isLeft(row, as: old, time) {
+            try endSave(row, rowID, hasNoCounterpart)
+            return nil
+        }
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID): (IndexChanges, Value?)
         var followed: RegisteredChanges?
@@ -216,12 +219,7 @@ package final class EntityStore {
         known.note(rowID, removals: session.removals, remembers: !hasNoCounterpart)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try follow(changes, followed, rowID, $0) }
-        if type.hasRequired { session.required?.touch(type.name, rowID) }
-        if hasNoCounterpart { return nil }
-        session.saves += 1
-        if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
-            try remove(row, from: try session.store(type.counterpartName))
-        }
+        try endSave(row, rowID, hasNoCounterpart)
         return nil
     }
 

@@ -4,7 +4,6 @@
 enum ISODate {
     /// Seconds from 1970-01-01 to the reference date 2001-01-01.
     private static let referenceOffset = 978_307_200
-    static var daysTo2001: Int { 11_323 }
 
     /// Seconds since the reference date as `2001-01-01T00:00:00Z`, with a fraction of up to nine digits; nil if no such
     /// text is exact, or the year is beyond 0000–9999.
@@ -15,7 +14,7 @@ enum ISODate {
         return text.flatMap { ISODate.seconds($0) }?.bitPattern == seconds.bitPattern ? text : nil
     }
 
-    /// Milliseconds since 1970 as such a text, which is exact; nil if the year is beyond 0000–9999.
+    /// The text of a time in milliseconds since 1970, exact; nil if the year is beyond 0000–9999.
     static func text(milliseconds: Int) -> String? {
         let part = (milliseconds % 1000 + 1000) % 1000
         return text(milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0), fraction: part, digits: 3)
@@ -40,12 +39,12 @@ enum ISODate {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// Whole seconds since 1970 of a date, without its fraction; nil if it is further away than any text says.
+    /// The seconds from 1970 to a date, rounded down; nil if the date is too far away for a text.
     static func wholeSeconds(_ seconds: Double) -> Int? {
         abs(seconds) < 1e12 ? Int(seconds.rounded(.down)) + referenceOffset : nil
     }
 
-    /// Whole milliseconds since 1970: those that are nearest, for a date has few that are exact.
+    /// The milliseconds from 1970 to a date, rounded to the nearest: few dates are a whole number of them.
     static func milliseconds(_ seconds: Double) -> Int? {
         wholeSeconds(seconds).map { $0 * 1000 + Int(((seconds - seconds.rounded(.down)) * 1000).rounded()) }
     }
@@ -57,17 +56,17 @@ enum ISODate {
         return Double(whole - referenceOffset) + part
     }
 
-    /// The same without the fraction, since 1970.
+    /// The seconds from 1970 to the time in a text, without its fraction; nil if the text is no time.
     static func wholeSeconds(_ text: String) -> Int? { read(text)?.seconds }
 
-    /// The same in milliseconds since 1970, without what is less than one.
+    /// The milliseconds from 1970 to the time in a text, cut off after the third digit; nil if the text is no time.
     static func milliseconds(_ text: String) -> Int? {
         guard let (whole, fraction) = read(text) else { return nil }
         let digits = fraction.prefix(3) + Array(repeating: 48, count: max(0, 3 - fraction.count))
         return digits.reduce(0) { $0 * 10 + Int($1 - 48) } + whole * 1000
     }
 
-    /// Seconds since 1970, and the digits of the fraction.
+    /// Reads a text as seconds since 1970 and the digits of their fraction; nil if the text is no time.
     private static func read(_ text: String) -> (seconds: Int, fraction: ArraySlice<UInt8>)? {
         var scanner = Scanner(bytes: Array(text.utf8))
         guard let year = scanner.number(4), scanner.take("-"), let month = scanner.number(2), scanner.take("-"),
@@ -108,7 +107,7 @@ enum ISODate {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// The day since 1970, and the second of it.
+    /// The number of the day since 1970, and the second of that day.
     static func dayAndSecond(_ seconds: Int) -> (day: Int, second: Int) {
         let second = (seconds % 86_400 + 86_400) % 86_400
         return ((seconds - second) / 86_400, second)

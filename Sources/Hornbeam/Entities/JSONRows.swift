@@ -99,8 +99,8 @@ package struct JSONRows {
             }
             if !column.isHidden || values[number] != .null { row.set(values[number], number) }
         }
-        let time: SavedTime = type.updatedAt.map { values[$0] == .null } ?? true ? .stamped : .given
-        return try save(try row.finish(), id: values[0], time, links)
+        let isTimeGiven = type.updatedAt.map { values[$0] != .null } ?? false
+        return try save(try row.finish(), id: values[0], isTimeGiven ? .given : .stamped, links)
     }
 
     private func save(
@@ -141,27 +141,22 @@ package struct JSONRows {
         }
     }
 
-    /// - Parameter at: where the node begins in the line, for errors.
+    /// - Parameter at: the byte of the line at which the node begins, for errors.
     private func value(
         _ node: JSONNode, _ column: ColumnDescription, _ at: Int, _ line: Bytes
     ) throws(HornbeamError) -> Value {
         if let value = Self.value(node, as: column.type) { return value }
         throw invalid(
-            "\(type.name).\(column.name), \(column.type.withArticle), can't be \(Self.shown(node)): "
+            "\(type.name).\(column.name), \(column.type.withArticle), can't be \(node.text.shown(60)): "
                 + "\(Self.reason(node, as: column.type)), \(JSONParser.place(at, in: line))")
     }
 
-    private static func shown(_ node: JSONNode) -> String {
-        let text = node.text
-        return text.count > 60 ? text.prefix(60) + "…" : text
-    }
-
-    /// What is wrong with a node that is no value of a type.
+    /// Says why a node can't be a value of the type.
     static func reason(_ node: JSONNode, as type: ColumnType) -> String {
         switch (type.unwrapped, node) {
         case (.array(let element), .array(let nodes)):
             guard let wrong = nodes.first(where: { value($0, as: element) == nil }) else { return "it doesn't fit" }
-            return "\(shown(wrong)) is not \(element.withArticle): \(reason(wrong, as: element))"
+            return "\(wrong.text.shown(60)) is not \(element.withArticle): \(reason(wrong, as: element))"
         case (_, .null): return "it can't be null"
         case (.bool, _): return "it must be true or false"
         case (.double, .number(let text)): return reason(text, Double.self)

@@ -77,10 +77,11 @@ extension JSONNode: Equatable {
 struct JSONParser {
     private let bytes: Bytes
     private var at = 0
-    /// Arrays and objects inside one another: those that a column may hold, and those around a column, which are an
-    /// entity's line, the JSON of a deleted entity in such a line, and the arrays of a column's type.
+    /// Maximum number of arrays and objects inside one another: those that a column may hold, and up to 32 around it.
+    /// The latter are the object of an entity's line, the JSON of a deleted entity in it, and the arrays of a column's
+    /// type.
     static let maximumDepth = CodedJSON.maximumDepth + 32
-    /// Where the members of the outermost object begin, each with its value.
+    /// The byte at which the value of each member of the outermost object begins.
     private var places: [Int] = []
 
     private init(_ bytes: Bytes) { self.bytes = bytes }
@@ -98,8 +99,7 @@ struct JSONParser {
         return node
     }
 
-    /// The members of the object that all the bytes are, each with the byte at which its value begins; nil if they are
-    /// another value.
+    /// The members of an object, each with the byte at which its value begins; nil if the bytes are no object.
     static func members(_ bytes: Bytes) throws(HornbeamError) -> [(name: String, value: JSONNode, at: Int)]? {
         var parser = JSONParser(bytes)
         guard case .object(let members) = try parser.whole() else { return nil }
@@ -114,7 +114,7 @@ struct JSONParser {
         HornbeamError(.invalid, "not JSON: \(what), \(Self.place(at, in: bytes))")
     }
 
-    /// A byte's place as people count: `at character 5`, or `at line 2, character 5` of a text of several lines.
+    /// A byte's place in words: `at character 5`, or `at line 2, character 5` in a text of several lines.
     static func place(_ at: Int, in bytes: Bytes) -> String {
         let start = bytes[..<at].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
         let character = "character \(String(decoding: bytes[start..<at], as: UTF8.self).count + 1)"

@@ -10,8 +10,8 @@ public struct Metadata: Hashable, Sendable {
     let column: String
     let isDescending: Bool
 
-    /// When the entity was last saved as another one than was stored, or touched. Nil for entities that were stored
-    /// before the store kept it.
+    /// When the entity was last touched, or saved with a change. Nil for entities that were stored before the store
+    /// kept it.
     public static let updatedAt = Metadata(column: ColumnDescription.updatedAt.name, isDescending: false)
 
     /// When the entity was stored under its id; kept of types that name it in `storedMetadata`. Nil for entities that

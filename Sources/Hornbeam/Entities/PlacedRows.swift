@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many rows that are wanted in another order than they lie in. To read all rows as they lie and to put each into its
-// place takes a fraction of the time that it takes to look up one after the other.
+// Reads many rows whose wanted order isn't the stored order. It goes through all rows in stored order and puts each
+// wanted one into its place, which for many rows is faster than one look-up for each.
 
 import HornbeamPages
 import HornbeamTree
 
 extension EntityStore {
-    /// Whether so many rows are put into their places sooner than they are looked up.
+    /// Whether putting this number of rows into their places costs less than looking each of them up.
     func places(_ count: Int) throws -> Bool {
         guard count >= 256 else { return false }
         return Double(count) * Price.scatteredRow > Double(try self.count()) * Price.placedRow
     }
 
-    /// Calls `body` with each stored row of `order` and its place there, in the order of the row ids. `body` must not
-    /// change the store. Reads all rows between the first and the last one.
-    /// - Parameter order: each row once.
+    /// Calls `body` with each stored row of `order` and its place in `order`, by ascending row id. `body` must not
+    /// change the store. Reads all rows between the lowest and the highest row id.
+    /// - Parameter order: row ids without duplicates.
     func forEachPlaced(_ order: [RowID], _ body: (Int, RowReader) throws -> Void) throws {
         guard let first = order.min()?.rawValue, let last = order.max()?.rawValue else { return }
         if last - first < 4 * UInt64(order.count), order.count < Int(UInt32.max) {
@@ -24,7 +24,7 @@ extension EntityStore {
         }
     }
 
-    /// By a table with a number for each row id.
+    /// Finds places by a table with an entry for each row id of the range.
     private func forEachOfDense(
         _ order: [RowID], _ first: UInt64, _ last: UInt64, _ body: (Int, RowReader) throws -> Void
     ) throws {
@@ -37,7 +37,7 @@ extension EntityStore {
         }
     }
 
-    /// By a list of the row ids, ascending.
+    /// Finds places by a sorted list of the row ids.
     private func forEachOfSparse(
         _ order: [RowID], _ first: UInt64, _ last: UInt64, _ body: (Int, RowReader) throws -> Void
     ) throws {
@@ -61,16 +61,16 @@ extension EntityStore {
 }
 
 extension Session {
-    /// The stored ones of `rows`, in their order, by one way through all rows.
-    /// - Parameter rows: each once.
+    /// The stored entities of `rows`, in that order, read in one pass through all rows.
+    /// - Parameter rows: row ids without duplicates.
     func entities<Entity: EntityModelProtocol>(placed rows: [RowID], _ store: EntityStore) throws -> [Entity] {
         try Entity._placedEntities(rows.count) { read in
             try store.forEachPlaced(rows) { place, row in try read(place, row) }
         }
     }
 
-    /// The stored ones of `rows`, in their order.
-    /// - Parameter rows: each once.
+    /// The stored entities of `rows`, in that order.
+    /// - Parameter rows: row ids without duplicates.
     func entities<Entity: EntityModelProtocol>(atDistinct rows: [RowID]) throws -> [Entity] {
         let store = try store(Entity.self)
         var stored: [RowID]?

@@ -57,12 +57,9 @@ public struct RowReader {
         HornbeamError(.corrupt, "corrupt data: \(what); run a check, restore a backup or export what is still readable")
     }
 
+    /// - Parameter isCoded: whether the value is JSON that the type's own `init(from:)` refused.
     @inline(never) @usableFromInline
-    func undecodable(_ column: Int, as type: String) -> HornbeamError { undecodable(column, as: type, isCoded: false) }
-
-    /// - Parameter isCoded: whether it is JSON that the type's own `init(from:)` refused.
-    @inline(never)
-    func undecodable(_ column: Int, as type: String, isCoded: Bool) -> HornbeamError {
+    func undecodable(_ column: Int, as type: String, isCoded: Bool = false) -> HornbeamError {
         let name = layout.fields.indices.contains(column) ? layout.fields[column].name : "\(column)"
         let remedy =
             isCoded
@@ -81,12 +78,11 @@ public struct RowReader {
         guard let bytes = try? place(of: field), let value = ValueBytes.decode(bytes, as: field.type) else {
             return "what is stored is no \(field.type)"
         }
-        let text = value.text
-        return "the stored \(field.type) \(text.count > 100 ? text.prefix(100) + "…" : text) doesn't fit"
+        return "the stored \(field.type) \(value.text.shown(100)) doesn't fit"
     }
 
-    /// Whose property it is, for messages. The id itself may be what can't be read, and some rows lack it: those that
-    /// an index covers.
+    /// The entity that a row is of, for messages: its type, and its id if the row has a readable one. Rows that an
+    /// index covers may lack the id.
     private func owner(of column: Int) -> String {
         if layout.type.isEmpty { return "" }
         guard column != 0, let id = try? value(0), id != .null else { return "\(layout.type): " }

@@ -4,32 +4,36 @@
 
 import FoundationEssentials
 import HornbeamPages
+import HornbeamTree
 
-/// Where the time in a row that is saved is from, which says whether it makes the row another one.
+/// Where a saved row has its time from. It decides whether a new time alone is a change.
 package enum SavedTime {
-    /// Of the save itself: a row that differs in nothing else is stored already.
+    /// The save's own time. A row that differs in nothing else counts as unchanged.
     case stamped
-    /// Given by who saves it.
+    /// A time that the caller gives. It is compared like all other columns.
     case given
-    /// Of the save, which is to count as a change.
+    /// The save's own time. The row counts as changed.
     case touched
 }
 
 extension EntityStore {
-    /// Whether nothing is to be written for a row that is saved, because it is the stored one.
-    func isLeft(
-        _ row: [UInt8], _ rowID: RowID, as old: RowReader, _ time: SavedTime
-    ) throws(HornbeamError) -> Bool {
+    /// Whether a save has nothing to write because the stored row is the same.
+    func isLeft(_ row: [UInt8], as old: RowReader, _ time: SavedTime) throws(HornbeamError) -> Bool {
         guard time != .touched, row.count == old.bytes.count else { return false }
-        let isSame = try row.withBytes { (bytes) throws(HornbeamError) in
+        return try row.withBytes { (bytes) throws(HornbeamError) in
             let new = try RowReader(bytes, of: type)
             return new.isSame(as: old, ignoring: time == .stamped ? type.updatedAt : nil)
         }
-        guard isSame else { return false }
-        // It counts as saved all the same for who asks within the write.
-        session.saves += 1
+    }
+
+    /// The last step of each save, whether or not the row had to be written.
+    func endSave(_ row: [UInt8], _ rowID: RowID, _ hasNoCounterpart: Bool) throws {
         if type.hasRequired { session.required?.touch(type.name, rowID) }
-        return true
+        if hasNoCounterpart { return }
+        session.saves += 1
+        if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
+            try remove(row, from: try session.store(type.counterpartName))
+        }
     }
 
     /// Writes the time of the save that is under way into a row.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes which rows of a type are saved or removed while a bulk change goes through them: hooks, cascades and the
-// change itself may write to entities whose turn is still to come.
+// Notes which rows of a type are saved or removed while a bulk change goes through them. Hooks, cascades and the change
+// itself may write to entities that the bulk change has yet to reach.
 
 import HornbeamTree
 
@@ -8,7 +8,7 @@ import HornbeamTree
 final class RowWatch {
     private let tree: TreeID
     private var changed: Set<RowID> = []
-    /// The watch of the bulk change in which this one happens.
+    /// The watch of the bulk change around this one.
     let outer: RowWatch?
 
     init(_ tree: TreeID, within outer: RowWatch?) {
@@ -16,20 +16,20 @@ final class RowWatch {
         self.outer = outer
     }
 
-    /// To be called when a row was put or removed.
+    /// Must be called after each put and each removal of a row.
     func note(_ row: RowID, in tree: TreeID) {
         if tree == self.tree { changed.insert(row) }
         outer?.note(row, in: tree)
     }
 
-    /// Whether a row was noted since it was asked for the last time.
+    /// Whether a row was noted since the last call for it.
     func takeChange(of row: RowID) -> Bool {
-        // Nearly always nothing was.
+        // Nearly always no row was noted.
         if changed.isEmpty { return false }
         return changed.remove(row) != nil
     }
 
-    /// Forgets what was noted: all rows of interest are read anew.
+    /// Forgets all notes. For a caller that reads all its rows anew.
     func forget() { changed.removeAll(keepingCapacity: true) }
 }
 

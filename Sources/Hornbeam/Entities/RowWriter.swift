@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the bytes of one row. Code that the macro writes has the form of each stored property write its value (see
+// Builds the bytes of one row. In code that the macro writes, the form of each stored property writes its value (see
 // ColumnForms.swift). The first failure is kept and thrown by `finish`, so that writing needs no `try` for each
 // property.
 

@@ -18,7 +18,7 @@ extension ColumnValue {
 
     public static func readIfKnown(from row: RowReader, column: Int) throws(HornbeamError) -> Self? {
         let value = try row.value(column)
-        // What has no value is unknown to no type.
+        // Null is no unknown value: `read` takes it or refuses it.
         if value == .null { return try read(from: row, column: column) }
         return Self(columnValue: value)
     }
@@ -266,12 +266,12 @@ extension Decimal: IndexKey {
 }
 
 /// Tells nil from a value that can't be encoded: the column value of both is null.
-private protocol Nillable {
+protocol Nillable {
     var isNone: Bool { get }
 }
 
 extension Optional: Nillable {
-    fileprivate var isNone: Bool { self == nil }
+    var isNone: Bool { self == nil }
 }
 
 extension ColumnValue {

@@ -155,10 +155,9 @@ extension ISODate {
     /// with nothing done, for others.
     fileprivate static func append(_ seconds: Double, to bytes: inout [UInt8]) -> Bool {
         // All years that have four digits, and not the negative zero, which no text is exact for.
-        guard seconds == seconds.rounded(.down), abs(seconds) < 1e12, seconds != 0 else { return false }
-        let whole = Int(seconds)
-        let second = (whole % 86_400 + 86_400) % 86_400
-        let (year, month, day) = civil((whole - second) / 86_400 + daysTo2001)
+        guard seconds == seconds.rounded(.down), seconds != 0, let whole = wholeSeconds(seconds) else { return false }
+        let (days, second) = dayAndSecond(whole)
+        let (year, month, day) = civil(days)
         guard (0...9999).contains(year) else { return false }
         bytes.append(UInt8(ascii: "\""))
         append(year, 4, &bytes)

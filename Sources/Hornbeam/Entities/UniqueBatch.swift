@@ -122,7 +122,7 @@ extension Session {
     /// Checks the keys of a batch, then runs `body`, which saves it. What `body` did is undone when it throws: one of
     /// several entities may be refused only when its turn comes, and if keys change hands, indexes are incomplete in
     /// between.
-    /// - Parameter mayChange: whether hooks may change the keys of members before these are saved.
+    /// - Parameter mayChange: whether hooks may change keys of the batch's entities before they are saved.
     func saving(_ batch: UniqueBatch, mayChange: Bool = false, _ body: () throws -> Void) throws {
         let changesHands = try run { try batch.check(try $0.entities()) } || mayChange
         let former = self.batch
@@ -155,13 +155,12 @@ extension IndexDescription {
         var parts: [String] = []
         for component in components {
             let text = try row.value(try type.column(component.column)).text
-            let isLong = text.count > 100
-            parts.append("\(ColumnDescription.label(component.column)) \(isLong ? text.prefix(100) + "…" : text)")
+            parts.append("\(ColumnDescription.label(component.column)) \(text.shown(100))")
         }
         return parts.joined(separator: ", ")
     }
 
-    /// The components of a row's key.
+    /// The values of a row's key.
     func values(of row: RowReader, _ type: EntityType) throws(HornbeamError) -> [Value] {
         var values: [Value] = []
         for component in components { values.append(try row.value(try type.column(component.column))) }

@@ -74,8 +74,8 @@ extension Value {
 }
 
 extension Value {
-    /// Whether JSON in it has no more levels than a row of `layout` may have. A deleted entity is the JSON of a whole
-    /// entity: it has an object around each property, and those have the arrays of their types.
+    /// Whether the JSON in it has at most the levels that a row of `layout` may have. The row of a deleted entity has
+    /// the JSON of a whole entity, so an object and the arrays of the property's type may be around a property's value.
     func isWithinDepth(of layout: RowLayout) -> Bool {
         switch self {
         case .json(let text):

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text, and the values that hold them. A number that a type can't hold is no value of it: nothing is cut off
-// or becomes infinite in silence.
+// Numbers as text, and their values in the types of columns. A number that a type can't hold has no value in it: no
+// digit is lost and no number becomes infinite in silence.
 
 import FoundationEssentials
 
-/// A decimal number as it is written, of any length: sign, digits, and the power of ten of the last digit.
+/// A decimal number of any length as its text has it: sign, digits, and the power of ten of the last digit.
 struct WrittenNumber: Equatable {
     /// False for zero.
     let isNegative: Bool
     /// Without zeros at either end; empty for zero.
     let digits: [UInt8]
-    /// Zero for zero. Exponents beyond ±10¹² count as that: no type holds them.
+    /// The power of ten of the last digit; zero for the number zero. Exponents in the text are cut to ±10¹², which no
+    /// type holds.
     let exponent: Int
-    /// Whether it is written with digits alone, as integers are.
+    /// Whether the text has neither a point nor an exponent, like an integer.
     let isPlain: Bool
 
     /// Nil if the text is anything but `[±]digits[.digits][e[±]digits]`; one of the two runs of digits may be missing.
@@ -78,7 +79,7 @@ struct WrittenNumber: Equatable {
 
     // MARK: Values
 
-    /// The value of `1`, `1.0`, `10e-1`; nil if it isn't whole, or too large.
+    /// Takes `1`, `1.0` and `10e-1` alike. Nil if the number isn't whole or doesn't fit.
     static func int64(_ text: String) -> Int64? {
         if let number = Int64(text) { return number }
         guard let number = WrittenNumber(text), let magnitude = number.magnitude else { return nil }
@@ -92,8 +93,8 @@ struct WrittenNumber: Equatable {
         return number.magnitude
     }
 
-    /// The nearest value, as the number is held by every program. Nil if that is infinite, or zero for another number;
-    /// or if an integer that fits into 64 bits would become another one.
+    /// The nearest value. Nil if that is infinite, or zero for another number than zero. Nil too if an integer of at
+    /// most 64 bits would become another integer.
     static func double(_ text: String) -> Double? { floating(text, Double.self) { Double(exactly: $0) } }
 
     static func float(_ text: String) -> Float? { floating(text, Float.self) { Float(exactly: $0) } }
@@ -104,7 +105,7 @@ struct WrittenNumber: Equatable {
         guard let written = WrittenNumber(text), let value = Number(text), value.isFinite,
             value != 0 || written.digits.isEmpty
         else { return nil }
-        // The shortest text of a large number ends in zeros that aren't its own.
+        // The shortest text of a large value may end in zeros that its exact value doesn't have. Such text is taken.
         if written.isPlain, let magnitude = written.magnitude, exactly(magnitude) == nil,
             WrittenNumber(value.description) != written
         {

@@ -90,9 +90,9 @@ enum ListDifference {
         return pairs.indices.filter { !stays[$0] }.map { pairs[$0] }
     }
 
-    /// The least moves between two lists of which `pairs` are the rows whose keys changed; all others are in one order
-    /// in both. Where it makes no difference, a row whose key changed is the one that moves. O(k · log k) for k changed
-    /// rows, however long the lists are.
+    /// The smallest set of moves between two lists. `pairs` are the rows whose keys changed; all other rows are in the
+    /// same order in both lists. If there is a choice, a row whose key changed moves. O(k · log k) for k changed rows,
+    /// however long the lists are.
     static func moves(
         _ pairs: [ListChanges.Move], _ deletions: [Int], _ insertions: [Int]
     ) -> [ListChanges.Move] {
@@ -106,7 +106,7 @@ enum ListDifference {
                 beforeNow: max(0, pair.to - put.countBelow(pair.to)), pair: pair, count: 1)
         }
         if parts.allSatisfy({ $0.before == $0.beforeNow }) { return outOfOrder(pairs.sorted { $0.to < $1.to }) }
-        // Between these places the other rows stay or move together.
+        // The unchanged rows between two of these places stay or move together.
         let cuts = Set(parts.map(\.before) + parts.map(\.beforeNow)).sorted()
         for (start, end) in zip(cuts, cuts.dropFirst()) {
             parts.append(OrderedPart(before: start, beforeNow: start, pair: nil, count: end - start))
@@ -126,23 +126,23 @@ enum ListDifference {
     }
 }
 
-/// A row whose key changed, or a run of rows between such, whose keys didn't.
+/// A row whose key changed, or a run of unchanged rows between such rows.
 private struct OrderedPart {
-    /// How many rows with the same key are before it, in the old list and in the new one.
+    /// How many unchanged rows are before it, in the old list and in the new one.
     let before: Int
     let beforeNow: Int
     /// Nil for a run.
     let pair: ListChanges.Move?
     let count: Int
 
-    /// Where it is in the old list, and in the new one: a run begins behind the rows with as many before them.
+    /// Its order in the old list, and in the new one: a run comes behind the changed rows at its beginning.
     private var place: (Int, Int, Int) { (before, pair == nil ? 1 : 0, pair?.from ?? 0) }
     var placeNow: (Int, Int, Int) { (beforeNow, pair == nil ? 1 : 0, pair?.to ?? 0) }
 
-    /// Parts in one order in both lists.
+    /// Parts that are in the same order in both lists.
     private struct Chain {
         var rows = 0
-        /// Of these, the rows whose keys didn't change.
+        /// How many of the rows are unchanged.
         var unchanged = 0
         /// The last part; -1 for none.
         var last = -1
@@ -150,13 +150,13 @@ private struct OrderedPart {
         func isLess(than other: Chain) -> Bool { (rows, unchanged) < (other.rows, other.unchanged) }
     }
 
-    /// Which parts, in the order of the new list, stay: those of a chain with as many rows as there can be.
+    /// Which of the parts, which are in the order of the new list, stay: the parts of a chain with the most rows.
     static func staying(_ parts: [OrderedPart]) -> [Bool] {
         var ranks = [Int](repeating: 0, count: parts.count)
         for (rank, index) in parts.indices.sorted(by: { parts[$0].place < parts[$1].place }).enumerated() {
             ranks[index] = rank
         }
-        // The heaviest chains by the ranks of their last parts, as a Fenwick tree.
+        // A Fenwick tree of the heaviest chains by the ranks of their last parts.
         var tree = [Chain](repeating: Chain(), count: parts.count + 1)
         func heaviest(below rank: Int) -> Chain {
             var (best, place) = (Chain(), rank)
@@ -201,7 +201,7 @@ extension [Int] {
         return low
     }
 
-    /// Of all positions but these, which ascend, the one with so many before it.
+    /// The position with `number` others before it, not counting these positions, which ascend.
     fileprivate func place(of number: Int) -> Int {
         var low = 0
         var high = count

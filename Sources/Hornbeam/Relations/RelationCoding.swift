@@ -85,8 +85,8 @@ private struct AnyKey: CodingKey {
 }
 
 /// The id that stands for an entity in the plain form, nil for an entity. An object that has an id and nothing else is
-/// the id, even if an entity could do with that: saved as an entity it would take the other properties from the one
-/// that is stored, or come into being where the JSON only meant to name it.
+/// the id, even if an entity needs no more. Saved as an entity it would replace the stored entity's other properties,
+/// or create an entity that the JSON only names.
 private struct PlainID<Entity: EntityModelProtocol>: Decodable where Entity.ID: Decodable {
     let id: Entity.ID?
 

@@ -46,7 +46,7 @@ extension ColumnType {
         return false
     }
 
-    /// The bounds of an integer type in words; empty for others.
+    /// The least and the greatest value of an integer type in words; empty for other types.
     var bounds: String {
         switch unwrapped {
         case .int8: "\(Int8.min) to \(Int8.max)"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How code written by the macro describes the components of its indexes: from a key path the compiler picks an overload
-// that compiles only for types with an order-preserving key.
+// Index components in code written by the macro. The compiler picks an overload by the property's key path; the type of
+// the property must have an order-preserving key.
 
 extension IndexDescription.Component {
     public static func of<E, V: IndexKey>(_ name: String, _: KeyPath<E, V>, descending: Bool = false) -> Self {

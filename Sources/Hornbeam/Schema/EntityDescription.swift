@@ -127,7 +127,7 @@ public struct IndexDescription: Codable, Hashable, Sendable {
 /// An analyzer that isn't stored, nor compared: its description is.
 struct DeclaredAnalyzer: Hashable, Sendable {
     var analyzer: Analyzer?
-    /// Whether it names none: the description has the default one then.
+    /// Whether the declaration names no analyzer; its description has the default one then.
     var isDefault = false
     static func == (left: Self, right: Self) -> Bool { true }
     func hash(into hasher: inout Hasher) {}
@@ -141,8 +141,8 @@ extension IndexDescription {
         return Analyzer(specification: analyzer)
     }
 
-    /// Makes it one of `Analyzer.standard`, or of `words` where the file has it with that, as it has if it was made
-    /// when that was the default.
+    /// Gives a full-text index without a named analyzer the default one, `Analyzer.standard`. An index that the file
+    /// has with `words`, the former default, keeps that (`SchemaComparison.keepingWords`).
     package mutating func nameNoAnalyzer() {
         analyzer = Analyzer.standard.specification
         declared.isDefault = true

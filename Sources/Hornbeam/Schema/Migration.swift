@@ -32,7 +32,7 @@ public struct Migration: Sendable {
         let from: ColumnType
         /// From the stored value to that of the new column. Null is given only if `from` is optional.
         let convert: @Sendable (Value) throws -> Value
-        /// Whether a value of the new column's type is one of the property's.
+        /// Whether the property's type can read a value of the new column's type.
         var isReadable: @Sendable (Value) -> Bool = { _ in true }
     }
 
@@ -100,13 +100,13 @@ extension Migration {
     /// optional and `Old` is not, nil stays nil; a new type without nil is refused with the first row that would need
     /// it. The id can't be converted.
     ///
-    /// Where `Old` and the new type are stored alike, as a `String` and an enum with raw values of strings are, or two
-    /// `Codable` types, no description tells whether a file is of the earlier form. Then it applies to the values that
-    /// the new type can't read, and each opening looks at all entities until one is found, O(n): take the step out once
-    /// there are no such files any more.
+    /// `Old` and the new type may be stored alike: a `String` and an enum with strings as raw values, or two `Codable`
+    /// types. A file doesn't tell then which of the two wrote it. The conversion applies to the values that the new
+    /// type can't read, and each opening reads entities until it finds such a value, O(n). Remove the step when no such
+    /// files are left.
     ///
-    /// What the closure throws fails the opening with a `HornbeamError` that names type, id and property; its `cause`
-    /// is what was thrown.
+    /// If the closure throws, the opening fails with a `HornbeamError` that names type, id and property. Its `cause` is
+    /// the closure's error.
     public static func convert<Entity: EntityModelProtocol, Old, New>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, New>, from _: Old.Type,
         _ convert: @escaping @Sendable (Old) throws -> New
@@ -128,7 +128,7 @@ extension Migration {
     }
 
     /// An added property gets a value derived from the stored row. Every row of the type is rewritten. Applies where
-    /// the property isn't stored. What the closure throws fails the opening, as that of `convert` does.
+    /// the property isn't stored. If the closure throws, the opening fails as in `convert`.
     public static func fill<Entity: EntityModelProtocol, Property>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, Property>,
         _ value: @escaping @Sendable (StoredRow) throws -> Property
@@ -175,9 +175,9 @@ extension Migration {
 
 extension Migration {
     /// Runs `body` once in the life of a file, remembered by `name`: after all other steps, in the same transaction and
-    /// with the present models. Also in a new file, where it finds nothing. What it throws fails the opening with a
-    /// `HornbeamError` that names the step and has the code of a `HornbeamError` that was thrown; its `cause` is what
-    /// was thrown.
+    /// with the present models. It runs in a new file too, where it finds nothing. If `body` throws, the opening fails
+    /// with a `HornbeamError` that names the step and has the code of a thrown `HornbeamError`. Its `cause` is the
+    /// error of `body`.
     public static func run(_ name: String, _ body: @escaping @Sendable (inout Context) throws -> Void) -> Migration {
         Migration(.run(name: name, body))
     }

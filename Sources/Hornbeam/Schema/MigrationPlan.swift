@@ -62,8 +62,8 @@ struct MigrationPlan {
     private let isEmpty: (_ type: String) throws -> Bool
     private let hasUnreadable: HasUnreadable
 
-    /// Whether the file has a value that the new type of a conversion can't read, in a column of a type, as the file
-    /// has that, or of its deleted entities.
+    /// Whether the new type of a conversion can't read a stored value: one in a column of a type, or one of the type's
+    /// deleted entities. Types are given as the file has them.
     typealias HasUnreadable = (
         _ conversion: Migration.Conversion, _ type: EntityDescription, _ place: Int, _ deleted: EntityDescription?
     ) throws -> Bool
@@ -269,7 +269,7 @@ struct MigrationPlan {
         let new = conversion.column.type
         if old == new || .optional(old) == new {
             guard place > 0, conversion.from.unwrapped == new.unwrapped else { return }
-            // Rows that are rewritten anyway needn't be looked at before.
+            // Rows that are rewritten anyway needn't be searched first.
             let isRewritten = rows[conversion.type] != nil
             guard try isRewritten || hasUnreadable(conversion, inFile(stored), place, deleted(stored)) else { return }
             return change(conversion.type, place, .convert(place, conversion, onlyUnreadable: true)) {
@@ -293,7 +293,7 @@ struct MigrationPlan {
         change(conversion.type, place, .convert(place, conversion, onlyUnreadable: false)) { $0[place].type = new }
     }
 
-    /// A type whose rows no step changes, by its name in the file.
+    /// A type under its name in the file. For types whose rows no step changes.
     private func inFile(_ type: EntityDescription) -> EntityDescription {
         var type = type
         type.name = nameInFile(of: type.name)

@@ -82,8 +82,8 @@ package struct RowCompletion {
         return next
     }
 
-    /// What to do if the property is one that had another name, in words: there may be a stored one of its type that no
-    /// model declares. "" if there is none.
+    /// Advice for a property that had another name, in words. The old one may be a stored property of the same type
+    /// that no model declares. Empty if there is no such property.
     private func renaming(_ column: Int) -> String {
         let new = type.description.columns[column]
         let gone = type.description.columns[type.declared...].filter { old in

@@ -8,7 +8,8 @@ import HornbeamTree
 /// The steps of one type's rows.
 struct RowMigration {
     enum Step {
-        /// Of the column at a place; of those values alone that the new type can't read, if its form is the same.
+        /// Converts the column at a place. With `onlyUnreadable` it leaves values that the new type can read, which is
+        /// stored like the old one.
         case convert(Int, Migration.Conversion, onlyUnreadable: Bool)
         /// A column behind all others; with the columns that its closure sees.
         case fill([ColumnDescription], String, @Sendable (StoredRow) throws -> Value)
@@ -48,8 +49,8 @@ struct RowMigration {
         try reports.finish()
     }
 
-    /// Whether a row has a value, of the column at a place, that the new type of a conversion can't read, or a deleted
-    /// entity has one. Reads them until it finds one.
+    /// Whether the new type of a conversion can't read a stored value: one in the column at a place, or one of a
+    /// deleted entity. Reads rows until it finds such a value.
     static func hasUnreadable(
         _ conversion: Migration.Conversion, _ type: EntityDescription, _ place: Int, deleted: EntityDescription?,
         in transaction: Transaction
@@ -69,7 +70,7 @@ struct RowMigration {
         let column = type.columns[place]
         return try contains(deleted) { row in
             let member = try TombstoneMigration.members(row, entity).first { $0.name == column.name }
-            // What is missing there can't be made of anything.
+            // A missing value leaves nothing to convert.
             guard let value = member.flatMap({ JSONRows.value($0.value, as: column.type) }) else { return false }
             return !conversion.isReadable(value)
         }

@@ -141,7 +141,8 @@ enum SchemaComparison {
         return declared
     }
 
-    /// A declared type whose full-text indexes that name no analyzer keep `words` where the file has them with that.
+    /// The declared type, with the analyzer `words` for each full-text index that names none and has `words` in the
+    /// file.
     static func keepingWords(_ declared: EntityDescription, as stored: EntityDescription?) -> EntityDescription {
         guard let stored else { return declared }
         var declared = declared

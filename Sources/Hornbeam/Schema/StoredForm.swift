@@ -20,7 +20,7 @@ struct StoredForm<Property>: @unchecked Sendable {
     }
 
     private static func forms() -> StoredForm? {
-        // In the order in which those of ColumnForms.swift are preferred.
+        // ColumnForms.swift prefers forms in this order.
         if let column = Property.self as? any ColumnValue.Type { return column.form(as: Property.self) }
         if let raw = Property.self as? any RawRepresentable.Type { return raw.form(as: Property.self) ?? json() }
         if let wrapping = Property.self as? any Wrapping.Type { return wrapping.form(as: Property.self) }
@@ -40,8 +40,8 @@ private protocol Wrapping {
 
 extension Optional: Wrapping {
     static func form<Property>(as _: Property.Type) -> StoredForm<Property>? {
-        // Several levels of nil around what isn't a column value are JSON, where all of them are null.
-        if Wrapped.self is any NilWrapping.Type {
+        // Optionals within one another, around a type that is no column value, are JSON: each level of nil is null.
+        if Wrapped.self is any Nillable.Type {
             guard let form = (Property.self as? any Codable.Type)?.jsonForm(as: Property.self) else { return nil }
             return StoredForm<Property>(
                 type: .optional(.json),
@@ -64,9 +64,6 @@ extension Optional: Wrapping {
             })
     }
 }
-
-private protocol NilWrapping {}
-extension Optional: NilWrapping {}
 
 extension Array: Wrapping {
     static func form<Property>(as _: Property.Type) -> StoredForm<Property>? {

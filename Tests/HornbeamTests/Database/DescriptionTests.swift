@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What values of the API are as text: errors under Foundation, statistics as a report.
+// The text of values of the API: errors under Foundation, statistics as a report.
 
 import Foundation
 import HornbeamPages

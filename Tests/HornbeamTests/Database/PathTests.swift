@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths that name nothing, or something that must not be written over: for every function that takes a path.
+// Paths that name no file, or a file that must not be written over, given to every function that takes a path.
 
 import Foundation
 import HornbeamPages
@@ -20,7 +20,7 @@ private struct NoIndexes: IndexesType {
 
 @Suite("A path")
 struct PathTests {
-    /// Every way in which a path comes into the library, by name.
+    /// Every function of the library that takes a path, by name.
     private static let uses: [(name: String, use: @Sendable (String, Database) async throws -> Void)] = [
         ("opening", { path, _ in _ = try Database(at: path, models: Leaf.self) }),
         (
@@ -98,7 +98,7 @@ struct PathTests {
         #expect(await code { try Self.backUp(database, "/dev/null") } == .invalid)
         #expect(try folder.names() == before)
         #expect(try folder.read("text") == "precious")
-        // Opening makes no store behind a link, and none of what is something else.
+        // Opening neither makes a store behind a link nor turns another file into a store.
         for name in ["text", "link", "dangling", "fifo"] {
             let code = await code { _ = try Database(at: folder.path(name), models: Leaf.self) }
             #expect(code == .notAStore || code == .invalid, "\(name)")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and reports are short, however long the data that they are about.
+// Messages and reports about long data are short.
 
 import Testing
 
@@ -23,7 +23,7 @@ struct ShownTextTests {
 
     @Test("a report of an impure reducer is short, and shows the first value that differs")
     func violations() throws {
-        /// Counts partials in the place of rows.
+        /// A reducer with a mistake: it counts partial results instead of rows.
         let counts = ReduceFunction("counts", room: 250) { keys, values, rereduce in
             var result: [String: MapKey] = [:]
             if rereduce {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers, sizes, times, nouns and reports, exactly as users see them.
+// The exact text of numbers, sizes, times, nouns and reports.
 
 import Hornbeam
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON of `Codable` values: the text of Foundation's encoder, in an order that equal values share, and as deep as
-// everything that reads it goes.
+// The JSON of `Codable` values: it is the text of Foundation's encoder, equal values have the same text, and no value
+// is deeper than all readers of it go.
 
 import Foundation
 import HornbeamPages
@@ -61,7 +61,7 @@ private struct Tags: EmittedValue, Equatable { var tags: Set<String> }
 private struct Comment: Codable, Equatable {
     var replies: [Comment] = []
 
-    /// As deep as `levels` arrays and objects.
+    /// A comment with `levels` arrays and objects inside one another.
     init(levels: Int) { if levels > 2 { replies = [Comment(levels: levels - 2)] } }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table of types: every kind of type that `@EntityModel` takes, by itself, optional, in arrays, in arrays with nil
-// and nested in `Codable` types. What is saved comes back from the closed file, from exported lines and from `Deleted`.
+// and nested in `Codable` types. Saved values come back from the closed file, from exported lines and from `Deleted`.
 
 import Foundation
 import HornbeamPages
@@ -11,10 +11,10 @@ import Testing
 
 private enum Word: String, Codable { case low, high }
 private enum Score: Int, Codable { case one = 1, two }
-/// A column value and raw-representable.
+/// An enum that is a column value too.
 private enum Level: Int, Codable, IndexKey { case first = 1, second }
 private struct Tone: RawRepresentable, Codable, Hashable, Sendable { let rawValue: String }
-/// Its raw value is no column value.
+/// A raw-representable type whose raw value is no column value.
 private struct Size: RawRepresentable, Codable, Hashable, Sendable { let rawValue: CGFloat }
 private struct Point: Codable, Hashable { var x: Int, y: Double?, words: Set<Word> = [] }
 private enum Figure: Codable, Hashable { case point, circle(radius: CGFloat) }
@@ -335,7 +335,7 @@ private struct Listed: Shaped {
     var nested: Nested<[Int]>
 }
 
-/// Its types aren't written out, or not known to its extension.
+/// Has a model whose types the macro can't write: they aren't in its source, or its extension doesn't see them.
 private enum Outer {
     enum Kind: String, Codable { case plain, fancy }
 
@@ -369,7 +369,7 @@ struct PropertyTypesTests {
         ]
     }
 
-    /// Saves the entities, and looks for them again in every way that they can lie in a file.
+    /// Saves the entities, and compares them with those read back from every form that they can have in a file.
     private func check<Model: EntityModelProtocol & Equatable>(_ entities: [Model]) throws where Model.ID == Int {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as text against every type that holds numbers: what is held is what was written, or it is refused.
+// Numbers as text in columns of every type: a column holds exactly the written number, or refuses it.
 
 import Foundation
 import HornbeamTestSupport
@@ -9,13 +9,13 @@ import Testing
 
 @Suite("A number as text")
 struct WrittenNumberTests {
-    /// The value in a column of the type, in the words of an export; nil if it is refused.
+    /// The text in which an export writes the column's value; nil if the column refuses the number.
     private func held(_ text: String, _ type: ColumnType) throws -> String? {
         let node = try JSONParser.parse(text)
         return JSONRows.value(node, as: type).map(\.json)
     }
 
-    /// Type, text, what is held.
+    /// Numbers as text and the exported value of each; nil for a number that is refused.
     private static let table: [(type: ColumnType, text: String, held: String?)] = [
         (.int8, "127", "127"), (.int8, "128", nil), (.int8, "-128", "-128"), (.int8, "-129", nil),
         (.int8, "1.0", "1"), (.int8, "1e2", "100"), (.int8, "1e3", nil), (.int8, "12.5e1", "125"),

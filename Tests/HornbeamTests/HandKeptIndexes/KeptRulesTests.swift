@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that keep indexes, and groups whose entities come and go: nothing that has become of a group is in the way of
-// its members' saves.
+// Rules that keep indexes, and groups whose entities come and go: the members of a group can be saved whether the group
+// is stored or not.
 
 import Testing
 
@@ -67,7 +67,7 @@ struct KeptRulesTests {
             try LibraryAuthor.delete(id: "austen", from: &context)
         }
         #expect(try groups(of: "emma", in: database) == [])
-        // The group is back; its members are with their next saves.
+        // The group is stored again. Its members come back to it with their next saves.
         try database.write { context in try LibraryAuthor(id: "austen").save(to: &context) }
         #expect(try groups(of: "emma", in: database) == [])
         try database.write { context in

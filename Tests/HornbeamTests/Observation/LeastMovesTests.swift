@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where entities have other keys, as few of them are told to move as can be, by whatever tells of a list's changes.
+// Live queries, views, filtered views and sections tell the smallest number of moves for entities whose keys changed.
 
 import HornbeamTestSupport
 import Testing

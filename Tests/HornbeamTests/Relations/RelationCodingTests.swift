@@ -134,7 +134,7 @@ struct RelationCodingTests {
             let labels: Labels = try decoded(ids, [.plain, .explicitKeyedContainer])
             #expect(labels.isId && labels.ids == [1, 2])
         }
-        // Of a type that has nothing but an id and relations, too.
+        // Types that have nothing but an id and relations are no exception.
         typealias One = ToOneRelation<Chat, Relations.OneWay, Relations.Optional>
         let chat: One = try decoded(#"{"id":"1"}"#, .plain)
         #expect(chat.isId && chat.id == "1")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes that name no analyzer: what they find, what becomes of files that were made when `words` was the
-// default, and how these move over.
+// Full-text indexes that name no analyzer: which texts they find, and how files are treated that were made when `words`
+// was the default.
 
 import HornbeamTestSupport
 import Testing
@@ -20,7 +20,7 @@ private struct PlainNote {
     var text: String
 }
 
-/// The same type, with an analyzer that is named.
+/// A note with a named analyzer.
 @EntityModel
 private struct NamedNote {
     let id: Int

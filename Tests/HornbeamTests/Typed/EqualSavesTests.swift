@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving what is stored already: nothing is written, whichever way it is saved, and nobody is told of a change.
+// Saves of entities that are stored already. No way of saving writes anything, and no observer is told of a change.
 
 import Foundation
 import HornbeamPages
@@ -51,7 +51,7 @@ struct EqualSavesTests {
         Song(id: "s\(number)", title: "Title \(number)", code: number, tags: ["b", "a"], note: "n")
     }
 
-    /// Runs a write that must change nothing, and looks at all that could show a change.
+    /// Runs a write that must change nothing, and compares everything that could show a change.
     private func expectNoChange(_ what: Comment, _ write: (inout Context) throws -> Void) throws {
         func state(_ context: Context) throws -> [String] {
             try ["s1", "s2", "s3"].map { id in
@@ -129,6 +129,22 @@ struct EqualSavesTests {
             try moved.save(to: &context)
         }
         #expect(try database.check())
+    }
+
+    @Test("takes away a stray deleted entity of the same id all the same")
+    func strayDeleted() throws {
+        try database.write { context in
+            let core = try context.session.entities()
+            let (songs, deleted) = (try core.store("Song"), try core.store("Deleted<Song>"))
+            let row = try #require(try songs.rowID(of: .string("s1")))
+            try deleted.saveTombstone(try #require(try songs.tombstone(of: row, in: deleted)))
+        }
+        var problems: [String] = []
+        #expect(try !database.check { problems.append($0) })
+        #expect(problems == [#"Song "s1" is both stored and deleted"#])
+        try database.write { try song(1).save(to: &$0) }
+        #expect(try database.check { Issue.record("\($0)") })
+        #expect(try database.read { try Deleted<Song>.query().count(in: $0) } == 0)
     }
 
     @Test("keeps what a later program has stored beside it, and still is no change")

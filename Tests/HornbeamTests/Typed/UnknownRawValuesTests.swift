@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored raw values that an enum doesn't have (any more): what is read, what can be deleted, and that each thing which
-// the error advises works.
+// Stored raw values that an enum doesn't have, or no longer has: how they are read, that their entities can be deleted,
+// and that each remedy in the error's message works.
 
 import Foundation
 import HornbeamTestSupport
@@ -9,11 +9,11 @@ import Testing
 @testable import Hornbeam
 
 private enum Stage: String, Codable { case open, shut }
-/// A column value too.
+/// An enum that is a column value too.
 private enum Rating: Int, Codable, IndexKey { case good = 1, bad }
 private struct Details: Codable, Equatable { var note: String }
 
-/// As an earlier program declared it, with cases that went since.
+/// The type of an earlier program, whose enums had cases that are gone now.
 private let earlier = EntityDescription(
     name: "Ticket",
     columns: [
@@ -21,7 +21,7 @@ private let earlier = EntityDescription(
         column("details", .json),
     ])
 
-/// Ids 1 and 2 are of today's cases, 3 isn't, and neither is a part of 4.
+/// A file of four entities: 1 and 2 have today's cases alone, 3 has former ones, and so has a list of 4.
 private func file(_ name: String) throws -> MigratedFile {
     var type = earlier
     type.name = name

@@ -27,7 +27,7 @@ struct Message {
     @Relationship var seenBy: [User]? = nil
 }
 
-/// Has no order either.
+/// An enum without an order.
 enum Mood: String, Codable {
     case calm, wild
 }
