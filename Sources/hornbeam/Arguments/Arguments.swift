@@ -86,7 +86,7 @@ struct Arguments {
         return names
     }
 
-    /// The option's value as a number within `bounds`; a number beyond all others counts as the last of them.
+    /// The option's value as a number within `bounds`. A number that no `Int` holds counts as `Int.max`.
     func number(_ name: String, _ bounds: ClosedRange<Int>) throws(UsageError) -> Int? {
         guard let text = value(name) else { return nil }
         let isBeyondInt = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }

@@ -9,8 +9,8 @@ enum ExportCommand {
         path: ["export"],
         summary: "print entities as JSON lines",
         discussion: "All columns and the ids of relations, in the order of the rows, as of one moment; 'hornbeam "
-            + "import' takes it back exactly. A file named by --output appears whole or not at all. One that is there "
-            + "is replaced with --force only, a store never; pipes and devices are written into.\n"
+            + "import' takes it back exactly. A file named by --output appears whole or not at all. --force replaces a "
+            + "file that is there, but never a store; pipes and devices are written into.\n"
             + QueryCommand.filterHelp,
         operands: [.store, .type],
         options: [
@@ -28,6 +28,8 @@ enum ExportCommand {
         let progress = Progress("exporting \(arguments.type)", unit: "entities", console: console)
         defer { progress.clear() }
         let target = try arguments.value("output").flatMap { try OutputFile.open($0, replaces: arguments.has("force")) }
+        // A signal must not leave the hidden file behind. Output into a pipe or a device just ends.
+        if target?.isPartial == true { Interruption.watch() }
         let count = try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
@@ -37,6 +39,11 @@ enum ExportCommand {
             return try export(query, session, progress) { line in
                 try target?.write(line) ?? console.write(line)
             }
+        }
+        if Interruption.isRequested {
+            progress.clear()
+            console.remark("interrupted: no file was written")
+            return .interrupted
         }
         try target?.finish()
         progress.finish(
@@ -55,7 +62,7 @@ enum ExportCommand {
             try write(try rows.line(rowID, row) + "\n")
             count += 1
             progress.update(count: count, fraction: min(1, Double(count) / total))
-            return true
+            return !Interruption.isRequested
         }
         return count
     }

@@ -29,8 +29,8 @@ enum OpenStore {
         }
     }
 
-    /// The program of the store was killed. Opening it for writing recovers it, as that program's next start would.
-    /// - Parameter refusal: what to say if this process may not write there.
+    /// Recovers a store whose program was killed, by opening it for writing, as that program's next start would.
+    /// - Parameter refusal: the error to throw if this process may not write to the store.
     private static func recover(
         _ path: String, _ options: StoreOptions, _ refusal: StorageError
     ) throws(StorageError) -> TreeStore {
@@ -81,7 +81,7 @@ enum OpenStore {
             if lstat(path, &file) == 0 { throw CommandError("\(path) is a link that leads nowhere") }
             throw CommandError("there is no file \(path); 'hornbeam schema apply \(path) SCHEMA.json' makes a store")
         }
-        // As by `hornbeam export FILE TYPE >> FILE`.
+        // `hornbeam export FILE TYPE >> FILE` would append to the store.
         if OutputFile.isStandardOutput(file), file.st_mode & S_IFMT == S_IFREG {
             throw CommandError("standard output goes to the store \(path) itself: redirect it to another file")
         }

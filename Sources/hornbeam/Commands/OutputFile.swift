@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that --output names. A new file, and a regular file that --force replaces, get the name once they are whole:
-// the result goes to a file beside it, which is synced and then renamed. Pipes and devices are written into. Refused
-// are stores, folders, and links to files, behind which a store might stand one day.
+// The file that --output names. The result goes to a hidden file beside it, which is synced and gets the name once it
+// is whole; --force lets it replace a regular file. Pipes and devices are written into. Stores, folders and links to
+// files are refused: a link might lead to a store one day.
 
 import Glibc
 import HornbeamPages
@@ -11,7 +11,7 @@ final class OutputFile {
     private let sink: ByteSink
     private let path: String
     private let descriptor: Int32
-    /// The file beside `path` that will get its name; nil for a pipe or a device, and once it has.
+    /// The hidden file beside `path`; nil for a pipe or a device, and once it was renamed.
     private var partialPath: String?
     private let replaces: Bool
 
@@ -32,12 +32,10 @@ final class OutputFile {
         switch information.st_mode & S_IFMT {
         case S_IFREG:
             let isOutput = isLink && isStandardOutput(information)
-            if try isStore(path, mayBeUnreadable: isOutput) {
-                throw CommandError("\(path) is a Hornbeam store, which is never written over: name another file")
-            }
+            if try isStore(path, mayBeUnreadable: isOutput) { throw storeRefusal(path) }
             if isOutput { return nil }
             if isLink { throw CommandError("\(path) is a link: name the file itself") }
-            guard replaces else { throw CommandError("\(path) exists already: --force replaces it") }
+            guard replaces else { throw existsRefusal(path) }
             return try OutputFile(beside: path, mode: information.st_mode & 0o7777, replaces: true)
         case S_IFIFO, S_IFCHR:
             return isStandardOutput(information) ? nil : try OutputFile(into: path)
@@ -55,16 +53,24 @@ final class OutputFile {
         }
     }
 
-    /// Opens what is there, to be written into.
+    private static func storeRefusal(_ path: String) -> CommandError {
+        CommandError("\(path) is a Hornbeam store, which is never written over: name another file")
+    }
+
+    private static func existsRefusal(_ path: String) -> CommandError {
+        CommandError("\(path) exists already: --force replaces it")
+    }
+
+    /// Opens a pipe or device for writing.
     private convenience init(into path: String) throws(StorageError) {
         self.init(path, try Self.descriptor(of: path, O_WRONLY | O_NOCTTY, named: path), nil, replaces: false)
     }
 
-    /// Makes a file beside `path`, with the permissions of the one that it will replace.
+    /// Makes a hidden file beside `path`, with the permissions of the file that it will replace.
     private convenience init(beside path: String, mode: mode_t?, replaces: Bool) throws(StorageError) {
         let name = ".hornbeam-\(UInt64.random(in: 0...UInt64.max))"
-        let partialPath = "\(Self.folder(of: path))/\(name)"
-        // Nobody else may open it before it has the permissions of what it replaces.
+        let partialPath = "\(LinuxFile.directory(of: path))/\(name)"
+        // Nobody else may open it before it has the permissions of the file that it replaces.
         let flags = O_WRONLY | O_CREAT | O_EXCL
         let descriptor = try Self.descriptor(of: partialPath, flags, mode == nil ? 0o666 : 0o600, named: path)
         self.init(path, descriptor, partialPath, replaces: replaces)
@@ -84,30 +90,40 @@ final class OutputFile {
         if let partialPath { _ = unlink(partialPath) }
     }
 
+    /// Whether the result is in a hidden file, which is deleted with this object.
+    var isPartial: Bool { partialPath != nil }
+
     func write(_ text: String) throws(StorageError) { try sink.write(text) }
 
-    /// Writes what is left. A file has its name then, durably.
+    /// Writes the rest of the buffer, and gives a file its name, durably.
     func finish() throws {
         try sink.flush()
         guard let partialPath else { return }
         try check("fsync", fsync(descriptor))
         try giveName(partialPath)
-        let folder = Self.folder(of: path)
-        let folderDescriptor = try Self.descriptor(of: folder, O_RDONLY, named: folder)
-        defer { _ = close(folderDescriptor) }
-        try check("fsync", fsync(folderDescriptor))
+        try LinuxFile.syncDirectory(of: path)
     }
 
     private func giveName(_ partialPath: String) throws {
         if !replaces {
-            // Unlike a rename, a link leaves alone what has got the name meanwhile.
+            // Unlike a rename, a link never replaces a file that has got the name meanwhile.
             if link(partialPath, path) == 0 { return }
-            if errno == EEXIST { throw CommandError("\(path) exists already: --force replaces it") }
+            if errno == EEXIST { throw Self.existsRefusal(path) }
             // Some file systems have no links.
-            if errno != EPERM, errno != EOPNOTSUPP { try check("link", -1) }
+            if ![EPERM, EOPNOTSUPP, ENOSYS].contains(errno) { try check("link", -1) }
         }
+        try lookAgain()
         try check("rename", rename(partialPath, path))
         self.partialPath = nil
+    }
+
+    /// A rename would replace whatever has got the name while the result was written.
+    private func lookAgain() throws {
+        var information = stat()
+        guard lstat(path, &information) == 0 else { return }
+        if !replaces { throw Self.existsRefusal(path) }
+        let isFile = information.st_mode & S_IFMT == S_IFREG
+        if isFile, try LinuxFile.isStore(at: path) { throw Self.storeRefusal(path) }
     }
 
     private func check(_ operation: String, _ result: Int32) throws(StorageError) {
@@ -124,12 +140,7 @@ final class OutputFile {
         }
     }
 
-    private static func folder(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    /// Whether it is the file, pipe or device behind standard output.
+    /// Whether `file` is the file, pipe or device behind standard output.
     static func isStandardOutput(_ file: stat) -> Bool {
         var output = stat()
         return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == file.st_dev && output.st_ino == file.st_ino

@@ -26,11 +26,12 @@ package enum Program {
         exit(code.rawValue)
     }
 
-    /// A standard descriptor that the parent has closed would be the next file's, the store's even: it would be read as
-    /// input, or printed into.
+    /// Opens the standard descriptors that the parent has closed. Otherwise the store could get such a number, and be
+    /// read as input or printed into.
     private static func holdStandardDescriptors() {
         for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) < 0 {
-            // The wrong way round, so that its use is an error still. The lowest free number is this one.
+            // The access is the wrong one, so that using the descriptor stays an error. `open` takes the lowest free
+            // number, which is this one.
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }

@@ -11,7 +11,7 @@ struct LineReader: ~Copyable {
     /// A line longer than this is taken for something that isn't JSON lines.
     static let maximumLineSize = 256 << 20
     private static let chunkSize = 1 << 18
-    /// U+FEFF in UTF-8, with which some editors begin a file.
+    /// U+FEFF in UTF-8. Some editors begin a file with it.
     private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     private let descriptor: Int32
@@ -47,7 +47,7 @@ struct LineReader: ~Copyable {
     }
 
     /// The next line without its end (`\n` or `\r\n`), or nil after the last. The last one needs no end. A byte order
-    /// mark before the first is left out.
+    /// mark before the first line is skipped.
     mutating func next() throws -> ArraySlice<UInt8>? {
         var searched = start
         while true {

@@ -37,7 +37,7 @@ enum SchemaFile {
             var entity = entity
             for place in entity.indexes.indices {
                 entity.indexes[place].collationVersion = nil
-                // Without a name it would be the default.
+                // A file that names no analyzer asks for the default one.
                 if entity.indexes[place].kind == .text, entity.indexes[place].analyzer == nil {
                     entity.indexes[place].analyzer = "words"
                 }

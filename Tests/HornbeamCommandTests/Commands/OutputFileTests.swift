@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--output` does with everything that can be at a path: nothing that is there is lost by surprise.
+// What `--output` does with everything that can be at a path: it replaces nothing by surprise.
 
 import Foundation
 import Glibc
@@ -33,7 +33,7 @@ struct OutputFileTests {
         defer { other.folder.keep() }
         symlink(library.file, path("link"))
         link(library.file, path("hard"))
-        // One whose first header slot is damaged is a store still.
+        // A store with a damaged first header slot is still a store.
         var image = try bytes("library.hornbeam")
         image.replaceSubrange(0..<8, with: [UInt8](repeating: 0, count: 8))
         let damaged = try library.folder.write("damaged", Array(image))
@@ -56,7 +56,7 @@ struct OutputFileTests {
         let refused = try export(target)
         #expect(refused.code == 1 && refused.errors == "hornbeam: \(target) exists already: --force replaces it\n")
         #expect(try library.folder.read("out") == "precious")
-        // A failure leaves the old one.
+        // A failed export leaves the old file.
         let failed = try CommandRun("export", library.file, "Nobody", "-o", target, "--force")
         #expect(failed.code == 1)
         #expect(try library.folder.read("out") == "precious")
@@ -67,7 +67,7 @@ struct OutputFileTests {
         #expect(try library.folder.names() == ["books.jsonl", "library.hornbeam", "out", "schema.json"])
     }
 
-    @Test("refuses links to files and to nowhere, folders, and what is not there to be written into")
+    @Test("refuses links to files and to nowhere, folders, and paths in folders that don't exist")
     func refused() throws {
         let text = try library.folder.write("text", "precious")
         symlink(text, path("link"))
@@ -114,7 +114,7 @@ struct OutputFileTests {
         #expect(try !library.folder.names().contains("-"))
     }
 
-    @Test("a shell can't make the store that is read the output either")
+    @Test("the store that is read is refused as standard output too")
     func redirected() throws {
         let before = try bytes("library.hornbeam")
         let run = try CommandRun(
@@ -126,7 +126,7 @@ struct OutputFileTests {
         #expect(try bytes("library.hornbeam") == before)
     }
 
-    @Test("a file that got the name meanwhile is left alone")
+    @Test("a file that got the name meanwhile is left alone, with --force only a store is")
     func meanwhile() throws {
         let target = path("late")
         let output = try #require(try OutputFile.open(target, replaces: false))
@@ -139,5 +139,23 @@ struct OutputFileTests {
         try library.folder.write("later", "theirs\n")
         try replacing.finish()
         #expect(try library.folder.read("later") == "ours\n")
+        let forced = try #require(try OutputFile.open(path("copy"), replaces: true))
+        try forced.write("ours\n")
+        link(library.file, path("copy"))
+        let reason = "is a Hornbeam store, which is never written over: name another file"
+        #expect(throws: CommandError("\(path("copy")) \(reason)")) { try forced.finish() }
+        #expect(try bytes("copy") == bytes("library.hornbeam"))
+    }
+
+    @Test("a signal ends an export and leaves no hidden file", arguments: ["INT", "TERM"])
+    func interrupted(signal: String) throws {
+        let before = try library.folder.names()
+        // The signal is pending from the start, and arrives when the command begins to catch it.
+        let run = try CommandRun(
+            shell: "env --default-signal=\(signal) --block-signal=\(signal) "
+                + "sh -c 'kill -\(signal) $$; exec hornbeam export library.hornbeam Author -o out'",
+            in: library.folder.path)
+        #expect(run.code == 130 && run.errors == "interrupted: no file was written\n", "\(run)")
+        #expect(try library.folder.names() == before)
     }
 }

@@ -143,7 +143,7 @@ struct QueryTests {
         #expect(refused.code != 0 && refused.errors.contains("klingon") && refused.errors.contains("search"))
         #expect(try apply("words").code == 0)
         #expect(try library.lines("schema").contains { $0.contains("search") && $0.contains("analyzer words") })
-        // What names none keeps that.
+        // A schema that names no analyzer keeps it.
         let unnamed = try library.folder.write("unnamed.json", Library.schema)
         #expect(try CommandRun("schema", "apply", library.file, unnamed).code == 0)
         #expect(try library.lines("schema").contains { $0.contains("search") && $0.contains("analyzer words") })

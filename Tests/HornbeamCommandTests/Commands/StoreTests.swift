@@ -212,7 +212,7 @@ struct StoreTests {
         return (library, bytes)
     }
 
-    @Test("a store that was killed, and may only be read here, is told as that")
+    @Test("a store of a killed program that may only be read says that it needs recovery")
     func killedAndReadOnly() throws {
         let (library, image) = try crashedLibrary()
         defer { library.folder.keep() }

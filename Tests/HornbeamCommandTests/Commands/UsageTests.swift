@@ -36,7 +36,7 @@ struct UsageTests {
         #expect(operand.errors == "hornbeam: TYPE is missing\n  Usage: hornbeam query [options] FILE TYPE\n")
     }
 
-    @Test("a number is what it is: too large for a limit is no limit, and none of them is none")
+    @Test("a limit too large for an Int is no limit, and what is no whole number is refused")
     func numbers() throws {
         let library = try Library()
         defer { library.folder.keep() }
@@ -51,7 +51,7 @@ struct UsageTests {
         }
     }
 
-    @Test("an unknown name is told with what there is, relations too, or what may be meant")
+    @Test("an unknown name is answered by the known ones, relations too, or by the nearest")
     func names() throws {
         let library = try Library()
         defer { library.folder.keep() }
