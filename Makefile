@@ -14,9 +14,9 @@ demo: deps
 	$(SWIFT) build -c release --product hornbeam
 	.build/release/debian-catalogue demo data/debian data/catalogue.hornbeam
 
-# Self-checks for all that runs under test; the lower layers optimized for the tests alone (Package.swift).
-test: export HORNBEAM_OPTIMIZED_TESTS = 1
+# Tests and sanitizers run with self-checks, tests with the lower layers optimized too (Package.swift).
 tsan asan: export HORNBEAM_CHECKS = 1
+test: export HORNBEAM_OPTIMIZED_TESTS = 1
 test: deps lint
 	$(SWIFT) build --build-tests $(STRICT)
 	$(SWIFT) test $(STRICT)

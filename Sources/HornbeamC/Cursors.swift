@@ -155,7 +155,7 @@ public func hb_cursor_entry(
     }
 }
 
-/// Entries that are read at once where their keys or values aren't wanted.
+/// Maximum number of entries of one call that leaves out their keys or values.
 private let unwantedRoom = 512
 
 /// hb_cursor_read and hb_cursor_read_back.
@@ -178,7 +178,7 @@ private func read(
             count.pointee = try place.pointee.read(
                 isForward: isForward, keys: keys, values: values, capacity: capacity)
         } else {
-            // What isn't wanted goes into room of our own, so that each entry costs no test.
+            // Unwanted keys or values go into scratch memory, so that the loop needs no test for each entry.
             let capacity = min(capacity, unwantedRoom)
             let room = UnsafeMutablePointer<EntryPart>.allocate(capacity: capacity)
             defer { room.deallocate() }

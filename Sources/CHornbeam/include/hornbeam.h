@@ -188,8 +188,8 @@ int hb_tree_list(hb_txn *txn, void (*each)(void *context, const char *name), voi
 
 /* ---- Entries. A key is never empty (HB_INVALID); a value may be. ---- */
 
-/* Finds the value of `key`. HB_NOT_FOUND: there is none. The data of an empty value is not NULL. Without a place for the
- * value it only tells whether the key is there. */
+/* Finds the value of `key`. HB_NOT_FOUND: there is none. The data of an empty value is not NULL. With NULL in place of
+ * `value_or_null` it only tells whether the key is there. */
 int hb_get(hb_txn *txn, hb_tree tree, hb_slice key, hb_slice *value_or_null);
 
 /* Finds the values of `count` keys, in any order. An absent key's value has `data` NULL. HB_OK either way. */
@@ -229,13 +229,14 @@ int hb_cursor_prev(hb_cursor *cursor);
 
 int hb_cursor_at(hb_cursor *cursor, uint64_t index); /* to the index-th entry of the tree, from 0 */
 
-/* The entry at the cursor: its key, its value, or both. The slices live until the cursor moves, or as for hb_get.
- * HB_NOT_FOUND: it stands on none. */
+/* The entry at the cursor: its key, its value, or both. NULL leaves one out. The slices live until the cursor moves, or
+ * as for hb_get. HB_NOT_FOUND: it stands on none. */
 int hb_cursor_entry(hb_cursor *cursor, hb_slice *key_or_null, hb_slice *value_or_null);
 
-/* Many entries, or only their keys or values, in one call: the one at the cursor and those behind it (before it, in reverse order), as many as are at
+/* Many entries in one call: the one at the cursor and those behind it (before it, in reverse order), as many as are at
  * hand, at least one and at most `capacity`. The cursor then stands on the last of them. Fewer than `capacity` doesn't
- * mean that there are no more: hb_cursor_next, or hb_cursor_prev, tells.
+ * mean that there are no more: hb_cursor_next, or hb_cursor_prev, tells. NULL in place of `keys_or_null` or
+ * `values_or_null` leaves these out.
  *
  *     for (int code = hb_cursor_first(cursor); code == HB_OK; code = hb_cursor_next(cursor)) {
  *         size_t count;

@@ -55,7 +55,8 @@ void hbs_map_again(int descriptor, void *base, size_t offset, size_t count);
 /// Names the calling thread, for the system's tools; 15 bytes at most.
 void hbs_name_thread(const char *name);
 
-/// How many bytes of the calling thread's stack are left. More than there is memory if the system can't tell.
+/// Returns the bytes that are left of the calling thread's stack. The number is larger than any stack if the system
+/// doesn't tell, or if the thread runs on a stack that the program has made for itself.
 size_t hbs_stack_room(void);
 
 // Signals (guard.c)
