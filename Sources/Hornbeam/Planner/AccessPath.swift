@@ -17,6 +17,14 @@ struct IndexPlace {
     func row(of key: [UInt8]) -> RowID? { self.key == key ? rowID : nil }
 }
 
+/// Values that are wanted of one component of an index, too many to count the entries of each. Their keys are made only
+/// if the path is taken: that takes longer than looking for them.
+struct WantedValues: Equatable {
+    /// The key that the components before make.
+    let prefix: [UInt8]
+    let values: [Value]
+}
+
 /// What an index can do for a conjunction. A class, because candidates and plans are copied, and it has lists.
 final class IndexMatch {
     let index: EntityIndex
@@ -24,14 +32,13 @@ final class IndexMatch {
     let range: KeyRange?
     /// Otherwise all of them, ascending.
     private let several: [KeyRange]
-    /// Instead of ranges, of a list too long to count each: what wanted entries begin with, ascending. None begins with
-    /// another.
-    let points: [[UInt8]]
+    /// Instead of ranges, for a long list.
+    let wanted: WantedValues?
     /// Conjuncts that the ranges answer exactly; others that only narrowed them stay to be tested.
     let answered: ConjunctSet
     /// Leading components that equal one value each.
     let fixed: Int
-    /// Of `points` about how many.
+    /// The number of entries: an estimate for wanted values.
     let count: Int
     /// The key that the fixed components make; empty if that isn't known, as of several ranges.
     let prefix: [UInt8]
@@ -47,7 +54,7 @@ final class IndexMatch {
         self.range = range
         self.prefix = prefix
         several = []
-        points = []
+        wanted = nil
         self.answered = answered
         self.fixed = fixed
         count = range.count
@@ -57,7 +64,7 @@ final class IndexMatch {
         self.index = index
         range = ranges.count == 1 ? ranges[0] : nil
         several = ranges.count == 1 ? [] : ranges
-        points = []
+        wanted = nil
         prefix = []
         last = nil
         self.answered = answered
@@ -66,9 +73,9 @@ final class IndexMatch {
         count = ranges.reduce(0) { $0 > .max - $1.count ? .max : $0 + $1.count }
     }
 
-    init(_ index: EntityIndex, points: [[UInt8]], count: Int, answered: ConjunctSet, fixed: Int) {
+    init(_ index: EntityIndex, wanted: WantedValues, count: Int, answered: ConjunctSet, fixed: Int) {
         self.index = index
-        self.points = points
+        self.wanted = wanted
         self.count = count
         self.answered = answered
         self.fixed = fixed
@@ -81,19 +88,20 @@ final class IndexMatch {
     /// The same, which is known to answer these conjuncts too.
     func answering(_ more: ConjunctSet) -> IndexMatch {
         let answered = answered.union(more)
-        if !points.isEmpty {
-            return IndexMatch(index, points: points, count: count, answered: answered, fixed: fixed)
-        }
+        if let wanted { return IndexMatch(index, wanted: wanted, count: count, answered: answered, fixed: fixed) }
         guard let range else { return IndexMatch(index, several, answered: answered, fixed: fixed) }
         return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix, last: last)
     }
 
     var ranges: [KeyRange] { range.map { [$0] } ?? several }
-    var rangeCount: Int { range == nil ? several.count + points.count : 1 }
+    var rangeCount: Int { wanted?.values.count ?? (range == nil ? several.count : 1) }
     /// Whether `count` is exact.
-    var isCounted: Bool { points.isEmpty }
-    /// The price of going from one range or point to the next, without reading the entries there.
-    var seekCost: Double { range == nil ? Price.seek * Double(rangeCount) : 0 }
+    var isCounted: Bool { wanted == nil }
+    /// The price of going to each range, without reading the entries there.
+    var seekCost: Double {
+        if let wanted { return (Price.key + Price.seek) * Double(wanted.values.count) }
+        return range == nil ? Price.seek * Double(several.count) : 0
+    }
 
     /// Entries of one range come in the order of the row ids: all components are fixed.
     var isInRowOrder: Bool { range != nil && fixed == index.components.count }

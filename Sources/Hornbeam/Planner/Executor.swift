@@ -183,7 +183,7 @@ final class Executor {
         if let covered { return try matching(covered, body) }
         // Never more rows are looked up together than must be looked at in any case.
         needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
-        if let patience = plan.patience { return try matching(patience, body) }
+        if let fallback = plan.fallback { return try matching(fallback, body) }
         if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
         var waiting = RowLookups()
         do {
@@ -201,16 +201,18 @@ final class Executor {
     }
 
     /// Those of a walk that may be given up, and then those of a scan behind it.
-    private func matching(_ patience: Patience, _ body: (RowID, RowReader?) throws -> Bool) throws {
-        let order = try RowOrder(patience.sort, type: store.type, session: store.session)
-        var left = patience.candidates
+    private func matching(_ fallback: ScanFallback, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        let order = try RowOrder(fallback.sort, type: store.type, session: store.session)
+        var progress = WalkProgress(wanted: plan.budget)
         var isEnough = false
         var place: RowOrder.Place?
         var waiting = RowLookups()
         func visit(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
+            let before = needed
             isEnough = try !take(rowID, row, body)
-            left -= 1
-            if !isEnough, left <= 0, let row { place = try order.place(rowID, row) }
+            if progress.count(isPassing: needed < before, fallback), !isEnough, let row {
+                place = try order.place(rowID, row)
+            }
             return !isEnough && place == nil
         }
         do {
@@ -226,15 +228,15 @@ final class Executor {
         }
         if !isEnough, place == nil { _ = try waiting.finish(in: store, visit) }
         guard !isEnough, let place else { return }
-        try scan(patience, order, behind: start?.place ?? (patience.ignoresTies ? nil : place), body)
+        try scan(fallback, order, behind: start?.place ?? (fallback.ignoresTies ? nil : place), body)
     }
 
     /// What a walk that was given up has left, in the order of the query.
     private func scan(
-        _ patience: Patience, _ order: RowOrder, behind place: RowOrder.Place?,
+        _ fallback: ScanFallback, _ order: RowOrder, behind place: RowOrder.Place?,
         _ body: (RowID, RowReader?) throws -> Bool
     ) throws {
-        let filter = try RowFilter(patience.filter, type: store.type, session: store.session)
+        let filter = try RowFilter(fallback.filter, type: store.type, session: store.session)
         var best = SortedRows(order, limit: needed, after: place, needsRows: true)
         var read = 0
         try store.forEachRow { rowID, row in
@@ -257,7 +259,7 @@ final class Executor {
         }
         guard case .index(let match, nil) = plan.path else { return try candidates(plan.path, take) }
         // In any order, which is that of the entries.
-        if !match.points.isEmpty {
+        if match.wanted != nil {
             return try match.forEachEntry(in: store) { rowID, key in try take(rowID, key) }
         }
         var goesOn = true
@@ -426,7 +428,7 @@ final class Executor {
 
     /// The same for a search to be restricted to.
     private func selection(_ path: AccessPath) throws -> RowSelection {
-        guard case .index(let match, _) = path, match.isCounted else { return RowSelection(try rowIDs(path)) }
+        guard case .index(let match, _) = path else { return RowSelection(try rowIDs(path)) }
         let entries = try store.transaction.identity(of: match.index.tree)
         return try store.selections.rows(match, of: entries) { try rowIDs(path) }
     }

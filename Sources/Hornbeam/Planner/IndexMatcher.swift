@@ -12,9 +12,6 @@ struct IndexMatcher {
     let transaction: Transaction
     let conjuncts: [Filter]
 
-    /// The entries of more values than this are not counted one by one.
-    private static let countedValues = 1000
-
     /// Nil if the index narrows nothing, and if it lacks rows that the conjuncts accept.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
         guard let condition = index.condition else { return try narrowing(index) }
@@ -69,8 +66,11 @@ struct IndexMatcher {
     private func hashed(_ index: EntityIndex) throws -> IndexMatch? {
         if let only = index.components.first, index.components.count == 1 {
             for case .within(only.column, let values) in conjuncts {
-                let keys = try values.map { try encoded([], literal($0, only), only) }
-                return try points(index, Set(keys.map(IndexKeyBytes.hashed)), answered: ConjunctSet(), fixed: 0)
+                if values.count > Self.countedValues {
+                    return try estimated(index, WantedValues(prefix: [], values: values), ConjunctSet(), 0)
+                }
+                return try ranges(
+                    index, Set(try values.map { try start(of: $0, [], only, in: index) }), ConjunctSet(), 0)
             }
         }
         var key = KeyWriter(capacity: 40)
@@ -125,39 +125,83 @@ struct IndexMatcher {
         return nil
     }
 
+    // MARK: Lists
+
+    /// Number of values whose entries are counted. More are estimated by as many of them.
+    private static let countedValues = 64
+
     private func list(
         _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: ConjunctSet,
         _ fixed: Int
     ) throws -> IndexMatch? {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .within(component.column, let values) = conjunct else { continue }
-            var starts: Set<[UInt8]> = []
-            for value in values { starts.insert(try encoded(prefix, literal(value, component), component)) }
-            // What begins as a value does that is too long for a key need not be that value.
-            let isWhole = starts.allSatisfy { $0.count <= IndexKeyBytes.keptSize }
-            if !isWhole { starts = Set(starts.map { Array($0.prefix(IndexKeyBytes.keptSize)) }) }
+            // An entry that begins with a key that was cut need not have the wanted value.
+            let isWhole = try values.allSatisfy { try isKeptWhole($0, prefix, component) }
             let answered = isWhole ? answered.inserting(position) : answered
+            if values.count > Self.countedValues {
+                return try estimated(index, WantedValues(prefix: prefix, values: values), answered, fixed)
+            }
+            let starts = Set(try values.map { try start(of: $0, prefix, component, in: index) })
             if let only = starts.first, starts.count == 1 {
                 let range = try counted(index, startingWith: only)
                 return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
             }
-            return try points(index, starts, answered: answered, fixed: fixed)
+            return try ranges(index, starts, answered, fixed)
         }
         return nil
     }
 
-    /// The entries that begin with any of these: of some a range each, of many the estimate that a price needs.
-    private func points(
-        _ index: EntityIndex, _ starts: Set<[UInt8]>, answered: ConjunctSet, fixed: Int
-    ) throws -> IndexMatch {
-        let points = starts.sorted { $0.lexicographicallyPrecedes($1) }
-        guard points.count > Self.countedValues else {
-            return IndexMatch(
-                index, try points.map { try counted(index, startingWith: $0) }, answered: answered, fixed: fixed)
+    /// Whether the key of the prefix and a value is short enough to be stored as it is.
+    private func isKeptWhole(_ value: Value, _ prefix: [UInt8], _ component: EntityIndex.Component) throws -> Bool {
+        if prefix.count <= IndexKeyBytes.keptSize / 2 {
+            if component.type.fixedWidth != nil { return true }
+            // A byte of text takes three bytes of a key at most.
+            if component.column >= 0, case .string(let text) = value, text.utf8.count <= 100 { return true }
         }
-        let estimate = try PointScan(tree: index.tree, points: points, transaction).estimate()
+        return try encoded(prefix, literal(value, component), component).count <= IndexKeyBytes.keptSize
+    }
+
+    /// The beginning of the entries with a value.
+    private func start(
+        of value: Value, _ prefix: [UInt8], _ component: EntityIndex.Component, in index: EntityIndex
+    ) throws -> [UInt8] {
+        let key = try encoded(prefix, literal(value, component), component)
+        if index.isHashed { return IndexKeyBytes.hashed(key) }
+        return key.count <= IndexKeyBytes.keptSize ? key : Array(key.prefix(IndexKeyBytes.keptSize))
+    }
+
+    /// A range for each beginning.
+    private func ranges(
+        _ index: EntityIndex, _ starts: Set<[UInt8]>, _ answered: ConjunctSet, _ fixed: Int
+    ) throws -> IndexMatch {
+        let ascending = starts.sorted { $0.lexicographicallyPrecedes($1) }
+        return IndexMatch(
+            index, try ascending.map { try counted(index, startingWith: $0) }, answered: answered, fixed: fixed)
+    }
+
+    /// The values of a long list, with about how many entries they have.
+    private func estimated(
+        _ index: EntityIndex, _ wanted: WantedValues, _ answered: ConjunctSet, _ fixed: Int
+    ) throws -> IndexMatch {
+        let values = wanted.values
+        var found = 0.0
+        for sample in 0..<Self.countedValues {
+            let value = values[sample * values.count / Self.countedValues]
+            let start = try start(of: value, wanted.prefix, index.components[fixed], in: index)
+            found += Double(try counted(index, startingWith: start).count)
+        }
+        let estimate = min(Double(Int.max / 2), found / Double(Self.countedValues) * Double(values.count))
         // Of one row and less nothing else would be looked at.
-        return IndexMatch(index, points: points, count: max(2, estimate), answered: answered, fixed: fixed)
+        return IndexMatch(index, wanted: wanted, count: max(2, Int(estimate)), answered: answered, fixed: fixed)
+    }
+
+    /// What the entries of a match's wanted values begin with, ascending. None begins with another.
+    func points(_ match: IndexMatch) throws -> [[UInt8]] {
+        guard let wanted = match.wanted else { return [] }
+        let component = match.index.components[match.fixed]
+        let starts = Set(try wanted.values.map { try start(of: $0, wanted.prefix, component, in: match.index) })
+        return starts.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
     // MARK: Ranges

@@ -33,7 +33,8 @@ extension Planner {
             if position == nil { consider(try idRange()) }
         }
         if kinds.contains(.within) { consider(try idList(below: .infinity)) }
-        if kinds.contains(.or) { for union in try unions() { consider(union) } }
+        try findUnions()
+        for union in unionCandidates() { consider(union) }
         if kinds.contains(.elements) { for found in try elements() { consider(found) } }
         return best
     }

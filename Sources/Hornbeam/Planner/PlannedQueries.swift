@@ -23,7 +23,7 @@ extension EntitySession {
         let store = try store(query.type)
         if let sole = try store.soleRow(query) { return if case .row(let rowID, _) = sole { [rowID] } else { [] } }
         var query = query
-        query.wantsRows = false
+        query.wanted = .rowIDs
         var found: [RowID] = []
         try Executor(query, store).run(needsRows: false) { rowID, _, _ in
             found.append(rowID)
@@ -50,7 +50,7 @@ extension EntitySession {
         // The order doesn't change the count, and a sort by score needs more than the count does.
         if query.after == nil { query.sort = [] }
         if query.isWhole { query.needs = RowNeeds() }
-        query.wantsRows = false
+        query.wanted = .count
         let executor = try counter(query, sort)
         if let known = try executor.knownCount ?? executor.countOfPath() { return known }
         var count = 0

@@ -28,7 +28,7 @@ struct QueryPlan {
     /// The search whose scores the sort goes by, behind something else.
     let scores: (index: EntityTextIndex, match: TextMatch)?
     /// When to leave the path for a scan.
-    let patience: Patience?
+    let fallback: ScanFallback?
 
     /// How many results there are: exact, if it is known without reading.
     var knownCount: Int? {
@@ -83,6 +83,8 @@ struct Planner: ~Copyable {
     let idOrder: IDOrder
     /// What full-text indexes can do; nil if there is nothing to ask them.
     let texts: TextPaths?
+    /// The unions that an `or` has; nil if there is no `or`.
+    let unions: UnionPaths?
 
     var type: EntityType { store.type }
     private var session: EntitySession { store.session }
@@ -128,6 +130,7 @@ struct Planner: ~Copyable {
         }
         self.kinds = kinds
         texts = kinds.contains(.text) && !store.type.textIndexes.isEmpty ? TextPaths() : nil
+        unions = kinds.contains(.or) ? UnionPaths() : nil
         self.store = store
         sort = idOrder.terms == query.sort.count ? query.sort : Array(query.sort[..<idOrder.terms])
         self.query = consume query
@@ -177,10 +180,13 @@ struct Planner: ~Copyable {
         if kinds.contains(.id) || matches.contains(where: { $0.count <= 1 }), let sole = try sole() { return sole }
         // Before anything is priced: how much they find is a part of the prices.
         try texts?.look(conjuncts, store, rows: rows, wantsIndex: query.requiresIndex)
+        try findUnions()
         var best = try scan()
         if isRefused(best) { best.cost = .infinity }
         func consider(_ candidate: Candidate?) {
-            if let candidate, candidate.cost < best.cost { best = candidate }
+            guard var candidate else { return }
+            if query.wanted == .count, knownCount(candidate) != nil { candidate.cost = 0 }
+            if candidate.cost < best.cost { best = candidate }
         }
         if kinds.contains(.id) { consider(try idRange()) }
         if idOrder.isAll { consider(try orderByID()) }
@@ -190,7 +196,7 @@ struct Planner: ~Copyable {
         if query.needs != nil { consider(try wholeCovering()) }
         if !sort.isEmpty { for index in try store.queryIndexes { consider(try order(index)) } }
         if matches.count > 1 { consider(intersection()) }
-        if kinds.contains(.or) { for candidate in try unions() { consider(candidate) } }
+        for candidate in unionCandidates() { consider(candidate) }
         if let texts {
             for text in texts.found {
                 consider(candidate(text))
@@ -230,26 +236,28 @@ struct Planner: ~Copyable {
 
     private func finish(_ choice: Candidate) -> QueryPlan {
         let rest = rest(of: choice)
-        var known: Int?
-        if rest.isEmpty, position == nil || choice.isBehind {
-            switch choice.path {
-            case .rowScan: known = rows
-            case .rows(let ranges): known = ranges.reduce(0) { $0 + $1.count }
-            case .linked(let links): known = links.isWhole ? links.count : nil
-            case .byID(let range, _): known = range.isWhole ? range.count : nil
-            case .index(let match, _): known = match.isCounted ? match.count : nil
-            case .nothing: known = 0
-            default: break
-            }
-        }
         return QueryPlan(
             path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : sort,
-            limit: query.limit, offset: query.offset, pathCount: known,
+            limit: query.limit, offset: query.offset, pathCount: knownCount(choice),
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : sort, covering: choice.covering,
             ties: choice.isOrdered && hasBestFirst ? Array(sort.dropFirst()) : [],
             scores: choice.isOrdered ? nil : searched,
-            patience: rest.isEmpty && !query.mayStop ? nil : patience(choice))
+            fallback: rest.isEmpty && !query.mayStop ? nil : fallback(choice))
+    }
+
+    /// How many results there are before limit and offset, if counted trees tell.
+    private func knownCount(_ choice: Candidate) -> Int? {
+        guard choice.answered.count == conjuncts.count, position == nil || choice.isBehind else { return nil }
+        return switch choice.path {
+        case .rowScan: rows
+        case .rows(let ranges): ranges.reduce(0) { $0 + $1.count }
+        case .linked(let links): links.isWhole ? links.count : nil
+        case .byID(let range, _): range.isWhole ? range.count : nil
+        case .index(let match, _): match.isCounted ? match.count : nil
+        case .nothing: 0
+        default: nil
+        }
     }
 
     /// The search that a sort by score goes by.

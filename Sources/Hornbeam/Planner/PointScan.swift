@@ -13,8 +13,10 @@ struct PointScan {
     let points: [[UInt8]]
     let transaction: Transaction
 
-    init(_ match: IndexMatch, _ transaction: Transaction) {
-        self.init(tree: match.index.tree, points: match.points, transaction)
+    /// The entries of a match's wanted values; none if it has ranges.
+    init(_ match: IndexMatch, _ store: EntityStore) throws {
+        let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: [])
+        self.init(tree: match.index.tree, points: try matcher.points(match), store.transaction)
     }
 
     init(tree: TreeID, points: [[UInt8]], _ transaction: Transaction) {
@@ -38,28 +40,12 @@ struct PointScan {
             guard isThere else { return }
         }
     }
-
-    /// About how many entries there are, from some of the points.
-    func estimate() throws -> Int {
-        let samples = min(points.count, Self.samples)
-        guard samples > 0 else { return 0 }
-        var found: UInt64 = 0
-        for sample in 0..<samples {
-            let point = points[sample * points.count / samples]
-            let (sum, overflow) = found.addingReportingOverflow(
-                try transaction.count(tree, from: point, to: KeyWriter.successor(ofPrefix: point) ?? []))
-            found = overflow ? .max : sum
-        }
-        return Int(min(Double(Int.max / 2), Double(found) / Double(samples) * Double(points.count)))
-    }
-
-    private static let samples = 64
 }
 
 extension IndexMatch {
-    /// The rows of the points' entries, and the entries' keys. None where it has ranges.
+    /// The rows of the wanted values, and the entries' keys. None if the match has ranges.
     func forEachEntry(in store: EntityStore, _ body: (RowID, Bytes?) throws -> Bool) throws {
-        try PointScan(self, store.transaction).run { key, value in
+        try PointScan(self, store).run { key, value in
             guard let rowID = index.rowID(key: key, value: value) else {
                 throw store.corrupt("index \(index.description.name)", "an entry names no row")
             }

@@ -7,11 +7,11 @@ enum Price {
     /// Find the next row of a scan, or of a range of ids.
     static let scannedRow = 1.0
     /// Look up a row by its row id, in ascending order.
-    static let row = 4.0
+    static let row = 10.0
     /// Look up a row in any other order, such as that of an index.
-    static let scatteredRow = 8.0
+    static let scatteredRow = 17.0
     /// Read a row as it lies, and put it into its place in a known order.
-    static let placedRow = 2.0
+    static let placedRow = 4.0
     /// Find the next entry of an index, in its order.
     static let entry = 0.5
     /// Sort an entry by its row among entries that are equal in the order. Added to `entry`.
@@ -19,30 +19,32 @@ enum Price {
     /// Find the next entry of an index, and make a row of it.
     static let coveredRow = 0.5
     /// Collect a row id before the first row is read, and sort it.
-    static let gathered = 0.6
+    static let gathered = 0.8
     /// Collect a row id to which a search is restricted.
     static let gatheredForSearch = 0.15
-    /// Go to another range of an index, or to another value of a long list.
-    static let seek = 2.0
+    /// Make the key of one of many wanted values.
+    static let key = 60.0
+    /// Go to another range of an index.
+    static let seek = 25.0
     /// Look up whether a row is linked, and its place among the links.
-    static let link = 3.0
+    static let link = 8.0
     /// Look up and test a row that a ranked search has found.
     static let hitTest = 4.5
     /// Make the sort key of a row.
-    static let sortKey = 2.0
-    /// Sort a row in memory by its key, and hand it on.
-    static let sortedRow = 5.0
+    static let sortKey = 7.0
+    /// Sort a row in memory by its key.
+    static let sortedRow = 4.0
     /// Begin a path.
     static let path = 4.0
 
     /// Compare one property of a row that has been read.
-    static let comparison = 0.3
-    /// Look for a part of a text, or for words: at least a comparison.
-    static let text = comparison
-    /// Call a condition in Swift with a whole entity: at least a comparison.
-    static let closure = comparison
-    /// Ask for the links of a row: at least a comparison.
-    static let linkTest = comparison
+    static let comparison = 1.7
+    /// Look for a part of a text, or for words.
+    static let text = 7.0
+    /// Call a condition in Swift with a whole entity.
+    static let closure = 17.0
+    /// Ask for the links of a row.
+    static let linkTest = 17.0
 
     /// The share of callers that read to the end, among those that may stop before the last result.
     static let unstopped = 0.125
@@ -64,21 +66,37 @@ extension Filter {
     }
 }
 
+extension Filter {
+    /// The share of rows that pass, if nothing is known of it.
+    fileprivate var guessedShare: Double {
+        switch self {
+        case .string, .text, .matches: 0.1
+        default: 0.3
+        }
+    }
+}
+
 extension Planner {
     var budget: Double? {
         query.limit.map { Double($0) + Double(query.offset) }
     }
 
-    /// The share of candidates that pass the conjuncts outside `answered`.
+    /// The share of candidates that pass the conjuncts outside `answered`: the smallest share that is known, times the
+    /// smallest guess for those whose share isn't.
     private func selectivity(without answered: ConjunctSet) -> Double {
         var share = 1.0
+        var guess = 1.0
         for position in conjuncts.indices where !answered.contains(position) {
             var known: Int?
             for match in matches where match.answered.contains(position) { known = min(known ?? .max, match.count) }
-            known = known ?? texts?.count(position)
-            share = min(share, known.map { Double($0) / Double(max(1, rows)) } ?? 0.3)
+            known = known ?? texts?.count(position) ?? unions?.count(position)
+            if let known {
+                share = min(share, Double(known) / Double(max(1, rows)))
+            } else {
+                guess = min(guess, conjuncts[position].guessedShare)
+            }
         }
-        return max(share, 1 / Double(max(1, rows)))
+        return max(share * guess, 1 / Double(max(1, rows)))
     }
 
     /// The price of finding a path's candidates, testing, sorting and handing them on.
@@ -136,9 +154,10 @@ extension Planner {
     /// The price of candidates that are all read and sorted.
     private func sorting(_ count: Int, _ share: Double, _ each: Double, limit: Int?) -> Double {
         let passing = Double(count) * share
-        // With a limit only the kept rows are handed on, and each is looked up again.
+        // Without a limit all are sorted. Those that are handed on are looked up again, or copied.
         let kept = limit.map { min(passing, Double($0) + Double(query.offset)) }
-        let handing = kept.map { query.wantsRows ? $0 * Price.row : 0 } ?? passing * Price.sortedRow
-        return Double(count) * each + passing * Price.sortKey + handing
+        let sorted = kept == nil ? passing * Price.sortedRow : 0
+        let handing = query.wantsRows ? (kept ?? passing) * Price.row : 0
+        return Double(count) * each + passing * Price.sortKey + sorted + handing
     }
 }

@@ -78,7 +78,8 @@ extension Planner {
         }
         consider(try list())
         if kinds.contains(.within) { consider(try idList(below: .infinity)) }
-        if kinds.contains(.or) { for union in try unions() { consider(union) } }
+        try findUnions()
+        for union in unionCandidates() { consider(union) }
         return Double(fewest) * Price.gatheredForSearch < Price.hitTest * Double(rows) ? best : nil
     }
 
@@ -88,7 +89,7 @@ extension Planner {
         let count = others.path.candidates(rows: rows)
         let gathering = Double(count) * Price.gatheredForSearch
         let tests = tests(of: found, count)
-        guard case .index(let ranges, _) = others.path, ranges.isCounted, Selections.keeps(ranges.count),
+        guard case .index(let ranges, _) = others.path, Selections.keeps(ranges.count),
             let entries = try store.transaction.identity(of: ranges.index.tree)
         else { return gathering < Price.hitTest * tests }
         let earlier = Double(store.selections.tests(ranges, of: entries))

@@ -13,6 +13,7 @@ struct Selections {
         /// Of the index when they were read.
         let entries: TreeIdentity
         let ranges: [KeyRange]
+        let wanted: WantedValues?
         /// Nil as long as searches rather test the rows of their hits.
         var selection: RowSelection?
         /// About how many rows they have tested so far.
@@ -67,7 +68,7 @@ struct Selections {
 
     private func place(of match: IndexMatch) -> Int? {
         let ranges = match.ranges
-        return known.lastIndex { $0.index === match.index && $0.ranges == ranges }
+        return known.lastIndex { $0.index === match.index && $0.ranges == ranges && $0.wanted == match.wanted }
     }
 
     /// What is known of the ranges, which is known no more.
@@ -77,7 +78,7 @@ struct Selections {
             remove(place)
         }
         guard let place = place(of: match) else {
-            return Known(index: match.index, entries: entries, ranges: match.ranges)
+            return Known(index: match.index, entries: entries, ranges: match.ranges, wanted: match.wanted)
         }
         return remove(place)
     }

@@ -4,9 +4,11 @@
 
 import HornbeamTree
 
-extension Planner {
-    /// The way to the rows of one branch.
-    private struct Branch {
+/// The unions that the conjuncts of a query have. A class, so that a planner can look for them only if it must, and
+/// remember what it found.
+final class UnionPaths {
+    /// The way to the rows of an `or`, or of one of its branches.
+    struct Branch {
         var path: AccessPath
         /// About how many it finds.
         var count: Int
@@ -19,19 +21,37 @@ extension Planner {
         var cost: Double { price + Price.row * Double(count) }
     }
 
-    func unions() throws -> [Candidate] {
-        var candidates: [Candidate] = []
-        for (position, conjunct) in conjuncts.enumerated() {
-            guard case .or(let branches) = conjunct, conjunct.isWithin(Filter.plannedDepth),
+    /// By the conjunct; nil before anybody looked.
+    @exclusivity(unchecked) fileprivate(set) var found: [(place: Int, union: Branch)]?
+
+    /// About how many rows pass a conjunct; nil if it has no union.
+    func count(_ place: Int) -> Int? {
+        found?.first { $0.place == place }?.union.count
+    }
+}
+
+extension Planner {
+    private typealias Branch = UnionPaths.Branch
+
+    func findUnions() throws {
+        guard let unions, unions.found == nil else { return }
+        unions.found = try conjuncts.indices.compactMap { place in
+            guard case .or(let branches) = conjuncts[place], conjuncts[place].isWithin(Filter.plannedDepth),
                 let union = try union(of: branches)
-            else { continue }
-            let answered = union.isExact ? ConjunctSet(position) : ConjunctSet()
-            candidates.append(
-                Candidate(
-                    path: union.path, answered: answered, isOrdered: false,
-                    cost: union.price + cost(union.count, answered, isOrdered: false, row: Price.row)))
+            else { return nil }
+            return (place, union)
         }
-        return candidates
+    }
+
+    /// The unions found, as paths of their own.
+    func unionCandidates() -> [Candidate] {
+        (unions?.found ?? []).map { place, union in
+            let answered = union.isExact ? ConjunctSet(place) : ConjunctSet()
+            return Candidate(
+                path: union.path, answered: answered, isOrdered: false,
+                cost: union.price
+                    + cost(union.count, answered, narrowed: ConjunctSet(place), isOrdered: false, row: Price.row))
+        }
     }
 
     /// Nil if there is a branch without a path.

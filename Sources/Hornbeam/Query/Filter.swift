@@ -302,13 +302,17 @@ package struct EntityQuery: Sendable {
     var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
     var requiresIndex = false
-    /// Whether the caller gets rows, or only their ids.
-    var wantsRows = true
+    /// What the caller gets of the results.
+    var wanted = Wanted.rows
     /// Whether the caller accepts the rows as they lie, each with its place in the order.
     var placesRows = false
     /// Whether the caller may stop before the last result. The planner then prefers a path in the query's order to a
     /// sort in memory.
     var mayStop = false
+
+    enum Wanted { case rows, rowIDs, count }
+
+    var wantsRows: Bool { wanted == .rows }
 
     /// Whether the filter alone says what the results are.
     var isWhole: Bool { limit == nil && offset == 0 && after == nil }

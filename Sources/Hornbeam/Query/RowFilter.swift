@@ -15,6 +15,7 @@ struct RowFilter {
         case text(Int, Comparison, ascii: [UInt8]?, key: [UInt8])
         case key(Int, Comparison, [UInt8])
         case isNull(Int)
+        case intWithin(Int, Set<Int64>, orNull: Bool)
         case within(Int, Set<[UInt8]>, orNull: Bool)
         case string(StringMatcher)
         case accepting(TextTest)
@@ -206,13 +207,18 @@ struct RowFilter {
             for value in values { tests.append(try bind(column, .equal, value, type)) }
             return .or(tests)
         }
+        var numbers: Set<Int64> = []
         var keys: Set<[UInt8]> = []
         var orNull = false
         for value in values {
-            let literal = try literal(value, column, type)
-            if literal == .null { orNull = true } else { keys.insert(try key(literal, column, type)) }
+            switch try literal(value, column, type) {
+            case .null: orNull = true
+            case .int(let number): numbers.insert(number)
+            case let literal: keys.insert(try key(literal, column, type))
+            }
         }
-        return .within(column, keys, orNull: orNull)
+        // The literals of a column are all of one form.
+        return numbers.isEmpty ? .within(column, keys, orNull: orNull) : .intWithin(column, numbers, orNull: orNull)
     }
 
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
@@ -288,9 +294,11 @@ struct RowFilter {
             if try row.isNull(column: column) { return comparison == .notEqual }
             return try compare(row, column, comparison, key)
         case .isNull(let column): return try row.isNull(column: column)
+        case .intWithin(let column, let numbers, let orNull):
+            return try row.int(column).map(numbers.contains) ?? orNull
         case .within(let column, let keys, let orNull):
             if try row.isNull(column: column) { return orNull }
-            return try !keys.isEmpty && keys.contains(key(of: row, column))
+            return try keys.contains(key(of: row, column))
         case .string(let matcher): return try matcher.accepts(row)
         case .accepting(let test): return try accepts(test, row)
         case .elements(let column, let values, let wantsAll): return try hasElements(row, column, values, wantsAll)

@@ -174,7 +174,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
     func forEachRowID(_ body: (RowID) throws -> Bool) throws {
         guard wanted.groups.isEmpty else { return try forEachGroup { rowID, _ in try body(rowID) } }
         var query = query
-        query.wantsRows = false
+        query.wanted = .rowIDs
         try Executor(query, store).run(needsRows: false) { rowID, _, _ in try body(rowID) }
     }
 
@@ -210,7 +210,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
         // The order doesn't change the count.
         query.sort = []
         if query.isWhole { query.needs = RowNeeds() }
-        query.wantsRows = false
+        query.wanted = .count
         let executor = try Executor(query, store)
         if let known = executor.knownCount { return known }
         var count = 0

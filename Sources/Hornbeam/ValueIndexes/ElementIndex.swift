@@ -112,7 +112,7 @@ struct ElementMatch {
     /// The rows that have such elements, ascending, each once.
     func rowIDs(_ store: EntityStore) throws -> [UInt64] {
         var found: [UInt64] = []
-        try PointScan(match, store.transaction).run { key, _ in
+        try PointScan(match, store).run { key, _ in
             try add(key, to: &found, store)
             return true
         }

@@ -129,7 +129,11 @@ struct PlansCommand {
                     case .count: _ = try query.count(in: context)
                     }
                 }
-                let plan = try query.explain(in: context).description.prefix(300).split(separator: "\n")
+                // A count goes by no order.
+                var explained = asked
+                if asked.result == .count { explained.order = .none }
+                let shown = requires ? self.query(explained).requiringIndex() : self.query(explained)
+                let plan = try shown.explain(in: context).description.prefix(300).split(separator: "\n")
                 return (time, "\(asked.result) \(requires ? "required " : "")" + plan.joined(separator: ";"))
             }
         } catch let error as HornbeamError where error.code == .needsIndex {

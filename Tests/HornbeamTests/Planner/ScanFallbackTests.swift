@@ -23,7 +23,7 @@ private struct NamedSample {
 }
 
 @Suite("Walks of an index that find too little")
-struct PatienceTests {
+struct ScanFallbackTests {
     private static let count = 4_000
 
     private static func database() throws -> Database {
