@@ -136,7 +136,7 @@ enum ValueBytes {
     }
 
     static func appendLittle(_ value: UInt64, _ width: Int, to bytes: inout [UInt8]) {
-        for byte in 0..<width { bytes.append(UInt8(truncatingIfNeeded: value >> UInt64(8 * byte))) }
+        withUnsafeBytes(of: value.littleEndian) { bytes.append(contentsOf: $0.prefix(width)) }
     }
 
     /// The value of exactly these bytes.

@@ -58,7 +58,10 @@ struct WholeSum {
 
     mutating func add(stored bytes: Bytes) -> Bool {
         FloatingSummation.forEachPart(of: bytes) { part, kind in
-            if kind == .small, abs(part) < 0x1p100, let number = Int128(exactly: part) {
+            // By way of 64 bits, which the processor converts.
+            if kind == .small, abs(part) < 0x1p62, let number = Int64(exactly: part) {
+                add(Int128(number))
+            } else if kind == .small, abs(part) < 0x1p100, let number = Int128(exactly: part) {
                 add(number)
             } else {
                 rest.add(part: part, kind)
@@ -75,6 +78,15 @@ struct WholeSum {
         var total = rest
         total.add(whole: whole)
         return total
+    }
+
+    /// Appends the `bytes` of the total.
+    func append(to bytes: inout [UInt8]) {
+        guard rest.isEmpty, whole.magnitude < 1 << 62 else { return bytes += total.bytes }
+        let number = Int64(truncatingIfNeeded: whole)
+        // The nearest double, and what it lacks, which is a double too.
+        let near = Double(number)
+        FloatingSummation.append(low: Double(number - Int64(near)), high: near, to: &bytes)
     }
 }
 
@@ -122,12 +134,14 @@ struct IntegerStatisticsState: FoldState {
     var sums: (sum: FloatingSummation, squares: FloatingSummation) { (sum.total, squares.total) }
 
     var bytes: [UInt8]? {
-        var extremes: [[UInt8]] = [[], []]
-        if count > 0 {
-            number.append(UInt64(bitPattern: least), to: &extremes[0])
-            number.append(UInt64(bitPattern: greatest), to: &extremes[1])
+        StoredStatistics.bytes(count) { part, bytes in
+            switch part {
+            case .least: if count > 0 { number.append(UInt64(bitPattern: least), to: &bytes) }
+            case .greatest: if count > 0 { number.append(UInt64(bitPattern: greatest), to: &bytes) }
+            case .sum: sum.append(to: &bytes)
+            case .squares: squares.append(to: &bytes)
+            }
         }
-        return StoredStatistics.bytes(count, extremes, sum.total, squares.total)
     }
 }
 
@@ -169,12 +183,14 @@ struct FloatingStatisticsState: FoldState {
     }
 
     var bytes: [UInt8]? {
-        var extremes: [[UInt8]] = [[], []]
-        if count > 0 {
-            ValueBytes.appendLittle(least.bitPattern, 8, to: &extremes[0])
-            ValueBytes.appendLittle(greatest.bitPattern, 8, to: &extremes[1])
+        StoredStatistics.bytes(count) { part, bytes in
+            switch part {
+            case .least: if count > 0 { ValueBytes.appendLittle(least.bitPattern, 8, to: &bytes) }
+            case .greatest: if count > 0 { ValueBytes.appendLittle(greatest.bitPattern, 8, to: &bytes) }
+            case .sum: bytes += sum.bytes
+            case .squares: bytes += squares.bytes
+            }
         }
-        return StoredStatistics.bytes(count, extremes, sum, squares)
     }
 }
 
@@ -188,34 +204,38 @@ struct StoredStatistics {
 
     private static let header = 12
 
+    enum Part: Int, CaseIterable { case least, greatest, sum, squares }
+
     init?(_ bytes: Bytes) {
         guard bytes.count >= Self.header else { return nil }
         count = Int(truncatingIfNeeded: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)))
         var at = Self.header
-        func part(_ place: Int) -> Bytes? {
-            let size = Int(bytes[8 + place])
+        func part(_ part: Part) -> Bytes? {
+            let size = Int(bytes[8 + part.rawValue])
             guard size <= bytes.count - at else { return nil }
             defer { at += size }
             return Bytes(rebasing: bytes[at..<at + size])
         }
-        guard count >= 0, let least = part(0), let greatest = part(1), let sum = part(2), let squares = part(3),
+        guard count >= 0, let least = part(.least), let greatest = part(.greatest), let sum = part(.sum),
+            let squares = part(.squares),
             at == bytes.count
         else { return nil }
         (self.least, self.greatest, self.sum, self.squares) = (least, greatest, sum, squares)
     }
 
     /// Nil if a part is longer than 255 bytes.
-    static func bytes(
-        _ count: Int, _ extremes: [[UInt8]], _ sum: FloatingSummation, _ squares: FloatingSummation
-    ) -> [UInt8]? {
-        let parts = extremes + [sum.bytes, squares.bytes]
+    @inline(__always)
+    static func bytes(_ count: Int, _ append: (Part, inout [UInt8]) -> Void) -> [UInt8]? {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(96)
         ValueBytes.appendLittle(UInt64(truncatingIfNeeded: count), 8, to: &bytes)
-        for part in parts {
-            guard let size = UInt8(exactly: part.count) else { return nil }
-            bytes.append(size)
+        ValueBytes.appendLittle(0, header - 8, to: &bytes)
+        for part in Part.allCases {
+            let start = bytes.count
+            append(part, &bytes)
+            guard let size = UInt8(exactly: bytes.count - start) else { return nil }
+            bytes[8 + part.rawValue] = size
         }
-        for part in parts { bytes += part }
         return bytes
     }
 }

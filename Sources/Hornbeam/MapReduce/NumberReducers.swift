@@ -184,14 +184,20 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
     }
 
     public func encode(_ partial: Partial) -> [UInt8]? {
-        var extremes: [[UInt8]] = []
-        for value in partial.extremes.map({ [$0.min, $0.max] }) ?? [] {
-            var bytes: [UInt8] = []
-            guard ValueBytes.append(value.columnValue, as: Value.columnType, to: &bytes) else { return nil }
-            extremes.append(bytes)
+        var isEncoded = true
+        func append(_ extreme: Value?, to bytes: inout [UInt8]) {
+            guard let extreme else { return }
+            isEncoded = ValueBytes.append(extreme.columnValue, as: Value.columnType, to: &bytes) && isEncoded
         }
-        return StoredStatistics.bytes(
-            partial.count, extremes.isEmpty ? [[], []] : extremes, partial.sum, partial.squares)
+        let bytes = StoredStatistics.bytes(partial.count) { part, bytes in
+            switch part {
+            case .least: append(partial.extremes?.min, to: &bytes)
+            case .greatest: append(partial.extremes?.max, to: &bytes)
+            case .sum: bytes += partial.sum.bytes
+            case .squares: bytes += partial.squares.bytes
+            }
+        }
+        return isEncoded ? bytes : nil
     }
 
     public func decode(_ bytes: UnsafeRawBufferPointer) -> Partial? {

@@ -278,6 +278,17 @@ extension FloatingSummation {
         return bytes
     }
 
+    /// Appends the bytes of a sum of one or two numbers that have no bit in common; zero is none.
+    static func append(low: Double, high: Double, to bytes: inout [UInt8]) {
+        bytes.append((low == 0 ? 0 : 1) + (high == 0 ? 0 : 1))
+        bytes.append(0)
+        for part in [low, high] where part != 0 {
+            withUnsafeBytes(of: part.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+        }
+    }
+
+    var isEmpty: Bool { small.parts.isEmpty && great.parts.isEmpty && special == nil }
+
     /// Adds an integer without error. Its magnitude is 2^126 at most, and a little more.
     mutating func add(whole: Int128) {
         var rest = whole
