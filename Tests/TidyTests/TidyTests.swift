@@ -83,6 +83,16 @@ struct TidyTests {
         }
     }
 
+    @Test("Names of tests are sentences, without codes of a list")
+    func testNames() throws {
+        let code = /@(?:Test|Suite)\(\s*"[A-Z]{1,2}[0-9]+\b/
+        for file in try SourceFile.all(in: ["Tests"]) {
+            for (number, line) in file.lines.enumerated() where line.contains(code) {
+                Issue.record("\(file.path):\(number + 1) begins with a code: say what is true")
+            }
+        }
+    }
+
     @Test("One word for one thing", arguments: ["freelist", "free list", "overflow page", "meta page"])
     func glossary(_ synonym: String) throws {
         for file in try SourceFile.all(in: ["Sources"]) {

@@ -704,7 +704,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("Y36: cut off at any call they go on without loss, and what is acknowledged is never told again", .seeded)
+    @Test("cut off at any call they go on without loss, and what is acknowledged is never told again", .seeded)
     func crashes() throws {
         let start = try SimulatedDisk()
         do {

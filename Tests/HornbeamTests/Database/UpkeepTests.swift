@@ -49,7 +49,7 @@ struct UpkeepTests {
         try database.compact(progress: progress)
     }
 
-    @Test("Y37: a backup beside a writer opens and verifies, and is of one version", arguments: [false, true])
+    @Test("a backup beside a writer opens and verifies, and is of one version", arguments: [false, true])
     func backup(isAsync: Bool) async throws {
         defer { folder.keep() }
         let database = try open("a.hornbeam")

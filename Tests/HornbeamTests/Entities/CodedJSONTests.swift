@@ -100,21 +100,22 @@ struct CodedJSONTests {
         #expect(try CodedJSON.value([String: [Int128]].self, of: CodedJSON.text(wide)) == wide)
     }
 
-    @Test("is one text for equal sets, and for equal dictionaries whose keys are no strings")
+    @Test("is one text for equal sets, and for equal dictionaries whose keys are no strings", .seeded)
     func unordered() throws {
+        var random = SeededGenerator()
         struct Whole: Codable { var words: Set<String>, sets: Set<Set<Int>>, counts: [Color: [Choice: Int]] }
         var texts: Set<String> = []
         for capacity in [1, 10, 100, 1_000] {
             var words = Set<String>(minimumCapacity: capacity)
             var sets = Set<Set<Int>>(minimumCapacity: capacity)
             var counts = [Color: [Choice: Int]](minimumCapacity: capacity)
-            for number in (0..<40).shuffled() {
+            for number in (0..<40).shuffled(using: &random) {
                 words.insert("w\(number)")
-                sets.insert(Set((0...number).shuffled()))
+                sets.insert(Set((0...number).shuffled(using: &random)))
             }
-            for color in [Color.red, .green, .blue].shuffled() {
+            for color in [Color.red, .green, .blue].shuffled(using: &random) {
                 var choices = [Choice: Int](minimumCapacity: capacity)
-                for number in (0..<20).shuffled() { choices[.some(number, name: "n")] = number }
+                for number in (0..<20).shuffled(using: &random) { choices[.some(number, name: "n")] = number }
                 counts[color] = choices
             }
             texts.insert(try CodedJSON.text(Whole(words: words, sets: sets, counts: counts)))
@@ -124,16 +125,18 @@ struct CodedJSONTests {
         #expect(try CodedJSON.text([Color.red: 1, .blue: 2]) == #"["blue",2,"red",1]"#)
     }
 
-    @Test("tells nobody of an equal set that is saved again")
+    @Test("tells nobody of an equal set that is saved again", .seeded)
     func equalSets() throws {
+        var random = SeededGenerator()
         let database = try Database.inMemory(models: Bag.self)
         let words = (0..<40).map { "w\($0)" }
         try database.write { try Bag(id: 1, tags: Set(words), counts: [.red: [1, 2, 3]]).save(to: &$0) }
         for _ in 0..<20 {
-            var again = Set<String>(minimumCapacity: .random(in: 1...500))
-            for word in words.shuffled() { again.insert(word) }
+            var again = Set<String>(minimumCapacity: .random(in: 1...500, using: &random))
+            for word in words.shuffled(using: &random) { again.insert(word) }
+            let numbers = Set([3, 1, 2].shuffled(using: &random))
             let changes = try database.performBatchUpdates { context in
-                try Bag(id: 1, tags: again, counts: [.red: Set([3, 1, 2].shuffled())]).save(to: &context)
+                try Bag(id: 1, tags: again, counts: [.red: numbers]).save(to: &context)
             }.changes
             #expect(changes[Bag.self].updated.isEmpty)
         }

@@ -464,7 +464,8 @@ struct PropertyTypesTests {
         try check([whole, Outer.Inner(id: 2, width: 1, kinds: [], twice: nil)])
         var context = Context()
         try Outer.Inner(id: 3, width: 1, kinds: [], twice: .some(nil)).save(to: &context)
-        #expect(try (context.find(3) as Outer.Inner?)?.twice == .none)
+        let stored = try #require(try context.find(3) as Outer.Inner?)
+        #expect(stored.twice == .none)
     }
 
     @Test("that are stored as JSON are filtered, sorted and told to statements by their values")

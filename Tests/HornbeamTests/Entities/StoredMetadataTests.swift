@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row I23: when an entity was first saved and how often it was changed, of types that ask for it: they only grow, can
+// When an entity was first saved and how often it was changed, of types that ask for it: they only grow, can
 // be filtered, sorted and indexed by, and cost nothing elsewhere.
 
 import Foundation
@@ -40,7 +40,7 @@ struct Unrevised {
     var name = ""
 }
 
-@Suite("I23: what is kept of entities")
+@Suite("what is kept of entities")
 struct StoredMetadataTests {
     private func state(_ database: Database, _ id: Int) throws -> (version: Int?, created: Date?, updated: Date?) {
         try database.read { context in

@@ -102,7 +102,7 @@ struct BulkVerbsTests {
         #expect(all.count == 3_004 && all["k2999"] == "a")
     }
 
-    @Test("Y35: the entries of a hash may go while they are gone through")
+    @Test("the entries of a hash may go while they are gone through")
     func changingHash() throws {
         let database = try LibraryTables.filled("a", "b", "c", "d")
         try database.write { (context) throws in

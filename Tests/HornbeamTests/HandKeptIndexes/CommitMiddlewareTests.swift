@@ -15,7 +15,7 @@ private final class Notes: Sendable {
     func note(_ word: String) { words.withLock { $0.append(word) } }
 }
 
-@Suite("V15: middleware")
+@Suite("middleware")
 struct CommitMiddlewareTests {
     struct Refusal: Error {}
 

@@ -34,7 +34,7 @@ private struct HookedNote {
 
 @Suite("Editing")
 struct EditingTests {
-    @Test("Y29: hooks see the entity as it was and as it will be, run in the same write, and refuse it by throwing")
+    @Test("hooks see the entity as it was and as it will be, run in the same write, and refuse it by throwing")
     func hooks() throws {
         let database = try Database.inMemory(models: HookedEntry.self, HookedNote.self)
         try database.write { context in
@@ -54,7 +54,7 @@ struct EditingTests {
         #expect(notes == ["1 new → a", "1 a → b", "1 b → kept", "1 kept → c", "1 is gone"])
     }
 
-    @Test("Y35: each entity is visited once while each is deleted")
+    @Test("each entity is visited once while each is deleted")
     func deletingAll() throws {
         let count = 10_000
         let database = try LibraryTables.inMemory()
@@ -74,7 +74,7 @@ struct EditingTests {
         #expect(try database.isSound())
     }
 
-    @Test("E16: an entity that is deleted and saved again is in no index, and can be put there again")
+    @Test("an entity that is deleted and saved again is in no index, and can be put there again")
     func deletedAndSavedAgain() throws {
         let database = try LibraryTables.filled("a", "b")
         try database.write { context in

@@ -163,7 +163,7 @@ struct HandKeptCatalogueTests {
         #expect(try database.isSound())
     }
 
-    @Test("V11: to delete an entity touches few pages of a large hash index")
+    @Test("to delete an entity touches few pages of a large hash index")
     func deletionIsLocal() throws {
         let disk = try SimulatedDisk()
         let database = try LibraryTables.open(disk)
@@ -275,7 +275,7 @@ struct HandKeptCatalogueTests {
         return done
     }
 
-    @Test("E17: a crash at any call leaves entities and indexes as one of the writes left them", .seeded)
+    @Test("a crash at any call leaves entities and indexes as one of the writes left them", .seeded)
     func crashes() throws {
         let start = try SimulatedDisk()
         // Without the indexes, so that their making may be cut short too.

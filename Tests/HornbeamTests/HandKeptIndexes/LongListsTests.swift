@@ -23,7 +23,7 @@ struct LongListsTests {
     }
 
     @Test(
-        "V8: in a long list a place is found, and an id inserted, by a few pages; the order outlives the file's closing"
+        "in a long list a place is found, and an id inserted, by a few pages; the order outlives the file's closing"
     )
     func placed() throws {
         let (count, cards) = (60_000, 100)
@@ -63,7 +63,7 @@ struct LongListsTests {
         #expect(try again.isSound())
     }
 
-    @Test("V10: of 10,000 random changes of groups each leaves the groups of a model", .seeded)
+    @Test("of 10,000 random changes of groups each leaves the groups of a model", .seeded)
     func groups() throws {
         var random = SeededGenerator()
         let database = try LibraryTables.inMemory()

@@ -37,7 +37,7 @@ struct OrderedIDsTests {
         #expect(try database.isSound())
     }
 
-    @Test("V8: a million ids; the middle and the end are reached in a few steps, and the order stays")
+    @Test("a million ids; the middle and the end are reached in a few steps, and the order stays")
     func million() throws {
         let count = 1_000_000
         let database = try cards(1_000)

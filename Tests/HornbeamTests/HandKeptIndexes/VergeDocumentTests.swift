@@ -52,7 +52,7 @@ struct VergeDocumentTests {
         #expect(try database.read { try $0.indexes.allBooks.ids } == ["a"])
     }
 
-    @Test("V2: a type that the database was opened without, and an index over one, are refused")
+    @Test("a type that the database was opened without, and an index over one, are refused")
     func unknownTypes() throws {
         let database = try Database.inMemory(models: LibraryCard.self)
         let code = try database.read { context in codeThrown { _ = try context.table(LibraryBook.self).all() } }
@@ -60,7 +60,7 @@ struct VergeDocumentTests {
         #expect(codeThrown { try database.register(LibraryIndexes()) } == .unregisteredEntity)
     }
 
-    @Test("V3: find(in:) keeps the order of the ids, skips unknown ones, repeats repeated ones")
+    @Test("find(in:) keeps the order of the ids, skips unknown ones, repeats repeated ones")
     func findIn() throws {
         try LibraryTables.filled("a", "b", "c").read { (context) throws in
             let books = context.table(LibraryBook.self)
@@ -71,7 +71,7 @@ struct VergeDocumentTests {
 
     struct Refusal: Error {}
 
-    @Test("V4: a batch that throws leaves entities, indexes and the version as they were")
+    @Test("a batch that throws leaves entities, indexes and the version as they were")
     func batchThatThrows() throws {
         let database = try LibraryTables.filled("a")
         let version = try database.version
@@ -99,7 +99,7 @@ struct VergeDocumentTests {
         #expect(try database.isSound())
     }
 
-    @Test("V5: a batch reads what it has done itself")
+    @Test("a batch reads what it has done itself")
     func readYourWrites() throws {
         try LibraryTables.filled("a", "b").write { (context) throws in
             let books = context.table(LibraryBook.self)
@@ -112,7 +112,7 @@ struct VergeDocumentTests {
         }
     }
 
-    @Test("V6, I22: insert, update, upsert and delete, each with what it asks for")
+    @Test("insert, update, upsert and delete, each with what it asks for")
     func editVerbs() throws {
         let database = try LibraryTables.filled("a")
         try database.write { context in
@@ -146,7 +146,7 @@ struct VergeDocumentTests {
         #expect(try database.isSound())
     }
 
-    @Test("V7: a batch tells which ids it inserted, updated and deleted")
+    @Test("a batch tells which ids it inserted, updated and deleted")
     func updateResult() throws {
         let database = try LibraryTables.filled("a", "b", "c", "d")
         let changes = try database.performBatchUpdates { context in
@@ -157,7 +157,7 @@ struct VergeDocumentTests {
             try books.update("a") { $0.title = "other" }
             try books.update("b") { $0.title = "b" }
             try books.delete("c")
-            // E16: deleted and saved again is one update.
+            // Deleted and saved again is one update.
             try books.delete("d")
             try books.insert(LibraryBook(id: "d"))
         }.changes
@@ -172,7 +172,7 @@ struct VergeDocumentTests {
         #expect(nothing.isEmpty)
     }
 
-    @Test("V9: a group of an entity goes with it, and is not listed when its last id has gone")
+    @Test("a group of an entity goes with it, and is not listed when its last id has gone")
     func groupByEntity() throws {
         let database = try LibraryTables.filled("a", "b")
         try database.write { context in
@@ -195,7 +195,7 @@ struct VergeDocumentTests {
         #expect(try database.isSound())
     }
 
-    @Test("V10: a group by a key follows a rule as the key changes")
+    @Test("a group by a key follows a rule as the key changes")
     func groupByKey() throws {
         let database = try LibraryTables.filled("a", "b")
         database.keep(LibraryIndexes().byGenre, by: \.genre)
@@ -210,7 +210,7 @@ struct VergeDocumentTests {
         #expect(try database.isSound())
     }
 
-    @Test("V12: a set follows a condition in the commit that changes it")
+    @Test("a set follows a condition in the commit that changes it")
     func conditionalSet() throws {
         let database = try LibraryTables.inMemory()
         database.keep(LibraryIndexes().starred) { $0.isStarred }
@@ -232,7 +232,7 @@ struct VergeDocumentTests {
         }
     }
 
-    @Test("V13: what is deleted leaves all indexes: by id, by cascade, raw; and stays out when it is restored")
+    @Test("what is deleted leaves all indexes: by id, by cascade, raw; and stays out when it is restored")
     func deletion() throws {
         let database = try LibraryTables.filled("a", "b", "c", "d")
         try database.write { context in
@@ -251,7 +251,7 @@ struct VergeDocumentTests {
         #expect(try database.isSound())
     }
 
-    @Test("V14: the entities of an index, in its order, as an array and as a query that is observed")
+    @Test("the entities of an index, in its order, as an array and as a query that is observed")
     func indexToEntities() throws {
         let indexes = LibraryIndexes()
         let database = try LibraryTables.filled("a", "b", "c")
@@ -277,7 +277,7 @@ struct VergeDocumentTests {
         }
     }
 
-    @Test("V16: a write that changes nothing leaves the version, and writes nothing to the medium")
+    @Test("a write that changes nothing leaves the version, and writes nothing to the medium")
     func nothingChanged() throws {
         let disk = try SimulatedDisk()
         let database = try LibraryTables.open(disk)
@@ -295,7 +295,7 @@ struct VergeDocumentTests {
         #expect(try database.read { try $0.version } == version)
     }
 
-    @Test("V17: an entity that is observed says so when it goes, with its last value")
+    @Test("an entity that is observed says so when it goes, with its last value")
     func observedEntity() throws {
         let database = try LibraryTables.filled("a")
         let observation = Observation(EntityResult(LibraryBook.query("a")), of: database)

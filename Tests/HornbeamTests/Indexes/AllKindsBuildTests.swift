@@ -16,7 +16,7 @@ struct AllKindsBuildTests {
     private static let asked: Set = ["byTag", "charts", "shelves"]
 
     @Test(
-        "N4: whatever is written between the steps, an index of any kind is right when it appears", .seeded,
+        "whatever is written between the steps, an index of any kind is right when it appears", .seeded,
         arguments: RecordingIndexes.names.sorted())
     func model(name: String) throws {
         let random = Mutex(SeededGenerator())
@@ -144,7 +144,7 @@ struct AllKindsBuildTests {
             })
     }
 
-    @Test("C23, Y7, E17: a crash while they are registered, built and dropped leaves none half-built", .seeded)
+    @Test("a crash while they are registered, built and dropped leaves none half-built", .seeded)
     func crashes() throws {
         let image = try image()
         let whole = try SimulatedDisk(image)

@@ -39,7 +39,7 @@ struct AllKindsRowsTests {
         return track
     }
 
-    @Test("V4: of a write that throws no index has anything, and no observer hears", .seeded)
+    @Test("of a write that throws no index has anything, and no observer hears", .seeded)
     func thrown() throws {
         var random = SeededGenerator()
         let database = try filled(&random)
@@ -68,7 +68,7 @@ struct AllKindsRowsTests {
         #expect(changes.deleted(Recording.self).isEmpty)
     }
 
-    @Test("V5: in the middle of a write each kind says what the write has done so far", .seeded)
+    @Test("in the middle of a write each kind says what the write has done so far", .seeded)
     func ownWrites() throws {
         var random = SeededGenerator()
         let database = try filled(&random)
@@ -87,7 +87,7 @@ struct AllKindsRowsTests {
         #expect(try database.isWhole())
     }
 
-    @Test("Y31: a read that began before 1,000 commits sees its own state in every kind", .seeded)
+    @Test("a read that began before 1,000 commits sees its own state in every kind", .seeded)
     func longRead() throws {
         var random = SeededGenerator()
         let database = try filled(&random)
@@ -104,7 +104,7 @@ struct AllKindsRowsTests {
         #expect(try database.isWhole())
     }
 
-    @Test("Y3: a touch changes the index of the last save, and no other")
+    @Test("a touch changes the index of the last save, and no other")
     func touched() throws {
         let database = try Database.inMemory(models: Stamped.self)
         try database.write { (context) throws in
@@ -126,7 +126,7 @@ struct AllKindsRowsTests {
 
     private static let names = AllKinds.first.all.map(\.registration.name) + ["added", "grouped", "coded", "starred"]
 
-    @Test("E18: an index that is dropped while it is read is read to the end", arguments: names)
+    @Test("an index that is dropped while it is read is read to the end", arguments: names)
     func dropped(_ name: String) throws {
         let database = try AllKinds.inMemory()
         try database.write { (context) throws in

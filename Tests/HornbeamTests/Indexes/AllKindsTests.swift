@@ -46,7 +46,7 @@ struct AllKindsTests {
         try expectWhole(database, "the end")
     }
 
-    @Test("C23, E17: whatever call to the disk a power loss comes at, all of them are of one commit", .seeded)
+    @Test("whatever call to the disk a power loss comes at, all of them are of one commit", .seeded)
     func crashes() throws {
         let first = try SimulatedDisk()
         let database = try AllKinds.open(first)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// N9: code that has changed while its version hasn't is seen in every kind of registered index, by the probe and by the
-// check. C2: what is told of an index's size is what the file gives back when it goes.
+// Code that has changed while its version hasn't is seen in every kind of registered index, by the probe and by the
+// check. What is told of an index's size is what the file gives back when it goes.
 
 import Foundation
 import HornbeamPages
@@ -49,7 +49,7 @@ struct DriftKindsTests {
         return database
     }
 
-    @Test("N9: changed code is noticed, refused or followed", arguments: indexes.indices)
+    @Test("changed code is noticed, refused or followed", arguments: indexes.indices)
     func drift(_ place: Int) throws {
         let index = Self.indexes[place]
         defer { isLater.withLock { $0 = false } }
@@ -69,7 +69,7 @@ struct DriftKindsTests {
         #expect(try database.isSound())
     }
 
-    @Test("C2: bytes are those of the pages that a drop gives back", arguments: indexes.indices)
+    @Test("bytes are those of the pages that a drop gives back", arguments: indexes.indices)
     func bytes(_ place: Int) throws {
         let index = Self.indexes[place]
         let database = try MigratedFile.open(try SimulatedDisk(), [Drifting.self], [])

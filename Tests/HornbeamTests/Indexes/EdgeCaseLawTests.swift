@@ -33,24 +33,24 @@ struct EdgeCase: CustomTestStringConvertible, Sendable {
 
     static let all = [
         EdgeCase(
-            "E1, E2: doubles",
+            "doubles",
             [
                 [-.infinity], [-1], [-.leastNonzeroMagnitude], [-0.0, 0.0], [1], [.greatestFiniteMagnitude],
                 [.infinity],
                 [.nan, negativeNaN, .signalingNaN],
             ]),
         EdgeCase(
-            "E1, E2: dates", [[date(-.infinity)], [date(-1)], [date(-0.0), date(0)], [date(1)], [date(.nan)]]),
-        EdgeCase("E1: decimals", [[-2], [0], [Decimal(string: "0.10") ?? 0], [1], [Decimal.nan]]),
+            "dates", [[date(-.infinity)], [date(-1)], [date(-0.0), date(0)], [date(1)], [date(.nan)]]),
+        EdgeCase("decimals", [[-2], [0], [Decimal(string: "0.10") ?? 0], [1], [Decimal.nan]]),
         EdgeCase(
-            "E4, E5: texts",
+            "texts",
             [
                 [""], ["\0"], ["\0\0"], ["\0a"], ["a"], ["a\0"], ["a\0b"], ["aa"], ["b"], ["é", "e\u{301}"],
                 ["\u{212B}", "Å", "A\u{30A}"].map { "é" + $0 }, ["😀"],
             ]),
         EdgeCase(
-            "E4: long texts", [["a"], ["b"], [longText], [longText + "a"], [longText + "b"], ["lp"]], isLong: true),
-        EdgeCase("E4: a text of 1 MiB", [["a"], ["b"], [hugeText], ["i"]], asked: [hugeText], isLong: true),
+            "long texts", [["a"], ["b"], [longText], [longText + "a"], [longText + "b"], ["lp"]], isLong: true),
+        EdgeCase("a text of 1 MiB", [["a"], ["b"], [hugeText], ["i"]], asked: [hugeText], isLong: true),
     ]
 }
 
@@ -158,7 +158,7 @@ private struct EdgeLaw<Content: EdgeValue> {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    /// E11: what no index is made of changes the row alone, whatever the kinds.
+    /// What no index is made of changes the row alone, whatever the kinds.
     private func untouched(_ database: Database, _ stored: [Stored]) throws {
         try database.write { (context) throws in
             for (entity, _) in stored {

@@ -106,7 +106,7 @@ struct IndexBuildCrashTests {
         return words.joined(separator: " ")
     }
 
-    @Test("Y7, E17: a crash at any call leaves no index, or a build that goes on", .seeded)
+    @Test("a crash at any call leaves no index, or a build that goes on", .seeded)
     func crashes() throws {
         let image = try image()
         var seen: Set<String> = []

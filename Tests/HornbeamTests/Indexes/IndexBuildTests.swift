@@ -71,7 +71,7 @@ struct IndexBuildTests {
         }
     }
 
-    @Test("N4: whatever is written between the steps, the index is right when it appears", .seeded, arguments: 0..<6)
+    @Test("whatever is written between the steps, the index is right when it appears", .seeded, arguments: 0..<6)
     func model(round: Int) throws {
         let random = Mutex(SeededGenerator(seed: SeededGenerator.seed &+ UInt64(round)))
         let database = try filled(300)
@@ -110,7 +110,7 @@ struct IndexBuildTests {
         #expect(names.sorted() == ["m:TaggedPost:byTag", "m:TaggedPost:reference"], "nothing is left behind")
     }
 
-    @Test("Y7: several threads read, while writers and readers go on in others")
+    @Test("several threads read, while writers and readers go on in others")
     func threads() async throws {
         let database = try filled(3_000)
         let build = try database.register(
@@ -153,7 +153,7 @@ struct IndexBuildTests {
         return value
     }
 
-    @Test("E18: a former version answers its own code until the new one is complete")
+    @Test("a former version answers its own code until the new one is complete")
     func versions() throws {
         let database = try filled(200)
         try database.register(postsByTag("1"))
@@ -380,7 +380,7 @@ struct IndexBuildTests {
         #expect(try database.isWhole())
     }
 
-    @Test("Y6: a name that is another index's is refused, and so is a file that is open for reading alone")
+    @Test("a name that is another index's is refused, and so is a file that is open for reading alone")
     func refusals() throws {
         let database = try filled(10)
         try database.register(postsByTag())
@@ -398,7 +398,7 @@ struct IndexBuildTests {
         #expect(invalid?.code == .invalid)
     }
 
-    @Test("Y7: a write that waits beside a build comes before the build's next transaction")
+    @Test("a write that waits beside a build comes before the build's next transaction")
     func latency() throws {
         let database = try filled(3_000)
         let slices = Atomic(0)

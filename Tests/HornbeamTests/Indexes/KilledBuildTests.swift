@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Index builds of processes that are killed")
 struct KilledBuildTests {
-    @Test("Y7: a build goes on after kill -9 wherever it was, and is complete when it appears")
+    @Test("a build goes on after kill -9 wherever it was, and is complete when it appears")
     func killed() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

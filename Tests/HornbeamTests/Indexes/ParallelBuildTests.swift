@@ -21,7 +21,7 @@ struct ParallelBuildTests {
         return database
     }
 
-    @Test("G9: building in one transaction calls the function in several threads, and gives the same")
+    @Test("building in one transaction calls the function in several threads, and gives the same")
     func parallel() throws {
         let database = try filled(3_000)
         let threads = Mutex<Set<UInt>>([])

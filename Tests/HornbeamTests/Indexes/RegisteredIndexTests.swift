@@ -51,7 +51,7 @@ struct RegisteredIndexTests {
         try database.read { context in try index.query().reduced().resolve(in: context) }
     }
 
-    @Test("Y8: an index that a program didn't register has the changes made up for, row by row")
+    @Test("an index that a program didn't register has the changes made up for, row by row")
     func unattended() throws {
         let disk = try SimulatedDisk()
         var database = try open(disk)
@@ -108,7 +108,7 @@ struct RegisteredIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("Y6: a name is one index's; another kind or entity type is refused, and nothing is changed")
+    @Test("a name is one index's; another kind or entity type is refused, and nothing is changed")
     func names() throws {
         let database = try open(try SimulatedDisk())
         try database.register(byName())
@@ -130,7 +130,7 @@ struct RegisteredIndexTests {
         #expect(descriptions.map(\.entity) == ["File"] && descriptions[0].settings["reducer"] == "sum")
     }
 
-    @Test("Y4: an index over a few entities has these alone")
+    @Test("an index over a few entities has these alone")
     func subset() throws {
         let database = try open(try SimulatedDisk())
         try fill(database, 2_000)
@@ -173,7 +173,7 @@ struct RegisteredIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("E11: a save that changes no row of the index doesn't touch its tree")
+    @Test("a save that changes no row of the index doesn't touch its tree")
     func untouched() throws {
         let database = try Database.inMemory(models: TaggedPost.self)
         try database.register(postsByTag())
@@ -242,7 +242,7 @@ struct RegisteredIndexTests {
             let error = #expect(throws: HornbeamError.self) { try byName().query().resolve(in: context) }
             #expect(error?.code == .indexNotReady)
         }
-        // E18: dropped while it is read.
+        // Dropped while it is read.
         try database.read { (context) throws in
             #expect(try byName().query().count(in: context) == 100)
             try database.unregister("byName")
@@ -297,7 +297,7 @@ struct RegisteredIndexTests {
         #expect(error?.code == .readOnly)
     }
 
-    @Test("Y1: registering and dropping an index changes no entity")
+    @Test("registering and dropping an index changes no entity")
     func entities() throws {
         let database = try open(try SimulatedDisk())
         try fill(database, 300)
@@ -350,7 +350,7 @@ struct RegisteredIndexTests {
         return description?.version
     }
 
-    @Test("Y6, E17: a crash at any call leaves the index absent or whole", .seeded)
+    @Test("a crash at any call leaves the index absent or whole", .seeded)
     func crashes() throws {
         let start = try SimulatedDisk()
         let database = try open(start)
@@ -454,7 +454,7 @@ struct RegisteredIndexTests {
         return again
     }
 
-    @Test("N9: the check finds rows that the entities don't give, and those that are missing")
+    @Test("the check finds rows that the entities don't give, and those that are missing")
     func drift() throws {
         let collator = try Collator(.unicode(locale: nil))
         let extra = try MapKey.string("nobody's").bytes(collator) + RowID(rawValue: 3).key + [0, 0, 0, 0]

@@ -30,7 +30,7 @@ struct MapObservingTests {
         try database.write { context in for post in posts { try post.save(to: &context) } }
     }
 
-    @Test("I21: rows come with what has changed; a row under another key moves")
+    @Test("rows come with what has changed; a row under another key moves")
     func rows() throws {
         let database = try shop()
         let rows = observation(MapRowsResult(postsByTag().query().range(from: "t1", to: "t2")), database)
@@ -47,7 +47,7 @@ struct MapObservingTests {
         #expect(changes.moves == [ListChanges.Move(from: 0, to: 6)] && changes.updates == [0, 6])
     }
 
-    @Test("I21: no event, and no query, when no row in the query's range has changed")
+    @Test("no event, and no query, when no row in the query's range has changed")
     func silence() throws {
         let database = try shop()
         let rows = observation(MapRowsResult(postsByTag().query().key("t1")), database)

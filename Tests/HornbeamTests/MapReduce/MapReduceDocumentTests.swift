@@ -26,7 +26,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("I1: a map function emits any number of rows, and an update removes exactly the stale ones")
+    @Test("a map function emits any number of rows, and an update removes exactly the stale ones")
     func i1() throws {
         let index = MapIndex("byTag", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in
             for tag in post.tags { emit(key: .string(tag), value: post.size) }
@@ -47,7 +47,7 @@ struct MapReduceDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("I2: a value is optional, and read without its entity")
+    @Test("a value is optional, and read without its entity")
     func i2() throws {
         struct Line: EmittedValue, Equatable {
             var title: String
@@ -79,7 +79,7 @@ struct MapReduceDocumentTests {
         #expect(read.openTrees.isDisjoint(with: opened))
     }
 
-    @Test("I3: a dictionary as a key is allowed, and compared entry by entry")
+    @Test("a dictionary as a key is allowed, and compared entry by entry")
     func i3() throws {
         let keys: [MapKey] = [["b": 1], ["a": 2], ["a": 1, "b": 0], ["a": 1], [:]]
         let index = keyed(keys)
@@ -87,7 +87,7 @@ struct MapReduceDocumentTests {
         #expect(try index.query().keys(in: database) == [[:], ["a": 1], ["a": 1, "b": 0], ["a": 2], ["b": 1]])
     }
 
-    @Test("I4, T6: null, false, true, numbers, strings by Unicode, arrays, dictionaries", .seeded)
+    @Test("null, false, true, numbers, strings by Unicode, arrays, dictionaries", .seeded)
     func i4() throws {
         let order: [MapKey] = [
             .null, false, true, 1, 2, 3.0, 4, "a", "A", "aa", "b", "B", "ba", "bb", ["a"], ["b"], ["b", "c"],
@@ -103,7 +103,7 @@ struct MapReduceDocumentTests {
         #expect(try index.query().key("a").keys(in: database) == ["a"])
     }
 
-    @Test("I4: the document's table of ingredients")
+    @Test("the document's table of ingredients")
     func ingredients() throws {
         let table = [
             ["Olive", "Black"], ["Olive", "Green"], ["Olive", "Pimento stuffed"], ["Vermouth", "Dry"],
@@ -119,7 +119,7 @@ struct MapReduceDocumentTests {
         #expect(try index.query().prefix(["Vermouth"]).keys(in: database).count == 3)
     }
 
-    @Test("I5: integers and reals have one order, exactly")
+    @Test("integers and reals have one order, exactly")
     func i5() throws {
         let order: [MapKey] = [
             .double(-.infinity), .int(.min), .double(-1.5), 0, .double(.leastNonzeroMagnitude), 1.5,
@@ -134,7 +134,7 @@ struct MapReduceDocumentTests {
         #expect(try index.query().key(.double(0x1p53)).keys(in: database) == [.int(1 << 53)])
     }
 
-    @Test("I6: another version is built anew, once; the same one calls nothing")
+    @Test("another version is built anew, once; the same one calls nothing")
     func i6() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -164,7 +164,7 @@ struct MapReduceDocumentTests {
         #expect(try open("2", tag: "y").calls == 0)
     }
 
-    @Test("I7: each row names its entity; equal keys come in the order of these")
+    @Test("each row names its entity; equal keys come in the order of these")
     func i7() throws {
         let index = keyed(Array(repeating: "k", count: 5))
         let database = try database([4, 1, 3, 0, 2].map { TaggedPost(id: $0) }, index)
@@ -174,7 +174,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("I8: a row may point to another entity, as the document's related documents do")
+    @Test("a row may point to another entity, as the document's related documents do")
     func i8() throws {
         let index = MapIndex("related", version: "1") { (note: TaggedNote, emit: inout MapEmitter<NoValue>) in
             for id in note.related { emit(key: ["note", .string(note.id)], link: EntityLink(TaggedNote.self, id)) }
@@ -206,7 +206,7 @@ struct MapReduceDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("I9: entities come with their rows, each read once")
+    @Test("entities come with their rows, each read once")
     func i9() throws {
         let index = postsByTag()
         let posts = (0..<40).map { TaggedPost(id: $0, title: "t\($0)", tags: ["x", "y"]) }
@@ -218,7 +218,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("I10: ranges include both ends, nil is open, and the direction swaps nothing")
+    @Test("ranges include both ends, nil is open, and the direction swaps nothing")
     func i10() throws {
         let index = keyed((0..<10).map { .int($0) })
         let database = try database((0..<10).map { TaggedPost(id: $0) }, index)
@@ -240,7 +240,7 @@ struct MapReduceDocumentTests {
         #expect(try keys(query.range(from: "a", to: "z")) == [])
     }
 
-    @Test("I11: a list of keys gives their rows in the index's order, each once; an empty one gives none")
+    @Test("a list of keys gives their rows in the index's order, each once; an empty one gives none")
     func i11() throws {
         let index = keyed((0..<10).map { .int($0 / 2) })
         let database = try database((0..<10).map { TaggedPost(id: $0) }, index)
@@ -255,7 +255,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("I12: limit and offset, after grouping where there are groups")
+    @Test("limit and offset, after grouping where there are groups")
     func i12() throws {
         let index = keyed((0..<100).map { .int($0 / 10) })
         let database = try database((0..<100).map { TaggedPost(id: $0) }, index)
@@ -275,7 +275,7 @@ struct MapReduceDocumentTests {
         #expect(try index.query().offset(-1).limit(5).keys(in: database) == [])
     }
 
-    @Test("I13: from a row on, and by the prefix of a string or of an array")
+    @Test("from a row on, and by the prefix of a string or of an array")
     func i13() throws {
         let keys: [MapKey] = [
             "foo", "foobar", "fo", "Foo", "f\u{e9}e", "fe\u{301}te", ["foo"], ["foo", 1], ["foo", ["a": 1]], ["fop"],
@@ -311,7 +311,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("I14, I15: the document's reduce counts its types, once its rereduce adds the counts up")
+    @Test("the document's reduce counts its types, once its rereduce adds the counts up")
     func i15() throws {
         @Sendable func sum(_ results: [MapKey]) -> MapKey {
             var counts: [String: MapKey] = [:]
@@ -352,7 +352,7 @@ struct MapReduceDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("T5: the document's own rereduce is refused, with rows that show it")
+    @Test("the document's own rereduce is refused, with rows that show it")
     func t5() throws {
         let seeds = ReduceFunction("seed") { keys, values, rereduce in
             var result: [String: MapKey] = [:]
@@ -375,7 +375,7 @@ struct MapReduceDocumentTests {
         #expect("\(violation)".contains("parts of the rows"))
     }
 
-    @Test("I16: the built-in reducers; least and greatest follow a deletion")
+    @Test("the built-in reducers; least and greatest follow a deletion")
     func i16() throws {
         func index<Reduce: Reducer<Int, Result>, Result>(
             _ name: String, _ reducer: Reduce
@@ -432,7 +432,7 @@ struct MapReduceDocumentTests {
         try verify([])
     }
 
-    @Test("I17, E13: groups by whole keys and by levels; what is no array is a group by itself")
+    @Test("groups by whole keys and by levels; what is no array is a group by itself")
     func i17() throws {
         let keys: [MapKey] = [
             [2017, 3, 1], [2017, 4, 1], [2017, 4, 1], [2018, 1, 1], [2018, 1, 2], "x", ["x"], ["x", .null], 7, [],
@@ -477,7 +477,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("I18, N1: a range is cut before it is reduced, and reads no more than its two paths")
+    @Test("a range is cut before it is reduced, and reads no more than its two paths")
     func i18() throws {
         let index = MapIndex("sizes", version: "1", reducer: .sum()) {
             (post: TaggedPost, emit: inout MapEmitter<Int>) in
@@ -494,7 +494,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("I19: indexes are kept in the transaction itself, which sees its own changes")
+    @Test("indexes are kept in the transaction itself, which sees its own changes")
     func i19() throws {
         let index = postsByTag()
         let database = try database([TaggedPost(id: 1, tags: ["a"], size: 1)], index)
@@ -516,7 +516,7 @@ struct MapReduceDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("I20: a map function that counts its calls is found out by a library built for debugging")
+    @Test("a map function that counts its calls is found out by a library built for debugging")
     func i20() throws {
         let counter = Atomic(0)
         let index = MapIndex("impure", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in
@@ -530,7 +530,7 @@ struct MapReduceDocumentTests {
         #endif
     }
 
-    @Test("I24: indexes come and go while the database is open")
+    @Test("indexes come and go while the database is open")
     func i24() throws {
         let database = try database([TaggedPost(id: 1, tags: ["a"], size: 2)])
         let index = postsByTag()

@@ -53,7 +53,7 @@ struct MapRowsTests {
         return database
     }
 
-    @Test("I9, I12, I16, I18, N2: a page far behind, a median, totals, groups, and the rows' entities, by pages")
+    @Test("a page far behind, a median, totals, groups, and the rows' entities, by pages")
     func pages() throws {
         let (bySize, byGroup) = (postsBySize(), postsByGroup())
         let database = try filled(bySize, byGroup)
@@ -116,7 +116,7 @@ struct MapRowsTests {
         return groups
     }
 
-    @Test("I13: a prefix of the string behind the first items of an array")
+    @Test("a prefix of the string behind the first items of an array")
     func prefixes() throws {
         let keys: [MapKey] = [
             "foo", ["foo"], ["foo", "ba"], ["foo", "bar"], ["foo", "bar", 1], ["foo", "Bar"], ["foo", "bé"],
@@ -174,7 +174,7 @@ struct MapRowsTests {
         }
     }
 
-    @Test("I13: from a row on, itself included, in both directions, also among equal keys")
+    @Test("from a row on, itself included, in both directions, also among equal keys")
     func positions() throws {
         let index = postsByTag()
         let database = try Database.inMemory(models: TaggedPost.self, indexes: [index])
@@ -202,7 +202,7 @@ struct MapRowsTests {
         }
     }
 
-    @Test("I16: a deviation is right where it is tiny beside the values")
+    @Test("a deviation is right where it is tiny beside the values")
     func deviation() throws {
         let statistics = StatisticsReducer<Double>()
         let rows = [1e9, 1e9 + 1, 1e9 + 2].map { (key: MapKey.null, value: Double?.some($0)) }
@@ -219,7 +219,7 @@ struct MapRowsTests {
         #expect(reducer.finish(reducer.map(rows: large)) == 1)
     }
 
-    @Test("E7: an index whose collation is another version's is built anew")
+    @Test("an index whose collation is another version's is built anew")
     func otherCollation() throws {
         let counter = CallCounter()
         let index = postsByTag(counter: counter)
@@ -260,7 +260,7 @@ struct MapRowsTests {
         func finish(_ partial: Counts) -> Counts { partial }
     }
 
-    @Test("T5: a result that grows with the rows is found; what is large and doesn't grow is none")
+    @Test("a result that grows with the rows is found; what is large and doesn't grow is none")
     func growth() throws {
         let rows = (0..<200).map { (key: MapKey.string("word \($0)"), value: Int?.some(1)) }
         let violation = try #require(try WordCounts().findViolation(in: rows))

@@ -70,7 +70,7 @@ struct ReducerTests {
         try verify(TopReducer<Double>.top(3), values)
     }
 
-    @Test("E1: NaN is above all numbers, and a sum of it is NaN")
+    @Test("NaN is above all numbers, and a sum of it is NaN")
     func nan() throws {
         let rows: [(key: MapKey, value: Double?)] = [(0, 1), (1, .nan), (2, .infinity), (3, -1)]
         #expect(ChosenValueReducer<Double>.max().map(rows: rows)?.isNaN == true)
@@ -97,7 +97,7 @@ struct ReducerTests {
         #expect(variance([5, 5]) == 0)
     }
 
-    @Test("E14: a sum that is no Int throws, wherever it passes through; a million tenths are 100,000")
+    @Test("a sum that is no Int throws, wherever it passes through; a million tenths are 100,000")
     func overflow() throws {
         let sum = IntegerSumReducer<Int>()
         let tooLarge = sum.map(rows: [(0, .max), (1, 1)])
@@ -132,7 +132,7 @@ struct ReducerTests {
         func finish(_ partial: Int) -> Int { partial }
     }
 
-    @Test("N10: what is not associative is found, with few rows")
+    @Test("what is not associative is found, with few rows")
     func violation() throws {
         let rows = (1...50).map { (key: MapKey.int($0), value: Int?.some($0)) }
         let violation = try #require(try Forgetful().findViolation(in: rows))

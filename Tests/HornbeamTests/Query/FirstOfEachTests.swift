@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row N12: the first of each group in one call, from group to group of an index where there is one, the same without.
+// The first of each group in one call, from group to group of an index where there is one, the same without.
 
 import Foundation
 import HornbeamTestSupport
@@ -28,7 +28,7 @@ struct TitledMessage: Equatable {
     var sentAt = 0.0
 }
 
-@Suite("N12: the first of each group")
+@Suite("the first of each group")
 struct FirstOfEachTests {
     private func isLoose(_ query: QueryList<RoomMessage>, _ columns: [Int], _ database: Database) throws -> Bool {
         try database.read { context in

@@ -75,7 +75,7 @@ struct DocumentStatementTests {
             ])
     }
 
-    @Test("C16: names are case-sensitive, and a wrong one is answered with the right one and the place")
+    @Test("names are case-sensitive, and a wrong one is answered with the right one and the place")
     func names() throws {
         let error = #expect(throws: HornbeamError.self) {
             try database().query("SELECT name, like FROM _ UNNEST likes as like")
@@ -89,7 +89,7 @@ struct DocumentStatementTests {
         #expect(throws: HornbeamError.self) { try database().query("SELECT * FROM Profiles") }
     }
 
-    @Test("C8: array literals are refused in UNNEST, repeated elements are rows, groups of elements are counted")
+    @Test("array literals are refused in UNNEST, repeated elements are rows, groups of elements are counted")
     func literals() throws {
         let error = #expect(throws: HornbeamError.self) {
             try self.database().query(#"SELECT x FROM _ UNNEST ["a", "b"] AS x"#)
@@ -104,7 +104,7 @@ struct DocumentStatementTests {
         #expect(rows.map(\.json) == [#"{"l":"soccer","n":1,"p":1}"#, #"{"l":"travel","n":3,"p":2}"#])
     }
 
-    @Test("C7: an empty or missing array has no rows, or one of a left join; what is no array is one element")
+    @Test("an empty or missing array has no rows, or one of a left join; what is no array is one element")
     func arrays() throws {
         let database = try self.database()
         try database.write { try profiles(id: 2, Name: "Ann", contacts: [], likes: []).save(to: &$0) }

@@ -121,7 +121,7 @@ struct ElementStatementTests {
     private static let nested = "FROM Owner o UNNEST cards AS card UNNEST card.lines AS line"
 
     @Test(
-        "C6: an index over nested arrays, or over scalars, finds what a statement asks of elements",
+        "an index over nested arrays, or over scalars, finds what a statement asks of elements",
         arguments: [
             ("SELECT id \(nested) WHERE line.kind = 'mobile'", "lines"),
             ("SELECT id \(nested) WHERE 'mobile' = line.kind AND line.number > 5", "lines"),

@@ -27,7 +27,7 @@ struct EvaluationTests {
     }
 
     @Test(
-        "C10: what isn't known makes what is computed from it unknown",
+        "what isn't known makes what is computed from it unknown",
         arguments: [
             ("NULL = NULL", "null"), ("NULL != 1", "null"), ("NOT NULL", "null"), ("NOT (NULL > 18)", "null"),
             ("NULL AND FALSE", "false"), ("NULL AND TRUE", "null"), ("NULL OR TRUE", "true"), ("NULL OR FALSE", "null"),
@@ -98,7 +98,7 @@ struct EvaluationTests {
     }
 
     @Test(
-        "C9: ANY, EVERY and ANY AND EVERY, of nothing too",
+        "ANY, EVERY and ANY AND EVERY, of nothing too",
         arguments: [
             ("ANY x IN [] SATISFIES x = 1 END", "false"), ("EVERY x IN [] SATISFIES x = 1 END", "true"),
             ("ANY AND EVERY x IN [] SATISFIES x = 1 END", "false"), ("ANY x IN [1, 2] SATISFIES x = 2 END", "true"),
@@ -147,7 +147,7 @@ struct EvaluationTests {
         #expect(try value(expression) == expected)
     }
 
-    @Test("Y15: parameters are values, whatever they look like")
+    @Test("parameters are values, whatever they look like")
     func parameters() throws {
         for text in ["O'Hara", "", "a\0b", "👩‍👩‍👧", "? $x :y"] {
             #expect(try value("?", text) == Value.string(text).json)

@@ -110,7 +110,7 @@ struct StatementDifferentialTests {
         }
     }
 
-    @Test("C10: conditions find what they mean, however they are answered", arguments: SeededGenerator.seeds(4))
+    @Test("conditions find what they mean, however they are answered", arguments: SeededGenerator.seeds(4))
     func conditions(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let rows = rows(&generator)
@@ -135,7 +135,7 @@ struct StatementDifferentialTests {
         }
     }
 
-    @Test("Y14: orders, limits and groups are those of a stable sort of the rows", arguments: SeededGenerator.seeds(2))
+    @Test("orders, limits and groups are those of a stable sort of the rows", arguments: SeededGenerator.seeds(2))
     func orders(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let rows = rows(&generator)
@@ -181,7 +181,7 @@ struct StatementDifferentialTests {
         #expect(Set(found) == Set(expected) && found.count == expected.count)
     }
 
-    @Test("Y16: a statement outlives the index that it was answered by")
+    @Test("a statement outlives the index that it was answered by")
     func dropped() throws {
         let statement = try Statement("SELECT id FROM Thing WHERE number = ?")
         let columns = ["id", "number"].map { ColumnDescription(name: $0, type: .int64) }

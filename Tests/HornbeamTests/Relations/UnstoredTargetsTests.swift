@@ -24,7 +24,7 @@ private struct Player {
     @Relationship(inverse: \.idols) var fans: [Team]?
 }
 
-@Suite("Y27: links to what isn't stored")
+@Suite("links to what isn't stored")
 struct UnstoredTargetsTests {
     private struct League {
         var lists: [Int: [[String]]] = [:]

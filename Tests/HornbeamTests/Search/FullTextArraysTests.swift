@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C14: full text over arrays of strings: each element is a text of its own.
+// Full text over arrays of strings: each element is a text of its own.
 
 import HornbeamTestSupport
 import Testing

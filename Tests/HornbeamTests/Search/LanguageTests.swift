@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows C11 and E15: an index has its language in the file, and none unless it is given one; what a word is goes by
+// An index has its language in the file, and none unless it is given one; what a word is goes by
 // Unicode, in every script.
 
 import HornbeamTestSupport
@@ -32,7 +32,7 @@ struct LanguageTests {
         try database.read { try Story.filter(predicate).sorted(by: \.id).ids(in: $0) }
     }
 
-    @Test("C11: the language is part of the index, and one that names none has the default analyzer")
+    @Test("the language is part of the index, and one that names none has the default analyzer")
     func languages() throws {
         let database = try database(["running horses", "he runs", "a runner"])
         let type = try #require(database.schemaDescription.first { $0.name == "Story" })
@@ -45,7 +45,7 @@ struct LanguageTests {
         #expect(try found(database, .string(\.title, matches: "runs")) == [1])
     }
 
-    @Test("E15: words of every script, with apostrophes, marks and signs")
+    @Test("words of every script, with apostrophes, marks and signs")
     func words() throws {
         let database = try database([
             "don't panic", "naïve", "İstanbul", "the 👨‍👩‍👧 family", "設備清单", "https://example.org/a?b=c", "C++",

@@ -21,7 +21,7 @@ struct SecondaryCrashTests {
         return file
     }
 
-    @Test("Y6: registered, or absent, and never half of it")
+    @Test("registered, or absent, and never half of it")
     func registering() throws {
         let file = try file()
         try file.crashEverywhere { disk in
@@ -62,7 +62,7 @@ struct SecondaryCrashTests {
         }
     }
 
-    @Test("Y7: built in the background, while others write")
+    @Test("built in the background, while others write")
     func background() throws {
         let database = try MigratedFile.open(try SimulatedDisk(), [Employee.self], [])
         try database.write { (context) throws in
@@ -128,7 +128,7 @@ struct SecondaryCrashTests {
         }
     }
 
-    @Test("N9: other code under the same version is found by a sample: refused, built anew, or let be")
+    @Test("other code under the same version is found by a sample: refused, built anew, or let be")
     func drift() throws {
         let disk = try SimulatedDisk(image: try file().image)
         var database = try MigratedFile.open(disk, [Employee.self], [])
@@ -155,7 +155,7 @@ struct SecondaryCrashTests {
         #expect(unknown?.code == .indexNotReady)
     }
 
-    @Test("N9: entities that an index has and its code takes in no more are found, too; of map indexes as well")
+    @Test("entities that an index has and its code takes in no more are found, too; of map indexes as well")
     func lessCode() throws {
         let database = try MigratedFile.open(try SimulatedDisk(image: try file().image), [Employee.self], [])
         func map(_ least: Int) -> MapIndex<Employee, NoValue, CountReducer<NoValue>> {

@@ -131,7 +131,7 @@ private func comparison<Property: Comparable>(_ left: Property?, _ right: Proper
     return descending ? -order : order
 }
 
-@Suite("Y10: secondary indexes against a list")
+@Suite("secondary indexes against a list")
 struct SecondaryModelTests {
     @Test("any query gives what a scan of the entities gives", .seeded, arguments: [false, true])
     func queries(compound: Bool) throws {

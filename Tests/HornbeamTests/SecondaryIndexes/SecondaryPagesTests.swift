@@ -30,7 +30,7 @@ struct SecondaryPagesTests {
         }
     }
 
-    @Test("Y11, Y13, Y18: the first, a count, the least: a way down a tree each; a known set: a look-up each")
+    @Test("the first, a count, the least: a way down a tree each; a known set: a look-up each")
     func few() throws {
         let idx = payroll(orders: [[department, salary]])
         let database = try filled(idx)
@@ -73,7 +73,7 @@ struct SecondaryPagesTests {
         #expect(found <= 100 * 2 * height, "groups: \(found)")
     }
 
-    @Test("Y18: 500 of many entities are looked up, and no others")
+    @Test("500 of many entities are looked up, and no others")
     func known() throws {
         let idx = payroll()
         let database = try filled(idx)
@@ -88,7 +88,7 @@ struct SecondaryPagesTests {
         #expect(found > 0 && found <= 500 * 3, "\(found)")
     }
 
-    @Test("Y4: an index of some entities has entries and pages of these alone")
+    @Test("an index of some entities has entries and pages of these alone")
     func partial() throws {
         let few = SecondaryIndex("few", version: "1", columns: [salary]) {
             (employee: Employee, row: inout IndexRowWriter) in
@@ -103,7 +103,7 @@ struct SecondaryPagesTests {
         #expect(part.bytes > 0 && part.bytes * 15 < whole.bytes, "\(part.bytes) of \(whole.bytes)")
     }
 
-    @Test("Y12: what is indexed is read without a page of the entities")
+    @Test("what is indexed is read without a page of the entities")
     func covered() throws {
         let idx = payroll()
         let database = try filled(idx)
@@ -120,7 +120,7 @@ struct SecondaryPagesTests {
         }
     }
 
-    @Test("E11: a save that changes no column doesn't touch a tree of the index; one column, its own tree and the rows")
+    @Test("a save that changes no column doesn't touch a tree of the index; one column, its own tree and the rows")
     func untouched() throws {
         let database = try staffed(payroll())
         func changed(_ employee: Employee) throws -> [String] {

@@ -79,7 +79,7 @@ struct YapDatabaseDocumentTests {
 
     // MARK: What it promises
 
-    @Test("Y1: registering and unregistering change no byte of the entities, and code that saves stays as it was")
+    @Test("registering and unregistering change no byte of the entities, and code that saves stays as it was")
     func untouchedEntities() throws {
         let database = try staffed()
         func entities() throws -> [[UInt8]] {
@@ -104,7 +104,7 @@ struct YapDatabaseDocumentTests {
         #expect(try !trees.treeNames().contains { $0.hasPrefix("m") }, "all its trees have gone with it")
     }
 
-    @Test("Y2: integers of 64 bits, doubles, decimals, texts, data, dates, Booleans, ids: each is read back exactly")
+    @Test("integers of 64 bits, doubles, decimals, texts, data, dates, Booleans, ids: each is read back exactly")
     func types() throws {
         let exact = IndexColumn<Int64>("exact")
         let blob = IndexColumn<Data>("a blob")
@@ -150,7 +150,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("Y4: an entity for which nothing is filled takes no room")
+    @Test("an entity for which nothing is filled takes no room")
     func subset() throws {
         let few = SecondaryIndex("few", version: "1", columns: [salary]) {
             (employee: Employee, row: inout IndexRowWriter) in
@@ -173,7 +173,7 @@ struct YapDatabaseDocumentTests {
         #expect(ids == [0, 30_000])
     }
 
-    @Test("Y5, Y9: the function is asked for its own entities alone; unchanged it is never asked again")
+    @Test("the function is asked for its own entities alone; unchanged it is never asked again")
     func calls() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self, Track.self], [])
@@ -197,7 +197,7 @@ struct YapDatabaseDocumentTests {
         try database.close()
     }
 
-    @Test("Y6: the same name and columns again change nothing; other columns build anew; another kind is refused")
+    @Test("the same name and columns again change nothing; other columns build anew; another kind is refused")
     func sameName() throws {
         let database = try staffed(payroll())
         let state = try database.newestState()
@@ -219,7 +219,7 @@ struct YapDatabaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("Y8: a program that doesn't register it loses nothing: what it changed is made up for")
+    @Test("a program that doesn't register it loses nothing: what it changed is made up for")
     func unattended() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self], [])
@@ -241,7 +241,7 @@ struct YapDatabaseDocumentTests {
         try database.close()
     }
 
-    @Test("Y11: keys, objects, both, or what is indexed; each can stop")
+    @Test("keys, objects, both, or what is indexed; each can stop")
     func enumerating() throws {
         let idx = payroll()
         try staffed(idx).read { (context) throws in
@@ -271,7 +271,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("Y14: mixed orders on two columns, equal keys by id; limit and offset; groups")
+    @Test("mixed orders on two columns, equal keys by id; limit and offset; groups")
     func orders() throws {
         let idx = payroll()
         try staffed(idx).read { (context) throws in
@@ -291,7 +291,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("Y15: parameters of every kind of text, dates, lists; an empty list gives nothing, a nested one is refused")
+    @Test("parameters of every kind of text, dates, lists; an empty list gives nothing, a nested one is refused")
     func values() throws {
         let idx = payroll()
         let database = try staffed(idx)
@@ -317,7 +317,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("Y16: a prepared query outlives indexes: planned anew each time, and a clear error where there is none")
+    @Test("a prepared query outlives indexes: planned anew each time, and a clear error where there is none")
     func prepared() throws {
         let prepared = try IndexQuery("WHERE department = ? ORDER BY salary DESC")
         let compound = payroll(orders: [[department, salary]])
@@ -342,7 +342,7 @@ struct YapDatabaseDocumentTests {
         #expect(try ids(simple) == [3, 4])
     }
 
-    @Test("Y17, T8: avg, max, min, sum, count, group_concat; of nothing, of nil, beyond the type")
+    @Test("avg, max, min, sum, count, group_concat; of nothing, of nil, beyond the type")
     func aggregates() throws {
         let idx = payroll()
         let database = try staffed(idx)
@@ -384,7 +384,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("Y19: a value of another type, or for no column, ends the save; nothing is lost in silence")
+    @Test("a value of another type, or for no column, ends the save; nothing is lost in silence")
     func wrongValues() throws {
         let idx = SecondaryIndex("strict", version: "1", columns: [.integer("plays"), .text("title")]) {
             (track: Track, row: inout IndexRowWriter) in
@@ -438,7 +438,7 @@ struct YapDatabaseDocumentTests {
         #expect(try database.read { context in try idx.query(department == "gone").count(in: context) } == 0)
     }
 
-    @Test("Y35: changes while a query is gone through in a write: it goes through what there was")
+    @Test("changes while a query is gone through in a write: it goes through what there was")
     func mutation() throws {
         let idx = payroll()
         let database = try Database.inMemory(models: Employee.self, indexes: [idx])

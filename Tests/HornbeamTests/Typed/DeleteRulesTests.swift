@@ -86,7 +86,7 @@ struct DeleteRulesTests {
 
     private func tags(_ context: Context) throws -> [String] { try Tag.query().ids(in: context).sorted() }
 
-    @Test("Y28: a tag goes with the last of its posts, not before")
+    @Test("a tag goes with the last of its posts, not before")
     func lastOfThree() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -136,7 +136,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("Y28: two that lead to each other go once")
+    @Test("two that lead to each other go once")
     func cycle() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -174,7 +174,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("Y28: who is told that a link is gone may change itself in the same commit, or refuse")
+    @Test("who is told that a link is gone may change itself in the same commit, or refuse")
     func notifying() throws {
         let database = try database()
         let commits = Mutex(0)

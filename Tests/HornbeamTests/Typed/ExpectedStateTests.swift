@@ -86,7 +86,7 @@ struct ExpectedStateTests {
         #expect(try database.read { context in try context.all() as [Ticket] } == before)
     }
 
-    @Test("C22: a stale state is a conflict that names both, and the current one is saved")
+    @Test("a stale state is a conflict that names both, and the current one is saved")
     func stale() throws {
         let database = try database()
         let first = try #require(try token(database))
@@ -216,7 +216,7 @@ struct ExpirationTests {
         #expect(try context.isWhole())
     }
 
-    @Test("C22: what has expired is left out from its moment on, and purged with its entries")
+    @Test("what has expired is left out from its moment on, and purged with its entries")
     func purging() throws {
         let database = try Database.inMemory(
             models: Ticket.self, Seat.self, indexes: [ValueIndex("byNote", \Ticket.note)])

@@ -69,7 +69,7 @@ struct UniqueBatchTests {
         Dictionary(uniqueKeysWithValues: try Seat.query().resolve(in: context).map { ($0.id, $0.number) })
     }
 
-    @Test("E10: of two new ones with one key in one write the second collides with the first")
+    @Test("of two new ones with one key in one write the second collides with the first")
     func twoNewOnes() throws {
         let database = try Database.inMemory(models: Seat.self)
         try database.write { (context) throws in
@@ -86,7 +86,7 @@ struct UniqueBatchTests {
         #expect(try database.check())
     }
 
-    @Test("E8: may change hands: swapped, or round in a ring")
+    @Test("may change hands: swapped, or round in a ring")
     func swaps() throws {
         var context = try seats()
         try [Seat(id: "a", number: 1), Seat(id: "b", number: 0)].save(to: &context)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// E3: nil in unique indexes: any number of entities may have it, or, where the declaration says so, one.
+// Nil in unique indexes: any number of entities may have it, or, where the declaration says so, one.
 
 import Foundation
 import HornbeamPages

@@ -102,7 +102,7 @@ struct ArrayDocumentTests {
     /// {"name": "Sam", "type": "secondary", "number": "206-123-6789"}
     private let expected = [["Sam", "primary", "310-123-6789"], ["Sam", "secondary", "206-123-6789"]]
 
-    @Test("C8: SELECT name, like FROM _ UNNEST likes AS like WHERE like = \"travel\"")
+    @Test("SELECT name, like FROM _ UNNEST likes AS like WHERE like = \"travel\"")
     func single() throws {
         let database = try people()
         func rows() throws -> [[String]] {
@@ -119,7 +119,7 @@ struct ArrayDocumentTests {
         #expect(plan.filter == nil)
     }
 
-    @Test("C8, T2: the nested query gives the document's two rows, in its order, with an index and without")
+    @Test("the nested query gives the document's two rows, in its order, with an index and without")
     func nested() throws {
         let database = try people()
         #expect(try rows(database) == expected)
@@ -133,7 +133,7 @@ struct ArrayDocumentTests {
         #expect(plan.access == .index(name: "nestedArray", ranges: 1, entries: 2, reversed: false))
     }
 
-    @Test("C6: the same index by key paths and by names, with the last [] or without, is one")
+    @Test("the same index by key paths and by names, with the last [] or without, is one")
     func forms() throws {
         let database = try people()
         try database.createIndex(ArrayIndex("nestedArray", \ContactPerson.contacts, each: \.phones, \.type))
@@ -161,7 +161,7 @@ struct ArrayDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("T3: contacts[].phones with type holds the types of phones, not those of contacts")
+    @Test("contacts[].phones with type holds the types of phones, not those of contacts")
     func phoneTypes() throws {
         let database = try people()
         try database.createIndex(
@@ -176,7 +176,7 @@ struct ArrayDocumentTests {
         #expect(try database.read { context in try contacts.count(in: context) } == 1)
     }
 
-    @Test("T1, C6: paths and expressions that say nothing are refused, with what to write instead")
+    @Test("paths and expressions that say nothing are refused, with what to write instead")
     func refusals() throws {
         let database = try people()
         let configs: [(ArrayIndexConfiguration, String)] = [
@@ -210,7 +210,7 @@ struct ArrayDocumentTests {
         #expect(try database.indexes() == [])
     }
 
-    @Test("C6: expressions may be nested, computed, and several")
+    @Test("expressions may be nested, computed, and several")
     func expressions() throws {
         let database = try people()
         try database.createIndex(
@@ -245,7 +245,7 @@ struct ArrayDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("C7, E12: no element is no entry; arrays that grow, shrink, are put in another order and go", .seeded)
+    @Test("no element is no entry; arrays that grow, shrink, are put in another order and go", .seeded)
     func edges() throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         try database.write { (context) throws in try ContactPerson(id: 1, likes: ["x", "x", "y"]).save(to: &context) }
@@ -280,7 +280,7 @@ struct ArrayDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("E12: one of two equal elements that goes takes one entry, and nothing else is written")
+    @Test("one of two equal elements that goes takes one entry, and nothing else is written")
     func multiset() throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         try database.createIndex(ArrayIndex("likes", \ContactPerson.likes))
@@ -300,7 +300,7 @@ struct ArrayDocumentTests {
         #expect(before.filter { !after.contains($0) } == [before[1]])
     }
 
-    @Test("C8: equal elements are rows of their own, their parents come once, and groups count them")
+    @Test("equal elements are rows of their own, their parents come once, and groups count them")
     func duplicates() throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         try database.write { (context) throws in
@@ -333,7 +333,7 @@ struct ArrayDocumentTests {
         }
     }
 
-    @Test("C9: any, every, and both, of no elements, of some that pass, of all that do", arguments: [false, true])
+    @Test("any, every, and both, of no elements, of some that pass, of all that do", arguments: [false, true])
     func quantifiers(isIndexed: Bool) throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         if isIndexed {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row C17: collations of indexes, of comparisons and of sorts. An index is used by what goes by its collation, anything
+// Collations of indexes, of comparisons and of sorts. An index is used by what goes by its collation, anything
 // else is answered without it, the same, and the plan says why.
 
 import Foundation
@@ -24,7 +24,7 @@ struct Townsperson: Equatable {
     var email: String?
 }
 
-@Suite("C17: collations")
+@Suite("collations")
 struct CollatedIndexTests {
     private static let names = [
         "", "a", "A", "Å", "å", "a\u{30A}", "ä", "Ö", "ö", "o", "z", "Z", "straße", "STRASSE", "ae", "æ", "aa",
@@ -66,7 +66,7 @@ struct CollatedIndexTests {
         #expect(try database.results(equal).map(\.name) == ["STRASSE"])
     }
 
-    @Test("E6: the order of the Unicode collation, of symbols, digits, letters and scripts, by a sort and by an index")
+    @Test("the order of the Unicode collation, of symbols, digits, letters and scripts, by a sort and by an index")
     func unicodeOrder() throws {
         let ordered = [
             "", "_", "~", "😀", "0", "10", "9", "a", "A", "á", "Á", "ä", "aa", "AA", "b", "é", "i", "I", "İ", "ı", "n",

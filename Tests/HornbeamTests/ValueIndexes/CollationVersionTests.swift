@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row E7: sort keys of another version of a collation sort otherwise. A file that has such an index opens as any other,
+// Sort keys of another version of a collation sort otherwise. A file that has such an index opens as any other,
 // no query trusts the index, and who opens the file for writing has it built anew, with the models that declare it or
 // without.
 
@@ -16,7 +16,7 @@ struct Neighbour: Equatable {
     var street = ""
 }
 
-@Suite("E7: versions of collations")
+@Suite("versions of collations")
 struct CollationVersionTests {
     private static let names = ["a", "Z", "å", "Å", "ä", "ö", "z"]
     private static let swedish = TextCollation.unicode(locale: "sv")

@@ -29,7 +29,7 @@ struct CouchbaseDocumentTests {
 
     private let config = ValueIndexConfiguration(["type", "name"])
 
-    @Test("C1: an index over type and name is made, listed, used for both together, and dropped")
+    @Test("an index over type and name is made, listed, used for both together, and dropped")
     func valueIndex() throws {
         let database = try hotels()
         let query = Hotel.filter(\.type == "hotel" && \.name > "M").sorted(by: \.name)
@@ -54,7 +54,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("C1: the same by key paths, and with one of them descending")
+    @Test("the same by key paths, and with one of them descending")
     func keyPaths() throws {
         let database = try hotels()
         let query = Hotel.filter(\.type == "hotel").sorted(by: \.name.desc).limit(3)
@@ -67,7 +67,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.results(query) == expected && expected.map(\.name) == ["Y-76", "Y-24", "Y-180"])
     }
 
-    @Test("C2: an index tells how many entries and bytes it takes")
+    @Test("an index tells how many entries and bytes it takes")
     func cost() throws {
         let database = try hotels()
         try database.createIndex(Hotel.self, withName: "TypeNameIndex", config: config)
@@ -78,7 +78,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.index(withName: "few")?.entries == 1)
     }
 
-    @Test("C3, Y6: the same again is nothing; another one under the name is refused, or replaces it if that is said")
+    @Test("the same again is nothing; another one under the name is refused, or replaces it if that is said")
     func sameName() throws {
         let database = try hotels()
         let other = ValueIndexConfiguration(["name"])
@@ -108,7 +108,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("C1: what isn't there is refused, with the nearest that is", arguments: ["tpye", "Name", "nothing"])
+    @Test("what isn't there is refused, with the nearest that is", arguments: ["tpye", "Name", "nothing"])
     func unknown(property: String) throws {
         let database = try hotels()
         let error = #expect(throws: HornbeamError.self) {
@@ -121,7 +121,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.indexes() == [])
     }
 
-    @Test("C1: definitions that make no index are refused")
+    @Test("definitions that make no index are refused")
     func flaws() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         let configs: [[String]] = [[], [""], ["name", "name desc"], ["tags"], ["place"], ["name", "size", "size"]]
@@ -142,7 +142,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.indexes() == [])
     }
 
-    @Test("C4: a partial index serves queries alone that imply its condition")
+    @Test("a partial index serves queries alone that imply its condition")
     func partial() throws {
         let database = try hotels()
         try database.createIndex(ValueIndex("hotels", \Hotel.name, where: \Hotel.type == "hotel"))
@@ -172,7 +172,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("C4: a condition that a value is there is implied by a comparison with it, as IS VALUED is")
+    @Test("a condition that a value is there is implied by a comparison with it, as IS VALUED is")
     func valued() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.write { (context) throws in
@@ -198,7 +198,7 @@ struct CouchbaseDocumentTests {
         }
     }
 
-    @Test("C5: an index over what is worked out serves the queries that compare just that")
+    @Test("an index over what is worked out serves the queries that compare just that")
     func expression() throws {
         let database = try hotels()
         try database.createIndex(ValueIndex("lower", \Hotel.lowerName))
@@ -223,7 +223,7 @@ struct CouchbaseDocumentTests {
         #expect(try things.isWhole())
     }
 
-    @Test("C10: what is nil is in no range, and its negation holds, with the index and without")
+    @Test("what is nil is in no range, and its negation holds, with the index and without")
     func nils() throws {
         let database = try hotels()
         try database.write { (context) throws in
@@ -242,7 +242,7 @@ struct CouchbaseDocumentTests {
         #expect(before[1].contains { $0.rating == nil })
     }
 
-    @Test("C20: results are those of their moment, whatever is committed meanwhile")
+    @Test("results are those of their moment, whatever is committed meanwhile")
     func snapshot() throws {
         let database = try hotels()
         try database.createIndex(Hotel.self, withName: "TypeNameIndex", config: config)
@@ -257,7 +257,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.results(query).contains { $0.id == "late" })
     }
 
-    @Test("Y16, E18: a query that was made with an index is planned anew without it, also while it is being read")
+    @Test("a query that was made with an index is planned anew without it, also while it is being read")
     func dropped() throws {
         let database = try hotels()
         let query = Hotel.filter(\.type == "hotel" && \.name > "M")
@@ -289,7 +289,7 @@ struct CouchbaseDocumentTests {
         }
     }
 
-    @Test("C21: of two indexes that with fewer entries is taken, however skewed the data is, at once")
+    @Test("of two indexes that with fewer entries is taken, however skewed the data is, at once")
     func selectivity() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.createIndex(ValueIndex("size", \IndexedThing.size))
@@ -303,7 +303,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.plan(IndexedThing.filter(\.name == "common" && \.size == 2)).indexes == ["size"])
     }
 
-    @Test("C23: an index follows each change within the transaction that makes it, and goes back with it")
+    @Test("an index follows each change within the transaction that makes it, and goes back with it")
     func transactions() throws {
         struct Undone: Error {}
         let database = try hotels()

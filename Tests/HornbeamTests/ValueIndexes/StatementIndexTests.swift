@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows C4 and C5 by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language,
+// Value indexes by names: `ValueIndexConfiguration` with a condition, and with expressions of the query language,
 // which statements use that have the same one.
 
 import Foundation
@@ -25,7 +25,7 @@ struct Boarder: Equatable {
     var address = StreetAddress()
 }
 
-@Suite("C4 and C5: value indexes by names")
+@Suite("value indexes by names")
 struct StatementIndexTests {
     private func guests(_ count: Int = 200) throws -> Database {
         let database = try Database.inMemory(models: Boarder.self)
@@ -55,7 +55,7 @@ struct StatementIndexTests {
         return try database.read { context in try statement.explain(in: context) }
     }
 
-    @Test("C4: with a condition in words the index has those entities, and serves queries that imply it")
+    @Test("with a condition in words the index has those entities, and serves queries that imply it")
     func partial() throws {
         let database = try guests()
         // As `guests` makes them: what is asked of the database might be answered from the index.
@@ -81,7 +81,7 @@ struct StatementIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("C4: a condition that no file can keep is refused, and says which can")
+    @Test("a condition that no file can keep is refused, and says which can")
     func refusedConditions() throws {
         let database = try guests(5)
         for condition in ["lower(name) = 'x'", "name LIKE 'a%'", "age > ?", "nmae = 'x'", "age >", "age + 1 > 3"] {
@@ -108,7 +108,7 @@ struct StatementIndexTests {
         }
     }
 
-    @Test("C5: lower(name) = … uses the index over lower(name), and only that does")
+    @Test("lower(name) = … uses the index over lower(name), and only that does")
     func expression() throws {
         let database = try guests()
         let conditions = [
@@ -143,7 +143,7 @@ struct StatementIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("C5: paths into a property, numbers and compounds", arguments: SeededGenerator.seeds(4))
+    @Test("paths into a property, numbers and compounds", arguments: SeededGenerator.seeds(4))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let plain = try guests(120)
@@ -200,7 +200,7 @@ struct StatementIndexTests {
         #expect(try indexed.isWhole())
     }
 
-    @Test("C5: a text that says a UUID is found by that with the index over it as without")
+    @Test("a text that says a UUID is found by that with the index over it as without")
     func kinds() throws {
         let database = try guests(5)
         let uuid = UUID()
@@ -214,7 +214,7 @@ struct StatementIndexTests {
         #expect(try database.query(text, uuid, uuid).map { $0["id"] } == before)
     }
 
-    @Test("C5: what can't be an index's expression is refused, and says why")
+    @Test("what can't be an index's expression is refused, and says why")
     func refusedExpressions() throws {
         let database = try guests(3)
         for (expression, reason) in [
@@ -233,7 +233,7 @@ struct StatementIndexTests {
         #expect(try database.indexes() == [])
     }
 
-    @Test("C5: such an index goes on from one opening to the next without the code that made it")
+    @Test("such an index goes on from one opening to the next without the code that made it")
     func reopened() throws {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [Boarder.self], [])

@@ -247,7 +247,7 @@ struct ValueIndexTests {
 
     // MARK: Cut short
 
-    @Test("C23, E17: a crash at any call of making and dropping leaves the index absent or whole", .seeded)
+    @Test("a crash at any call of making and dropping leaves the index absent or whole", .seeded)
     func crashes() throws {
         let start = try SimulatedDisk()
         do {
@@ -284,7 +284,7 @@ struct ValueIndexTests {
         }
     }
 
-    @Test("N9: the check finds entries that the entities don't give, and those that are missing")
+    @Test("the check finds entries that the entities don't give, and those that are missing")
     func damage() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.createIndex(ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0))
@@ -322,7 +322,7 @@ struct ValueIndexTests {
         #expect(try await counts.next() == 27)
     }
 
-    @Test("E11: a save that changes none of its properties doesn't touch the index's tree")
+    @Test("a save that changes none of its properties doesn't touch the index's tree")
     func untouched() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.createIndex(ValueIndex("name", \IndexedThing.name, \.size))

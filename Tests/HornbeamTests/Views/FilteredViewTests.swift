@@ -120,7 +120,7 @@ struct FilteredViewTests {
         }
     }
 
-    @Test("Y22: another filter is the least change, and a search keeps groups and order")
+    @Test("another filter is the least change, and a search keeps groups and order")
     func y22() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])

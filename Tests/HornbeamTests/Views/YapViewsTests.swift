@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Views, as YapDatabase has them")
 struct YapViewsTests {
-    @Test("Y20: index in a group and entity are told of each other in O(log n), of 100,000 entities")
+    @Test("index in a group and entity are told of each other in O(log n), of 100,000 entities")
     func y20() throws {
         let view = mailView()
         let database = try Database.counting(Mail.self)
@@ -43,7 +43,7 @@ struct YapViewsTests {
         #expect(try pages(count / 2) { try view["a"].ids(in: $0).count } > 2 * bound)
     }
 
-    @Test("Y21: a contiguous range of a group is found by halving")
+    @Test("a contiguous range of a group is found by halving")
     func y21() throws {
         let view = mailView()
         let database = try Database.counting(Mail.self)
@@ -64,7 +64,7 @@ struct YapViewsTests {
         #expect(pages < 600)
     }
 
-    @Test("Y23: change-sets of several commits are one, in which what came and went again cancels")
+    @Test("change-sets of several commits are one, in which what came and went again cancels")
     func y23() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -98,7 +98,7 @@ struct YapViewsTests {
         #expect(changes.updates == [five, four, three])
     }
 
-    @Test("Y23, N3: the work for a change-set is by what has changed, not by what there is")
+    @Test("the work for a change-set is by what has changed, not by what there is")
     func n3() throws {
         let view = mailView()
         let database = try Database.counting(Mail.self)
@@ -118,7 +118,7 @@ struct YapViewsTests {
         #expect(after.hits + after.misses - before.hits - before.misses < 150)
     }
 
-    @Test("Y24: what is inserted before a window is one insertion and one deletion at its edges")
+    @Test("what is inserted before a window is one insertion and one deletion at its edges")
     func y24() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -166,7 +166,7 @@ struct YapViewsTests {
         #expect(more.insertions == (0..<6).map { ListPath(0, $0) } + (27..<30).map { ListPath(0, $0) })
     }
 
-    @Test("Y24: sections come and go, stay where they are wanted, and are told apart by their groups")
+    @Test("sections come and go, stay where they are wanted, and are told apart by their groups")
     func y24Sections() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -195,7 +195,7 @@ struct YapViewsTests {
         #expect(changes.map(\.counts) == [[3, 1, 0], [1, 3], [3, 1]])
     }
 
-    @Test("Y31: a reader that began before 1,000 commits sees its state in every index")
+    @Test("a reader that began before 1,000 commits sees its state in every index")
     func y31() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -219,7 +219,7 @@ struct YapViewsTests {
         #expect(now.version == read.version + 1_000)
     }
 
-    @Test("Y32: what a forgotten read holds is seen, and an old one lets go, so that the file stops growing")
+    @Test("what a forgotten read holds is seen, and an old one lets go, so that the file stops growing")
     func y32() throws {
         let database = try Database.inMemory(models: Mail.self)
         func churn() throws {
@@ -251,7 +251,7 @@ struct YapViewsTests {
         #expect(database.statistics.fileBytes == size)
     }
 
-    @Test("Y33: whether an entity was changed between two states")
+    @Test("whether an entity was changed between two states")
     func y33() throws {
         let database = try Database.inMemory(models: Mail.self, Consignment.self)
         try database.write { context in try Consignment(id: "x", weight: 1).save(to: &context) }
@@ -267,7 +267,7 @@ struct YapViewsTests {
         #expect(parcels.updated == ["x"])
     }
 
-    @Test("Y34: a touched entity is an update, and the bytes of indexes stay the same")
+    @Test("a touched entity is an update, and the bytes of indexes stay the same")
     func y34() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HornbeamText
 
-@Suite("C12: queries as text")
+@Suite("queries as text")
 struct QueryParserTests {
     private let syntax = QuerySyntax(fields: ["title", "content"])
 

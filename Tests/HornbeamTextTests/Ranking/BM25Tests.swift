@@ -5,7 +5,7 @@ import HornbeamText
 import HornbeamTree
 import Testing
 
-@Suite("C13: scores")
+@Suite("scores")
 struct BM25Tests {
     @Test("Scores are those computed by hand")
     func byHand() throws {

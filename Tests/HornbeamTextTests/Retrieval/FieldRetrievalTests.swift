@@ -9,7 +9,7 @@ import Testing
 
 @testable import HornbeamText
 
-@Suite("Y26: fields and weights")
+@Suite("fields and weights")
 struct FieldRetrievalTests {
     typealias Generator = RetrievalTests.Generator
 

@@ -107,7 +107,7 @@ struct QueryMatcherTests {
         }
     }
 
-    @Test("Y26: highlights are what the query found, in whole characters, merged where they meet")
+    @Test("highlights are what the query found, in whole characters, merged where they meet")
     func highlights() {
         #expect(marked(.words("swift b"), "A Swift, b: swift!") == "A [Swift], [b]: [swift]!")
         #expect(marked(.phrase("a b", slop: 0), "a, b and a") == "[a, b] and a")
