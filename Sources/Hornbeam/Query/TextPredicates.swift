@@ -227,7 +227,7 @@ private struct SharedRegex<Output>: @unchecked Sendable {
         } catch {
             throw HornbeamError(
                 .invalid,
-                "the regular expression of a filter failed on “\(text.prefix(60))”: \(error); try it on that text "
+                "the regular expression of a filter failed on “\(text.shown(60))”: \(error); try it on that text "
                     + "alone")
         }
     }

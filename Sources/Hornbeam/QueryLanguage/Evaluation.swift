@@ -235,7 +235,7 @@ extension BoundExpression {
             var sign: Character?
             if let escape {
                 guard let one = escape.text, one.count == 1 else {
-                    throw HornbeamError(.invalid, "ESCAPE takes one character, not \(escape.node.text.prefix(100))")
+                    throw HornbeamError(.invalid, "ESCAPE takes one character, not \(escape.node.text.shown(100))")
                 }
                 sign = one.first
             }

@@ -25,7 +25,7 @@ struct LikePattern {
             }
         }
         if isEscaped {
-            throw HornbeamError(.invalid, "a pattern of LIKE ends with the sign that escapes: “\(pattern.prefix(200))”")
+            throw HornbeamError(.invalid, "a pattern of LIKE ends with the sign that escapes: “\(pattern.shown())”")
         }
         self.parts = parts
     }
@@ -108,7 +108,7 @@ final class PatternCache {
             throw error
         } catch {
             throw HornbeamError(
-                .invalid, "the regular expression “\(pattern.prefix(200))” can't be read: \("\(error)".prefix(200))")
+                .invalid, "the regular expression “\(pattern.shown())” can't be read: \("\(error)".shown())")
         }
     }
 }

@@ -83,7 +83,7 @@ public struct ResultRow: Sendable {
         do {
             return try decoder.decode(Row.self, from: Data(json.utf8))
         } catch {
-            throw HornbeamError(.undecodable, "the row \(json.prefix(200)) can't be read as \(Row.self): \(error)")
+            throw HornbeamError(.undecodable, "the row \(json.shown()) can't be read as \(Row.self): \(error)")
         }
     }
 }

@@ -21,6 +21,18 @@ private struct Account {
     var tags: [Int]
 }
 
+@EntityModel
+private struct Formed {
+    @Index<Self>(\.number.desc, \.id) private var byNumber
+    @Index<Self>(\.word) private var byWord
+
+    let id: Int
+    var number: Int?
+    var small: UInt8
+    var word: String?
+    var real: Double
+}
+
 @Suite("Long lists of values")
 struct PointScanTests {
     private static let count = 20_000
@@ -105,6 +117,50 @@ struct PointScanTests {
             try Account(id: "c", email: long + "2", kind: 0, code: -2, url: "", tags: []).save(to: &context)
             let query = Account.filter(.value(\.email, in: ["7@x", long + "2", "none"])).requiringIndex()
             #expect(try query.ids(in: context) == ["a7", "c"])
+            let emails = [long + "2", "none"] + (0..<80).map { "\($0)@x" }
+            let many = Account.filter(.value(\.email, in: emails)).requiringIndex()
+            #expect(try many.explain(in: context).filter?.hasPrefix("email in [") == true)
+            #expect(Set(try many.ids(in: context)) == Set((0..<80).map { "a\($0)" } + ["c"]))
+            #expect(try many.count(in: context) == 81)
+        }
+    }
+
+    @Test("of every form, with nil and without, find the same by a scan and by an index", arguments: [20, 65, 200])
+    func forms(count: Int) throws {
+        let database = try Database.inMemory(models: Formed.self)
+        try database.write { (context) throws in
+            for id in 0..<400 {
+                try Formed(
+                    id: id, number: id % 7 == 0 ? nil : -id, small: UInt8(id % 256), word: id % 5 == 0 ? nil : "w\(id)",
+                    real: Double(id) / 2
+                ).save(to: &context)
+            }
+        }
+        try database.read { (context) throws in
+            let all = try Formed.query().resolve(in: context)
+            func check(_ predicate: Predicate<Formed>, _ accepts: (Formed) -> Bool) throws {
+                let expected = all.filter(accepts).map(\.id)
+                let query = Formed.filter(predicate)
+                #expect(try query.ids(in: context) == expected)
+                #expect(try query.count(in: context) == expected.count)
+                #expect(try Formed.filter(predicate && \.real >= 0).ids(in: context) == expected)
+                do {
+                    #expect(try query.requiringIndex().ids(in: context) == expected)
+                } catch let error as HornbeamError where error.code == .needsIndex {}
+            }
+            let numbers: [Int?] = (0..<count).map { -3 * $0 }
+            let words: [String?] = (0..<count).map { "w\($0 * 3)" }
+            let smalls = (0..<count).map { UInt8($0 % 100) }
+            let reals = (0..<count).map(Double.init)
+            try check(.value(\.number, in: numbers)) { numbers.contains($0.number) && $0.number != nil }
+            try check(.value(\.number, in: numbers + [nil])) { (numbers + [nil]).contains($0.number) }
+            try check(.value(\.word, in: words)) { words.contains($0.word) && $0.word != nil }
+            try check(.value(\.word, in: words + [nil])) { (words + [nil]).contains($0.word) }
+            try check(.value(\.small, in: smalls)) { smalls.contains($0.small) }
+            try check(.value(\.real, in: reals)) { reals.contains($0.real) }
+            let nils = [Int?](repeating: nil, count: count)
+            try check(.value(\.number, in: nils)) { $0.number == nil }
+            try check(.value(\.word, in: [String?](repeating: nil, count: count))) { $0.word == nil }
         }
     }
 }
