@@ -49,7 +49,7 @@ private struct StatementStore {
             ])
         let transaction = try store.beginWrite()
         guard let schema = try SchemaCatalogue.open([type], in: transaction) else { throw CancellationError() }
-        let session = EntitySession(transaction, schema: schema)
+        let session = StoreTransaction(transaction, schema: schema)
         let rows = try JSONRows("Item", session: session)
         for line in [
             #"{"id":1,"name":"a b","size":1,"tags":["x","y"],"data":{"list":[1,null,"z"],"k":{"a":true}}}"#,
@@ -78,7 +78,7 @@ public func fuzzStatements(_ input: UnsafeRawBufferPointer) {
         guard sources <= 3, text.utf8.count <= 100 || !upper.contains("REGEXP") else { return }
         let transaction = try shared.store.beginRead()
         defer { transaction.abort() }
-        let session = EntitySession(transaction, schema: shared.schema)
+        let session = StoreTransaction(transaction, schema: shared.schema)
         var count = 0
         let values = StatementParameters(positions: [.int(1), .string("a")], names: ["n": .array([.double(1)])])
         for parameters in [values, StatementParameters()] {

@@ -173,7 +173,7 @@ struct ChangeLog {
     }
 
     /// Adds what a transaction has changed, for all who want it.
-    func append(_ changes: StoreChanges, in session: EntitySession) throws {
+    func append(_ changes: StoreChanges, in session: StoreTransaction) throws {
         if changes.isEmpty { return }
         for (name, stored) in try consumers() {
             var consumer = stored

@@ -6,12 +6,12 @@ import HornbeamPages
 import HornbeamTree
 
 struct ChangeLogCheck {
-    let session: EntitySession
+    let session: StoreTransaction
     private var consumers: [UInt32: (name: String, stored: StoredConsumer)] = [:]
     /// By consumer the change that comes next.
     private var expected: [UInt32: UInt64] = [:]
 
-    init(_ session: EntitySession) { self.session = session }
+    init(_ session: StoreTransaction) { self.session = session }
 
     mutating func run(_ problem: (String) -> Void) throws {
         guard let log = try ChangeLog(in: session.transaction) else { return }

@@ -5,10 +5,10 @@
 import HornbeamPages
 import HornbeamTree
 
-extension Session {
+extension TypedTransaction {
     /// Whether a row of a type differs from what it was in another read. Reads what differs of the tree, up to the
     /// first row that does.
-    func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: Session) throws -> Bool {
+    func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: TypedTransaction) throws -> Bool {
         var hasChanged = false
         let rows = try store(Entity.self).type.rows
         try entities().transaction.forEachDifference(in: rows, since: try old.entities().transaction) { _ in
@@ -20,7 +20,7 @@ extension Session {
 
     /// Calls `body` with each row of a type that differs from what it was in another read, in the order of row ids.
     func forEachChangedRow<Entity: EntityModelProtocol>(
-        of _: Entity.Type, since old: Session,
+        of _: Entity.Type, since old: TypedTransaction,
         _ body: (RowID, _ before: RowReader?, _ after: RowReader?) throws -> Void
     ) throws {
         let (before, after) = (try old.store(Entity.self), try store(Entity.self))

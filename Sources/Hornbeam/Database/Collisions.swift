@@ -3,7 +3,7 @@
 
 import HornbeamPages
 
-extension Session {
+extension TypedTransaction {
     /// Other entities that hold a key of this one in an index that admits each key once.
     func collisions<Entity: EntityModelProtocol>(
         of entity: Entity

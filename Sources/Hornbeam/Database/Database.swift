@@ -26,7 +26,7 @@ public final class Database: Sendable {
     /// Whether the file is open for reading alone.
     var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
-    private let idle = IdleReads<Session>()
+    private let idle = IdleReads<TypedTransaction>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
     private let readers = DispatchQueue(label: "hornbeam.readers", attributes: .concurrent)
     private let writer = DispatchQueue(label: "hornbeam.writer")
@@ -146,23 +146,24 @@ public final class Database: Sendable {
         }
     }
 
-    private func beginRead() throws(StorageError) -> Session {
+    private func beginRead() throws(StorageError) -> TypedTransaction {
         guard let session = idle.take() else {
-            return Session(EntitySession(try store.beginRead(), schema: schema, planned: planned), models: models)
+            return TypedTransaction(
+                StoreTransaction(try store.beginRead(), schema: schema, planned: planned), models: models)
         }
         try session.resume()
         return session
     }
 
     /// Throws if another process has changed the schema since: rows would be read by columns they don't have.
-    private func checkVersion(_ session: Session) throws {
+    private func checkVersion(_ session: TypedTransaction) throws {
         guard let followedVersion else { return }
         try session.checkSchemaVersion(followedVersion)
     }
 
     /// Keeps what the read has made for the next one, unless somebody still has a part of it: a context that was kept
     /// must find its transaction ended. That saves a read of one entity a quarter of its instructions.
-    private func end(_ session: inout Session) {
+    private func end(_ session: inout TypedTransaction) {
         if isKnownUniquelyReferenced(&session), session.suspend(in: store) { idle.give(session) } else { session.end() }
     }
 
@@ -225,9 +226,9 @@ public final class Database: Sendable {
             let capture =
                 isWatched || keepsAll || logged != nil
                 ? RowCapture(isObserved: isWatched, keepsAll: keepsAll, logging: logged) : nil
-            let entities = EntitySession(transaction, schema: schema, capture: capture, registered: registered)
+            let entities = StoreTransaction(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { entities.requireRelations() }
-            let session = Session(entities, models: models)
+            let session = TypedTransaction(entities, models: models)
             session.owner = ThreadNumber.current
             defer { session.end() }
             do {
@@ -342,8 +343,8 @@ public final class Database: Sendable {
     /// A read of its own: which trees it looks at is of interest.
     func look<Result>(_ body: (LiveView) throws -> Result) throws -> Result {
         do {
-            let entities = EntitySession(try store.beginRead(), schema: schema, planned: planned)
-            let session = Session(entities, models: models)
+            let entities = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
+            let session = TypedTransaction(entities, models: models)
             defer { session.end() }
             live.figures.noteLook()
             let result = try body(LiveView(session: session, core: entities, figures: live.figures))
@@ -355,10 +356,10 @@ public final class Database: Sendable {
     }
 
     /// A read of the newest state that whoever asks for it ends.
-    func beginLongRead() throws -> Session {
+    func beginLongRead() throws -> TypedTransaction {
         do {
-            let entities = EntitySession(try store.beginRead(), schema: schema, planned: planned)
-            let session = Session(entities, models: models)
+            let entities = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
+            let session = TypedTransaction(entities, models: models)
             do {
                 try checkVersion(session)
             } catch {

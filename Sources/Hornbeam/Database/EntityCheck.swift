@@ -8,14 +8,14 @@ import HornbeamTree
 
 /// A check of all entities in one transaction. In a write transaction the session must be flushed before.
 package struct EntityCheck {
-    private let session: EntitySession
+    private let session: StoreTransaction
     private let transaction: Transaction
     private let registered: RegisteredIndexes?
 
-    package init(_ session: EntitySession) { self.init(session, registered: nil) }
+    package init(_ session: StoreTransaction) { self.init(session, registered: nil) }
 
     /// - Parameter registered: those whose code is known; nil for those that the session knows.
-    init(_ session: EntitySession, registered: RegisteredIndexes?) {
+    init(_ session: StoreTransaction, registered: RegisteredIndexes?) {
         self.session = session
         transaction = session.transaction
         self.registered = registered ?? session.registered

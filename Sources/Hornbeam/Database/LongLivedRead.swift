@@ -18,7 +18,7 @@ public final class LongLivedRead: Sendable {
     /// `@unchecked Sendable`: its session and the transaction in it are used by one thread at a time, that of whoever
     /// has the turn, and nothing else leads to them.
     private struct Held: @unchecked Sendable {
-        var session: Session?
+        var session: TypedTransaction?
         var version: UInt64 = 0
         var began = ContinuousClock.now
         var hasExpired = false
@@ -35,7 +35,7 @@ public final class LongLivedRead: Sendable {
     /// From the beginning of a state to its end by itself.
     public let maximumAge: Duration?
     /// Of an observer's read: whether what is shown of two states is the same.
-    typealias Comparison = @Sendable (_ old: Session, _ new: Session) throws -> Bool
+    typealias Comparison = @Sendable (_ old: TypedTransaction, _ new: TypedTransaction) throws -> Bool
     private let isSame: Comparison?
     /// Whether it is an observer's, whom the database tells when it closes.
     var isObservers: Bool { isSame != nil }
@@ -139,7 +139,7 @@ public final class LongLivedRead: Sendable {
         turn.signal()
     }
 
-    private func inTurn<Result>(_ body: (Session) throws -> Result) throws -> Result {
+    private func inTurn<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try takeTurn()
         defer { giveTurn() }
         // The timer that ends it may be late on a busy machine; what it promises isn't. An observer only comes to move
@@ -162,7 +162,7 @@ public final class LongLivedRead: Sendable {
     }
 
     /// Takes a state in place of the former one.
-    private func begin(_ session: Session) throws(HornbeamError) {
+    private func begin(_ session: TypedTransaction) throws(HornbeamError) {
         let version = try session.entities().transaction.version
         let hasTimer = held.withLock { held in
             held.session?.end()

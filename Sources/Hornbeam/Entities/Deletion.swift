@@ -17,7 +17,7 @@ class DeletionStep {
     /// Its entity, for errors.
     fileprivate var name: String { "" }
     /// Whether other entities are deleted with this one.
-    fileprivate func takesOthers(_ session: Session) throws -> Bool { false }
+    fileprivate func takesOthers(_ session: TypedTransaction) throws -> Bool { false }
     /// What comes before anything is changed: what denies it, what it leaves behind, the hook.
     fileprivate func prepare(in context: inout Context) throws {}
     /// Up to where the entity is gone.
@@ -121,7 +121,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
 
     fileprivate var id: Value { .null }
 
-    override fileprivate func takesOthers(_ session: Session) throws -> Bool {
+    override fileprivate func takesOthers(_ session: TypedTransaction) throws -> Bool {
         let store = try session.store(Entity.self)
         guard store.type.reaches, try session.isWritable, let row = try row(session), try store.isSaved(row) else {
             return false
@@ -133,7 +133,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     }
 
     /// Where it is now: a hook may have changed that.
-    private func row(_ session: Session) throws -> RowID? {
+    private func row(_ session: TypedTransaction) throws -> RowID? {
         if let stored, try removals == nil || session.entities().removals == removals { return stored }
         return try session.row(of: id, Entity.self)
     }
@@ -160,7 +160,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
         }
     }
 
-    private func findTargets(of row: RowID, _ session: Session) throws {
+    private func findTargets(of row: RowID, _ session: TypedTransaction) throws {
         let store = try session.store(Entity.self)
         // An entity that isn't stored only loses its links, as by `detach`: its delete rules don't apply.
         guard store.type.reaches, try store.isSaved(row) else { return }
@@ -205,7 +205,7 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     private let entity: Entity
     /// Stores the `Deleted` that the deletion leaves behind. It is a closure because each use of a property of type
     /// `Deleted` would look that type up.
-    private var leave: ((Session) throws -> Void)?
+    private var leave: ((TypedTransaction) throws -> Void)?
 
     /// - Parameter row: nil if the entity isn't stored. Its hooks run all the same.
     init(_ entity: Entity, at row: RowID?) {

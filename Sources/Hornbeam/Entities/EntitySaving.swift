@@ -80,7 +80,7 @@ extension EntityModelProtocol {
     }
 
     /// Stores the row; nil, with nothing changed, if others have to make room for it first.
-    private func storeUnlessHeld(_ session: Session) throws -> RowID? {
+    private func storeUnlessHeld(_ session: TypedTransaction) throws -> RowID? {
         let shape = Self.entityShape
         if !shape.hasResolvers { return try session.save(self) }
         // Nearly always its keys are free, and the save itself finds that out: looked up before, they took half of
@@ -145,14 +145,14 @@ extension EntityModelProtocol {
     }
 
     /// What will be stored: the entity merged with the stored one. Indexes follow this, never the value passed in.
-    func merged(_ options: MergeStrategy<Self>, _ session: Session) throws -> Self {
+    func merged(_ options: MergeStrategy<Self>, _ session: TypedTransaction) throws -> Self {
         if options.replaces { return self }
         return try mergedWithStored(options, session)
     }
 
     /// Apart: in generic code even an optional that is not made costs a look for its type.
     @inline(never)
-    private func mergedWithStored(_ options: MergeStrategy<Self>, _ session: Session) throws -> Self {
+    private func mergedWithStored(_ options: MergeStrategy<Self>, _ session: TypedTransaction) throws -> Self {
         guard let old = try session.entity(id, Self.self) else { return self }
         let merged = options.merge(old, new: self)
         guard merged.id == id else {
@@ -213,7 +213,7 @@ extension EntityModelProtocol {
 
     /// Whether the rules of its indexes have others changed or deleted before this entity can be saved. Throws if one
     /// of these rules refuses it, before any other has changed anything.
-    fileprivate func mustMakeRoom(_ session: Session) throws -> Bool {
+    fileprivate func mustMakeRoom(_ session: TypedTransaction) throws -> Bool {
         let shape = Self.entityShape
         guard shape.hasResolvers else { return false }
         if let batch = session.batch { try session.releaseKeys(of: self, batch) }
@@ -255,7 +255,7 @@ extension EntityModelProtocol {
 
     /// - Parameter remark: what else there is to say.
     private func violation(
-        _ index: IndexDescription, by other: ID, _ session: Session, remark: String = ""
+        _ index: IndexDescription, by other: ID, _ session: TypedTransaction, remark: String = ""
     ) throws -> HornbeamError {
         let type = try session.store(Self.self).type
         return try session.encode(self).withBytes { bytes in
@@ -264,7 +264,7 @@ extension EntityModelProtocol {
     }
 
     /// Throws for the first collision in an index that refuses.
-    private func refuse(_ collisions: [(index: IndexDescription, id: ID)], _ session: Session) throws {
+    private func refuse(_ collisions: [(index: IndexDescription, id: ID)], _ session: TypedTransaction) throws {
         guard !collisions.isEmpty else { return }
         let shape = Self.entityShape
         for (index, existing) in collisions {
@@ -408,7 +408,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
 
     /// Whether the entity whose relations are saved still has its row.
     @inline(never)
-    private func isThere(_ row: RowID, _ session: Session) throws -> Bool {
+    private func isThere(_ row: RowID, _ session: TypedTransaction) throws -> Bool {
         try session.run { session in
             let store = try session.store(Entity.self)
             return try isByID ? store.isKnown(row) : store.isSaved(row)
@@ -433,7 +433,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
 
 /// The rows that a relation is to lead to.
 private func linkedRows<Target, D, C, K>(
-    _ relation: Relation<Target, D, C, K>, _ number: Int, _ renamed: RenamedTargets?, _ session: Session
+    _ relation: Relation<Target, D, C, K>, _ number: Int, _ renamed: RenamedTargets?, _ session: TypedTransaction
 ) throws -> [RowID] {
     let ids = relation.linkedIds ?? []
     guard let renamed else { return try session.rowsToLink(ids, Target.self) }

@@ -159,7 +159,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
     /// What sorts have gone by.
-    let orders = KnownOrders()
+    let orders = SortColumnCache()
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]

@@ -8,11 +8,11 @@ import HornbeamPages
 import HornbeamText
 package import HornbeamTree
 
-/// One entity type in one transaction. Made by `EntitySession.store`.
+/// One entity type in one transaction. Made by `StoreTransaction.store`.
 package final class EntityStore {
     package let type: EntityType
     // The session owns its stores and outlives every use of them.
-    unowned let session: EntitySession
+    unowned let session: StoreTransaction
     package let transaction: Transaction
     private var nextRowID: UInt64?
     private var nextRowIDChanged = false
@@ -20,15 +20,15 @@ package final class EntityStore {
     /// leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
     /// What saves in this transaction know of the rows without looking.
-    @exclusivity(unchecked) private var known = KnownRows()
+    @exclusivity(unchecked) private var known = RowCache()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
-    private var yielded = YieldedEntries()
+    private var yielded = ReleasedKeys()
     @exclusivity(unchecked) var unlinked = UnlinkedRows()
     private var textWriters: [TextIndexWriter?]
     /// Of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
     /// What searches were restricted to, with them.
-    @exclusivity(unchecked) var selections = Selections()
+    @exclusivity(unchecked) var selections = RowSelectionCache()
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// The session's: gathers what changes, if somebody observes.
@@ -50,7 +50,7 @@ package final class EntityStore {
         return side
     }
 
-    init(type: EntityType, session: EntitySession, isTable: Bool = false) {
+    init(type: EntityType, session: StoreTransaction, isTable: Bool = false) {
         self.type = type
         self.isTable = isTable
         self.session = session
@@ -452,7 +452,7 @@ package final class EntityStore {
     /// What is in memory and not in the trees, but for texts.
     struct Pending {
         fileprivate var reserved: [[UInt8]: RowID] = [:]
-        fileprivate var yielded = YieldedEntries()
+        fileprivate var yielded = ReleasedKeys()
     }
 
     var pending: Pending { Pending(reserved: reserved, yielded: yielded) }
@@ -466,7 +466,7 @@ package final class EntityStore {
         unlinked = UnlinkedRows()
         textWriters = type.textIndexes.map { _ in nil }
         forgetSearchers()
-        known = KnownRows()
+        known = RowCache()
     }
 
     func flush() throws {

@@ -10,11 +10,11 @@ package import HornbeamPages
 /// Reads and writes the entities of one type. Use within the session's transaction.
 package struct JSONRows {
     private let store: EntityStore
-    private let session: EntitySession
+    private let session: StoreTransaction
     private let type: EntityType
     private let columns: [String: Int]
 
-    package init(_ type: String, session: EntitySession) throws {
+    package init(_ type: String, session: StoreTransaction) throws {
         store = try session.store(type)
         self.session = session
         self.type = store.type

@@ -124,7 +124,7 @@ extension EntityModelProtocol {
         try context.session.run { try latestUpdate(levels: nested.count, $0) }
     }
 
-    func latestUpdate(levels: Int, _ session: Session) throws -> Date? {
+    func latestUpdate(levels: Int, _ session: TypedTransaction) throws -> Date? {
         var latest = try session.updatedAt(id.columnValue, Self.self)
         guard levels > 0 else { return latest }
         for relation in Self.entityShape.relations {
@@ -135,7 +135,7 @@ extension EntityModelProtocol {
     }
 }
 
-extension Session {
+extension TypedTransaction {
     func updatedAt<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Date? {
         let store = try store(Entity.self)
         guard let column = store.type.updatedAt, let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID)
@@ -144,7 +144,7 @@ extension Session {
     }
 }
 
-extension Session {
+extension TypedTransaction {
     /// What `read` makes of a stored entity's row; nil if there is none. `.invalid` if its type doesn't keep it.
     fileprivate func metadata<Entity: EntityModelProtocol, Found>(
         _ metadata: Metadata, _ id: Value, _: Entity.Type, _ read: (RowReader, Int) throws -> Found

@@ -60,7 +60,7 @@ extension EntityStore {
     }
 }
 
-extension Session {
+extension TypedTransaction {
     /// The stored entities of `rows`, in that order, read in one pass through all rows.
     /// - Parameter rows: row ids without duplicates.
     func entities<Entity: EntityModelProtocol>(placed rows: [RowID], _ store: EntityStore) throws -> [Entity] {

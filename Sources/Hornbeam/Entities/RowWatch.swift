@@ -33,7 +33,7 @@ final class RowWatch {
     func forget() { changed.removeAll(keepingCapacity: true) }
 }
 
-extension Session {
+extension TypedTransaction {
     /// Runs `body` with a watch over the rows of a type.
     func watching<Entity: EntityModelProtocol, Result>(
         _: Entity.Type, _ body: (RowWatch) throws -> Result

@@ -35,7 +35,7 @@ final class UniqueBatch {
     ///   - isFinal: whether no hook can change it any more.
     ///   - isFirst: whether it is saved before those that have been added.
     func add<Entity: EntityModelProtocol>(
-        _ entity: Entity, _ session: Session, isFinal: Bool, isFirst: Bool = false
+        _ entity: Entity, _ session: TypedTransaction, isFinal: Bool, isFirst: Bool = false
     ) throws {
         let name = Entity.entityName
         let row = try session.encode(entity)
@@ -55,7 +55,7 @@ final class UniqueBatch {
     /// `.uniqueViolation` if two of the members want the same key of an index that refuses this, or one wants the key
     /// of an entity that stays as it is. Of members that a hook may still change nothing is said.
     /// - Returns: whether a member wants a key that another one still has.
-    func check(_ core: EntitySession) throws -> Bool {
+    func check(_ core: StoreTransaction) throws -> Bool {
         var changesHands = false
         for (name, list) in members.sorted(by: { $0.key < $1.key }) {
             let store = try core.store(name)
@@ -118,7 +118,7 @@ extension CollisionResolver {
     }
 }
 
-extension Session {
+extension TypedTransaction {
     /// Checks the keys of a batch, then runs `body`, which saves it. What `body` did is undone when it throws: one of
     /// several entities may be refused only when its turn comes, and if keys change hands, indexes are incomplete in
     /// between.

@@ -43,7 +43,7 @@ extension Context {
     }
 }
 
-extension EntitySession {
+extension StoreTransaction {
     /// Whether the write has changed anything, now that what it has gathered is in the trees.
     func hasChanged() throws -> Bool {
         try flush()

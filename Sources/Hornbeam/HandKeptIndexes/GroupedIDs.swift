@@ -140,21 +140,21 @@ protocol GroupCoding<Group>: Sendable {
     associatedtype Group
 
     /// Nil if there can't be such a group.
-    func section(_ group: Group, _ trees: KeptTrees, _ session: Session) throws -> [UInt8]?
-    func group(_ section: Bytes, _ trees: KeptTrees, _ session: Session) throws -> Group
+    func section(_ group: Group, _ trees: KeptTrees, _ session: TypedTransaction) throws -> [UInt8]?
+    func group(_ section: Bytes, _ trees: KeptTrees, _ session: TypedTransaction) throws -> Group
     /// Why there can't be such a group.
     func lack(_ group: Group, in index: String) -> HornbeamError
 }
 
 /// Groups that are entities: by their rows.
 struct EntityGroupCoding<Entity: EntityModelProtocol>: GroupCoding {
-    func section(_ group: Entity.ID, _ trees: KeptTrees, _ session: Session) throws -> [UInt8]? {
+    func section(_ group: Entity.ID, _ trees: KeptTrees, _ session: TypedTransaction) throws -> [UInt8]? {
         let store = try session.store(Entity.self)
         guard let row = try store.rowID(ofAny: group.columnValue), try store.isSaved(row) else { return nil }
         return row.key
     }
 
-    func group(_ section: Bytes, _ trees: KeptTrees, _ session: Session) throws -> Entity.ID {
+    func group(_ section: Bytes, _ trees: KeptTrees, _ session: TypedTransaction) throws -> Entity.ID {
         guard section.count == 8, let row = RowID(key: section), let id = try session.id(of: row, Entity.self) else {
             throw trees.damaged("a group is no stored \(Entity.entityName)")
         }
@@ -168,11 +168,11 @@ struct EntityGroupCoding<Entity: EntityModelProtocol>: GroupCoding {
 
 /// Groups that are keys.
 struct KeyGroupCoding<Key: IndexKey>: GroupCoding {
-    func section(_ group: Key, _ trees: KeptTrees, _ session: Session) throws -> [UInt8]? {
+    func section(_ group: Key, _ trees: KeptTrees, _ session: TypedTransaction) throws -> [UInt8]? {
         try KeptKey.bytes(group, trees)
     }
 
-    func group(_ section: Bytes, _ trees: KeptTrees, _ session: Session) throws -> Key {
+    func group(_ section: Bytes, _ trees: KeptTrees, _ session: TypedTransaction) throws -> Key {
         try KeptKey.read(section, trees)
     }
 

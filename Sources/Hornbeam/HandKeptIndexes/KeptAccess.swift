@@ -11,7 +11,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
     let name: String
 
     /// Does `body` in the transaction, if it is open still.
-    func read<Result>(_ body: (Session) throws -> Result) throws -> Result {
+    func read<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try context.session.run { session in
             _ = try session.entities()
             return try body(session)
@@ -19,7 +19,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// The same for what changes the index.
-    func change<Result>(_ body: (Session) throws -> Result) throws -> Result {
+    func change<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try context.session.change("changed", of: "index “\(name)”") { session in
             guard try session.entities().transaction.isWritable else {
                 throw StorageError.readOnly("changing an index needs a write transaction")
@@ -29,31 +29,33 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// The row of an id; nil if no such entity is stored, and so in no index.
-    func row(_ id: Entity.ID, _ session: Session) throws -> RowID? {
+    func row(_ id: Entity.ID, _ session: TypedTransaction) throws -> RowID? {
         let store = try session.store(Entity.self)
         return try store.rowID(ofAny: id.columnValue).flatMap { try store.isSaved($0) ? $0 : nil }
     }
 
     /// The row of an id that is to be put. `.notStored` if no such entity is stored.
-    func storedRow(_ id: Entity.ID, _ session: Session) throws -> RowID {
+    func storedRow(_ id: Entity.ID, _ session: TypedTransaction) throws -> RowID {
         guard let row = try row(id, session) else { throw HornbeamError.notStored(Entity.self, id, in: name) }
         return row
     }
 
-    func rows(_ ids: some Sequence<Entity.ID>, _ session: Session) throws -> [RowID] {
+    func rows(_ ids: some Sequence<Entity.ID>, _ session: TypedTransaction) throws -> [RowID] {
         try ids.map { try storedRow($0, session) }
     }
 
-    func id(_ row: RowID, _ session: Session) throws -> Entity.ID {
+    func id(_ row: RowID, _ session: TypedTransaction) throws -> Entity.ID {
         guard let id = try session.id(of: row, Entity.self) else {
             throw StorageError.corrupt(Corruption(reason: "index “\(name)” has \(row), which has no id"))
         }
         return id
     }
 
-    func ids(_ rows: [RowID], _ session: Session) throws -> [Entity.ID] { try rows.map { try id($0, session) } }
+    func ids(_ rows: [RowID], _ session: TypedTransaction) throws -> [Entity.ID] {
+        try rows.map { try id($0, session) }
+    }
 
-    func entities(_ rows: [RowID], _ session: Session) throws -> [Entity] {
+    func entities(_ rows: [RowID], _ session: TypedTransaction) throws -> [Entity] {
         var none: [RowID]?
         return try session.entities(at: rows, stored: &none)
     }

@@ -42,7 +42,7 @@ extension StoredIndex {
     var group: String? { handKept == .groupsByEntity ? record.settings[HandKeptKind.groupSetting] : nil }
 }
 
-extension Session {
+extension TypedTransaction {
     /// The trees of a hand-kept index. A context without a database makes them, as it takes in entity types.
     func keptTrees(_ declaration: HandKeptDeclaration) throws -> KeptTrees {
         let core = try entities()
@@ -76,7 +76,7 @@ extension Session {
         return try KeptTrees(stored, in: transaction)
     }
 
-    private func makeTrees(_ declaration: HandKeptDeclaration, _ core: EntitySession) throws -> KeptTrees {
+    private func makeTrees(_ declaration: HandKeptDeclaration, _ core: StoreTransaction) throws -> KeptTrees {
         try declaration.check()
         let trees = try declaration.make(in: core.transaction)
         let registered = try RegisteredCatalogue.read(core.transaction)

@@ -6,7 +6,7 @@ import HornbeamTree
 
 struct KeptCheck {
     let index: StoredIndex
-    let session: EntitySession
+    let session: StoreTransaction
 
     private var name: String { "index “\(index.name)” of \(index.record.entity)" }
 

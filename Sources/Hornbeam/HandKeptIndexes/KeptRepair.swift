@@ -23,7 +23,7 @@ extension Database {
                         "the database has no hand-kept index “\(name)”: registeredIndexes() has the names of those "
                             + "there are")
                 }
-                let session = EntitySession(transaction, schema: schema)
+                let session = StoreTransaction(transaction, schema: schema)
                 let removed = try KeptRepair(index: index, session: session).run()
                 try session.commit()
                 return removed
@@ -37,7 +37,7 @@ extension Database {
 
 private struct KeptRepair {
     let index: StoredIndex
-    let session: EntitySession
+    let session: StoreTransaction
 
     func run() throws -> Int {
         let transaction = session.transaction

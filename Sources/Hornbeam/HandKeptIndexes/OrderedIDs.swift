@@ -26,7 +26,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         self.lack = lack
     }
 
-    private func change<Result>(_ body: (KeptList, Session) throws -> Result) throws -> Result {
+    private func change<Result>(_ body: (KeptList, TypedTransaction) throws -> Result) throws -> Result {
         try access.change { session in
             if let lack { throw lack }
             guard let list else { throw access.outOfRange("list", count: 0) }

@@ -6,7 +6,7 @@ import HornbeamPages
 import HornbeamTree
 
 struct RegisteredCheck {
-    let session: EntitySession
+    let session: StoreTransaction
     let registered: RegisteredIndexes
 
     func run(_ problem: (String) -> Void) throws {

@@ -17,7 +17,7 @@ public struct MapReduction<Entity: EntityModelProtocol, Value, Reduce: Reducer>:
     }
 
     /// The same, and how many nodes of the tree were looked at for it.
-    func resolve(_ session: Session) throws -> (result: Reduce.Result, nodesRead: Int) {
+    func resolve(_ session: TypedTransaction) throws -> (result: Reduce.Result, nodesRead: Int) {
         let scan = try MapScan(query, session)
         let folder = MapFolder(query.index.reducer, scan.collator.collation)
         var nodes = 0
@@ -58,7 +58,7 @@ public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Se
         try context.session.run { try resolve($0) }
     }
 
-    func resolve(_ session: Session) throws -> [MapGroup<Reduce.Result>] {
+    func resolve(_ session: TypedTransaction) throws -> [MapGroup<Reduce.Result>] {
         var groups: [MapGroup<Reduce.Result>] = []
         let scan = try MapScan(query, session)
         var offset = query.offset

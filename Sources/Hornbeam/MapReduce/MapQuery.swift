@@ -185,7 +185,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
     let longKeys: LongKeys
     private let type: EntityType
 
-    init(_ query: MapQuery<Entity, Value, Reduce>, _ session: Session) throws {
+    init(_ query: MapQuery<Entity, Value, Reduce>, _ session: TypedTransaction) throws {
         self.query = query
         let registration = query.index.registration
         type = try session.store(Entity.self).type

@@ -6,12 +6,12 @@ import HornbeamPages
 
 /// Takes in one entity after another.
 final class Fingerprint {
-    private let session: Session
+    private let session: TypedTransaction
     private var hasher = Hasher()
 
-    private init(_ session: Session) { self.session = session }
+    private init(_ session: TypedTransaction) { self.session = session }
 
-    static func of<Entity: EntityModelProtocol>(_ entity: Entity, _ session: Session) throws -> Int {
+    static func of<Entity: EntityModelProtocol>(_ entity: Entity, _ session: TypedTransaction) throws -> Int {
         let print = Fingerprint(session)
         session.print = print
         defer { session.print = nil }

@@ -9,8 +9,8 @@ import Synchronization
 
 /// A read of the newest state, for the length of a look.
 struct LiveView {
-    let session: Session
-    let core: EntitySession
+    let session: TypedTransaction
+    let core: StoreTransaction
     let figures: LiveFigures
 
     /// The number of the state that is seen.

@@ -61,7 +61,7 @@ public struct StoreChanges: Sendable {
 
     /// What a transaction has changed so far.
     /// - Parameter withLinks: whether also what became of links.
-    init(_ capture: RowCapture, in session: EntitySession, withLinks: Bool = false) throws {
+    init(_ capture: RowCapture, in session: StoreTransaction, withLinks: Bool = false) throws {
         let touched = capture.touched
         for name in session.schema.typeNames {
             guard let type = session.schema.types[name], let former = capture.rows[type.rows] else { continue }
@@ -76,7 +76,7 @@ public struct StoreChanges: Sendable {
     }
 
     /// Adds the stored entities of which relations of their own lead elsewhere, as far as nothing else is told of them.
-    private mutating func addLinks(_ capture: RowCapture, _ session: EntitySession) throws {
+    private mutating func addLinks(_ capture: RowCapture, _ session: StoreTransaction) throws {
         guard !capture.links.isEmpty else { return }
         for name in session.schema.typeNames {
             guard let type = session.schema.types[name] else { continue }
@@ -103,7 +103,7 @@ public struct StoreChanges: Sendable {
     }
 
     /// What differs of one type between the states of two reads.
-    init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: Session, to new: Session) throws {
+    init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: TypedTransaction, to new: TypedTransaction) throws {
         try add(try new.store(Entity.self)) { body in
             try new.forEachChangedRow(of: Entity.self, since: old, body)
             return true

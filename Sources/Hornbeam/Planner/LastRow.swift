@@ -2,7 +2,7 @@
 // The last result of a query, without going through those before it: counted trees tell where it is, or the order is
 // gone through from its other end.
 
-extension EntitySession {
+extension StoreTransaction {
     /// The last result of a query without limit and offset; nil if there is none. Where neither counts nor a sort help,
     /// all results are gone through.
     package func lastRow(_ query: EntityQuery) throws -> RowID? {

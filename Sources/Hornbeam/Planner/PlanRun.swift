@@ -51,7 +51,7 @@ final class PlanTally {
     func note(_ access: Plan.Access, _ found: Int) { parts.append(PlanRun.Part(access: access, found: found)) }
 }
 
-extension EntitySession {
+extension StoreTransaction {
     /// Runs a query for the counts.
     func analysis(_ query: EntityQuery) throws -> PlanRun {
         let store = try store(query.type)

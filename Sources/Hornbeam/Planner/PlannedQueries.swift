@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a query is planned for: rows, row ids, hits with scores, a number, or a look at the plan.
 
-extension EntitySession {
+extension StoreTransaction {
     /// Calls `body` with each result in order until it returns false; the score is that of a ranked search. `body` must
     /// not change the store.
     package func forEach(

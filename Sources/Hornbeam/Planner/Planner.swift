@@ -87,7 +87,7 @@ struct Planner: ~Copyable {
     let unions: UnionPaths?
 
     var type: EntityType { store.type }
-    private var session: EntitySession { store.session }
+    private var session: StoreTransaction { store.session }
 
     init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
         let conjuncts = try query.filter.plannedConjuncts()
@@ -300,7 +300,7 @@ struct Planner: ~Copyable {
     }
 
     /// What finds one row at most: nothing else is looked at then. Whole unique keys and ids are answered so without a
-    /// plan (see SoleRow.swift), which this is the description of.
+    /// plan (see PointLookup.swift), which this is the description of.
     func sole() throws -> Candidate? {
         for match in matches where match.count <= 1 { return try candidate(match) }
         return kinds.contains(.id) ? try soleID() : nil

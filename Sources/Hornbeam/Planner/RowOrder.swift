@@ -69,7 +69,7 @@ final class RowOrder {
     let needsStored: Bool
 
     /// - Parameter scores: of a full-text search, for a sort by them; what isn't there has the score 0.
-    init(_ terms: [SortTerm], type: EntityType, session: EntitySession, scores: [RowID: Double] = [:]) throws {
+    init(_ terms: [SortTerm], type: EntityType, session: StoreTransaction, scores: [RowID: Double] = [:]) throws {
         var segments: [Segment] = []
         func add(_ part: KeyPart) {
             if case .key(let before)? = segments.last {

@@ -89,7 +89,7 @@ extension Planner {
         let count = others.path.candidates(rows: rows)
         let gathering = Double(count) * Price.gatheredForSearch
         let tests = tests(of: found, count)
-        guard case .index(let ranges, _) = others.path, Selections.keeps(ranges.count),
+        guard case .index(let ranges, _) = others.path, RowSelectionCache.keeps(ranges.count),
             let entries = try store.transaction.identity(of: ranges.index.tree)
         else { return gathering < Price.hitTest * tests }
         let earlier = Double(store.selections.tests(ranges, of: entries))

@@ -109,7 +109,7 @@ extension QueryList {
 
     /// The changed entity of a row. It is read anew if it was written since. Returns nil if it is gone.
     private func changed(
-        _ entity: Entity, _ row: RowID, _ watch: RowWatch, _ session: Session,
+        _ entity: Entity, _ row: RowID, _ watch: RowWatch, _ session: TypedTransaction,
         _ change: (inout Entity) throws -> Void
     ) throws -> Entity? {
         var entity = entity

@@ -21,7 +21,8 @@ extension QueryList {
         return combined { session, level in try firstRows(keys, session, level) }
     }
 
-    private func firstRows<Keys: GroupKeys>(_ keys: Keys, _ session: Session, _ level: NestedLevel?) throws -> [RowID]
+    private func firstRows<Keys: GroupKeys>(_ keys: Keys, _ session: TypedTransaction, _ level: NestedLevel?) throws
+        -> [RowID]
     where Keys.Entity == Entity {
         let store = try session.store(Entity.self)
         if level == nil, isSelection, let columns = keys.columns,

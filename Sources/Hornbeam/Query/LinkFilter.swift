@@ -12,7 +12,7 @@ final class LinkFilter {
     private var known: [RowID: Bool] = [:]
     private static let maximumKnown = 4096
 
-    init(_ test: LinkTest, of type: EntityType, _ session: EntitySession) throws {
+    init(_ test: LinkTest, of type: EntityType, _ session: StoreTransaction) throws {
         self.test = test
         side = try type.relation(test.relation)
         edges = session.edges
@@ -48,7 +48,7 @@ struct LinkCounter {
     private let side: EdgeSide
     private let edges: EdgeTrees
 
-    init(_ relation: String, of type: EntityType, _ session: EntitySession) throws {
+    init(_ relation: String, of type: EntityType, _ session: StoreTransaction) throws {
         side = try type.relation(relation)
         edges = session.edges
     }

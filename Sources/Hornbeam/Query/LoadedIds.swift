@@ -2,7 +2,7 @@
 // The ids behind the links of a level of a nested query, of entities that aren't stored too. Integer ids are row ids:
 // nothing is looked up for them. Any other is read once, however many link to it.
 
-extension Session {
+extension TypedTransaction {
     /// The ids of each list's rows.
     /// - Parameter isToMany: whether a list may have more than one row.
     func ids<Target: EntityModelProtocol>(

@@ -90,7 +90,7 @@ final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
 /// Loads one relation into the entities of a level.
 struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     /// Entities with their row ids, in the same order.
-    let load: @Sendable (_ entities: inout [[Entity]], _ rows: [RowID], _ session: Session) throws -> Void
+    let load: @Sendable (_ entities: inout [[Entity]], _ rows: [RowID], _ session: TypedTransaction) throws -> Void
     /// What that reads; nil if it can't be told before.
     let dependency: @Sendable () -> LinkDependency?
 

@@ -27,13 +27,13 @@ struct LoadedLists<Element> {
 
 extension QueryList {
     /// Loads what is nested into entities with their row ids.
-    func completed(_ entities: consuming [Entity], _ rows: [RowID], _ session: Session) throws -> [Entity] {
+    func completed(_ entities: consuming [Entity], _ rows: [RowID], _ session: TypedTransaction) throws -> [Entity] {
         var lists = [entities]
         try loadNested(&lists, rows, session)
         return lists[0]
     }
 
-    private func loadNested(_ entities: inout [[Entity]], _ rows: [RowID], _ session: Session) throws {
+    private func loadNested(_ entities: inout [[Entity]], _ rows: [RowID], _ session: TypedTransaction) throws {
         guard !rows.isEmpty, let nested else { return }
         for step in nested.steps { try step.load(&entities, rows, session) }
     }
@@ -41,7 +41,7 @@ extension QueryList {
     /// The linked rows of each source within the query's limit, which it then no longer has; nil if the limit counts
     /// after a choice or an order. So a page of a large relation is read alone.
     mutating func takeLimit<Source>(
-        of sources: [RowID], _ relation: DeclaredRelation<Source>, _ session: Session
+        of sources: [RowID], _ relation: DeclaredRelation<Source>, _ session: TypedTransaction
     ) throws -> LinkLists? {
         guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit else { return nil }
         let links = try session.storedLinks(ofEach: sources, relation, limit: limit, offset: offset)
@@ -51,7 +51,7 @@ extension QueryList {
     }
 
     /// For each list of linked rows what the query makes of it.
-    func load(eachOf lists: [[RowID]], _ session: Session) throws -> [[Entity]] {
+    func load(eachOf lists: [[RowID]], _ session: TypedTransaction) throws -> [[Entity]] {
         let found = try self.lists(ofEach: LinkLists(lists), isUnshared: false, isToMany: true, session)
         return found.places.map { $0.map { found.lists[$0] } } ?? found.lists
     }
@@ -60,7 +60,7 @@ extension QueryList {
     /// - Parameter isUnshared: whether it is known that no row is in two of them.
     /// - Parameter isToMany: whether a list may have more than one row.
     func lists(
-        ofEach links: LinkLists, isUnshared: Bool, isToMany: Bool, _ session: Session
+        ofEach links: LinkLists, isUnshared: Bool, isToMany: Bool, _ session: TypedTransaction
     ) throws -> LoadedLists<Entity> {
         if parts.ignoresLinks {
             let all: [Entity] = try parts.load(Entity.self, session)
@@ -86,7 +86,7 @@ extension QueryList {
     /// Lists with entities in common. To-one relations that lead to the same entity share a list of it, so that each of
     /// them only counts a reference.
     private func shared(
-        _ rows: DistinctRows, _ ends: [Int], isToMany: Bool, _ session: Session
+        _ rows: DistinctRows, _ ends: [Int], isToMany: Bool, _ session: TypedTransaction
     ) throws -> LoadedLists<Entity> {
         var rows = rows
         var stored: [RowID]? = []

@@ -44,7 +44,7 @@ extension QueryList {
     /// - Parameter depth: the number of levels of lists within those.
     init(
         context: Context?, within depth: Int,
-        _ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]
+        _ rows: @escaping @Sendable (TypedTransaction, NestedLevel?) throws -> [RowID]
     ) {
         let source = RowSource.steps { session, level in
             let found = try rows(session, level)
@@ -57,7 +57,7 @@ extension QueryList {
     /// By ids, in the order given.
     init(context: Context?, ids: [Entity.ID]) {
         let values = ids.map { $0.columnValue }
-        let rows = { @Sendable (session: Session) in
+        let rows = { @Sendable (session: TypedTransaction) in
             try values.compactMap { try session.row(of: $0, Entity.self) }
         }
         self.init(context: context, rows: rows, singleID: values.count == 1 ? values[0] : nil)
@@ -79,12 +79,12 @@ extension Collection where Self: Sendable {
 public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     let context: Context?
     /// Finds the lists, in a level of a nested query if there is one.
-    let groups: @Sendable (Session, NestedLevel?) throws -> [[RowID]]
+    let groups: @Sendable (TypedTransaction, NestedLevel?) throws -> [[RowID]]
     var members = QueryList<Entity>()
     /// The number of levels of lists within this one.
     var depth = 0
     /// The entities whose lists these are, in their order.
-    var owners: (@Sendable (Session) throws -> [RowID])?
+    var owners: (@Sendable (TypedTransaction) throws -> [RowID])?
     /// The same as data; nil if the relation isn't declared.
     var path: GroupPath?
 

@@ -7,9 +7,9 @@
 enum RowSource: Sendable {
     /// All of the type; nested in a query, all that an entity's links lead to.
     case all
-    case own(OwnRows)
+    case own(RowListSource)
     /// What steps before have left, of all or of what is linked.
-    case steps(@Sendable (Session, NestedLevel?) throws -> [RowID])
+    case steps(@Sendable (TypedTransaction, NestedLevel?) throws -> [RowID])
 }
 
 /// What a list consists of, but for the type of its entities: in generic code each copy of something that has one looks
@@ -106,18 +106,18 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
         self.parts = parts
     }
 
-    init(context: Context?, rows: @escaping @Sendable (Session) throws -> [RowID], singleID: Value? = nil) {
-        parts = ListParts(source: .own(OwnRows(rows)), singleID: singleID, context: context)
+    init(context: Context?, rows: @escaping @Sendable (TypedTransaction) throws -> [RowID], singleID: Value? = nil) {
+        parts = ListParts(source: .own(RowListSource(rows)), singleID: singleID, context: context)
     }
 
     /// The entities of a hand-kept index.
-    init(listed name: String, rows: @escaping @Sendable (Session) throws -> [RowID]) {
-        parts = ListParts(source: .own(OwnRows(rows)), list: name)
+    init(listed name: String, rows: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
+        parts = ListParts(source: .own(RowListSource(rows)), list: name)
     }
 
     /// The same of one that tells their places.
-    init(context: Context? = nil, list: String, rows: @escaping @Sendable (Session) throws -> any RowList) {
-        parts = ListParts(source: .own(OwnRows(list: rows)), context: context, list: list)
+    init(context: Context? = nil, list: String, rows: @escaping @Sendable (TypedTransaction) throws -> any RowList) {
+        parts = ListParts(source: .own(RowListSource(list: rows)), context: context, list: list)
     }
 
     /// The entities that one entity's relation leads to, in the order of linking.
@@ -264,7 +264,7 @@ extension QueryList {
     /// A new list over other rows, with this one's context and nested steps.
     /// - Parameter other: a second list that the rows come from.
     func combined(
-        with other: Self? = nil, _ rows: @escaping @Sendable (Session, NestedLevel?) throws -> [RowID]
+        with other: Self? = nil, _ rows: @escaping @Sendable (TypedTransaction, NestedLevel?) throws -> [RowID]
     ) -> Self {
         var list = Self(ListParts(source: .steps(rows), context: context))
         list.nested = nested
@@ -386,7 +386,7 @@ extension QueryList {
         try context.session.run { try count($0) }
     }
 
-    func count(_ session: Session) throws -> Int {
+    func count(_ session: TypedTransaction) throws -> Int {
         guard case .all = source else { return try listed(session)?.count() ?? rows(session).count }
         return try session.count(coreQuery, of: Entity.self)
     }

@@ -28,7 +28,7 @@ extension ListParts {
     }
 
     /// The entities, with all that is nested in them. Here, not in the list, whose type would be looked up for it.
-    func load<Entity: EntityModelProtocol>(_: Entity.Type, _ session: Session) throws -> [Entity] {
+    func load<Entity: EntityModelProtocol>(_: Entity.Type, _ session: TypedTransaction) throws -> [Entity] {
         guard case .all = source else { return try QueryList<Entity>(self).loadRows(session) }
         // Before there is a query to copy, which would be a fifth of the time.
         if isFilterAlone, let sole = try session.store(Entity.self).soleRow(filter) {
@@ -45,17 +45,17 @@ extension ListParts {
 }
 
 /// Rows in an order of their own, possibly with repeats or rows that aren't stored.
-final class OwnRows: Sendable {
-    let load: @Sendable (Session) throws -> [RowID]
+final class RowListSource: Sendable {
+    let load: @Sendable (TypedTransaction) throws -> [RowID]
     /// The same, found place by place; nil of what is only had as a whole.
-    let list: (@Sendable (Session) throws -> any RowList)?
+    let list: (@Sendable (TypedTransaction) throws -> any RowList)?
 
-    init(_ load: @escaping @Sendable (Session) throws -> [RowID]) {
+    init(_ load: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
         self.load = load
         list = nil
     }
 
-    init(list: @escaping @Sendable (Session) throws -> any RowList) {
+    init(list: @escaping @Sendable (TypedTransaction) throws -> any RowList) {
         self.list = list
         load = { session in
             var rows: [RowID] = []
@@ -92,7 +92,7 @@ final class NestedLevel {
     }
 
     /// What is linked of rows that are not the links', in their order.
-    func linked(of source: OwnRows, _ session: Session) throws -> [RowID] {
+    func linked(of source: RowListSource, _ session: TypedTransaction) throws -> [RowID] {
         let key = ObjectIdentifier(source)
         if own[key] == nil {
             let rows = try source.load(session)
@@ -108,7 +108,7 @@ final class NestedLevel {
 extension ListParts {
     /// The rows that the list selects from; nil for all of the type.
     func base(
-        _ session: Session, in level: NestedLevel?, of type: any EntityModelProtocol.Type
+        _ session: TypedTransaction, in level: NestedLevel?, of type: any EntityModelProtocol.Type
     ) throws -> [RowID]? {
         let own = level.flatMap { $0.isOf(type) ? $0 : nil }
         switch source {
@@ -123,7 +123,7 @@ extension QueryList {
     var coreQuery: EntityQuery { parts.query(Entity.entityName) }
 
     /// The query for a list that tells its places; nil for any other, and for one by the scores of a search.
-    func listed(_ session: Session, in level: NestedLevel? = nil) throws -> ListedRows? {
+    func listed(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> ListedRows? {
         guard level == nil, case .own(let own) = source, let makeList = own.list,
             !order.contains(where: { if case .score = $0.key { true } else { false } })
         else { return nil }
@@ -131,7 +131,7 @@ extension QueryList {
     }
 
     /// The stored rows in order; of a level of a nested query those among the linked ones.
-    func rows(_ session: Session, in level: NestedLevel? = nil) throws -> [RowID] {
+    func rows(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> [RowID] {
         if case .own = source, let listed = try listed(session, in: level) { return try listed.rows() }
         guard let base = try parts.base(session, in: level, of: Entity.self) else {
             return try session.rows(coreQuery, of: Entity.self)
@@ -140,7 +140,7 @@ extension QueryList {
     }
 
     /// The rows of `base` that the query selects: in the order of `base`, repeats included, unless it is sorted.
-    private func rows(among base: [RowID], _ session: Session) throws -> [RowID] {
+    private func rows(among base: [RowID], _ session: TypedTransaction) throws -> [RowID] {
         if limit == 0 || base.isEmpty { return [] }
         let base = order.isEmpty ? try behindPosition(base, session) : base
         if case .all = filter, order.isEmpty { return try stored(base, session) }
@@ -154,7 +154,7 @@ extension QueryList {
     }
 
     /// What the planner gets to select and order rows of a list. The list is cut afterwards, repeats counting.
-    private func query(among base: [RowID], _ session: Session) throws -> EntityQuery {
+    private func query(among base: [RowID], _ session: TypedTransaction) throws -> EntityQuery {
         var seen: Set<RowID> = []
         let ids = try base.filter { seen.insert($0).inserted }.compactMap { try session.idValue(of: $0, Entity.self) }
         var query = EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: parts.sort)
@@ -163,7 +163,7 @@ extension QueryList {
     }
 
     /// What comes behind the list's position in a list that has an order of its own.
-    private func behindPosition(_ base: [RowID], _ session: Session) throws -> [RowID] {
+    private func behindPosition(_ base: [RowID], _ session: TypedTransaction) throws -> [RowID] {
         guard let after = parts.after else { return base }
         let store = try session.store(Entity.self)
         let position = try PlannedPosition(try after(store), store)
@@ -173,7 +173,7 @@ extension QueryList {
     }
 
     /// The stored ones of a list, cut; those behind the limit are not looked at.
-    private func stored(_ base: [RowID], _ session: Session) throws -> [RowID] {
+    private func stored(_ base: [RowID], _ session: TypedTransaction) throws -> [RowID] {
         var found: [RowID] = []
         var skip = offset
         for row in base where try session.isStored(row, Entity.self) {
@@ -188,7 +188,7 @@ extension QueryList {
     }
 
     /// How the query would be answered. A list of rows is made for this, so that its plan tells how many they are.
-    func plan(_ session: Session) throws -> Plan {
+    func plan(_ session: TypedTransaction) throws -> Plan {
         if let listed = try listed(session) { return try listed.plan() }
         guard let base = try parts.base(session, in: nil, of: Entity.self) else {
             return try session.plan(coreQuery, of: Entity.self)
@@ -197,7 +197,7 @@ extension QueryList {
     }
 
     /// The same with what came of it.
-    func analysis(_ session: Session) throws -> PlanRun {
+    func analysis(_ session: TypedTransaction) throws -> PlanRun {
         if let listed = try listed(session) { return try listed.analysis() }
         guard let base = try parts.base(session, in: nil, of: Entity.self) else {
             return try session.analysis(coreQuery, of: Entity.self)
@@ -209,7 +209,7 @@ extension QueryList {
         return run
     }
 
-    private func planned(among base: [RowID], _ session: Session) throws -> EntityQuery {
+    private func planned(among base: [RowID], _ session: TypedTransaction) throws -> EntityQuery {
         var query = try query(among: base, session)
         if limit == 0 { query.limit = 0 }
         return query
@@ -228,14 +228,14 @@ extension QueryList {
     }
 
     /// The entities of a list of rows, with all that is nested in them.
-    fileprivate func loadRows(_ session: Session) throws -> [Entity] {
+    fileprivate func loadRows(_ session: TypedTransaction) throws -> [Entity] {
         // Reading skips what isn't stored by itself, so whole lists of rows need no test.
         if isWhole, let base = try parts.base(session, in: nil, of: Entity.self) { return try decode(base, session) }
         return try decode(try rows(session), session)
     }
 
     /// The stored ones among `rows` as entities.
-    func decode(_ rows: [RowID], _ session: Session) throws -> [Entity] {
+    func decode(_ rows: [RowID], _ session: TypedTransaction) throws -> [Entity] {
         var stored: [RowID]? = nested == nil ? nil : []
         let entities: [Entity] = try session.entities(at: rows, stored: &stored)
         guard let stored else { return entities }

@@ -98,7 +98,7 @@ extension QueryList {
     }
 
     fileprivate func linked<Target, D, C, K>(
-        _ path: RelationPath<Entity, Target, D, C, K>, _ session: Session, _ level: NestedLevel?
+        _ path: RelationPath<Entity, Target, D, C, K>, _ session: TypedTransaction, _ level: NestedLevel?
     ) throws -> [[RowID]] {
         let relation = try Entity.entityShape.relation(path.keyPath)
         return try session.links(ofEach: try rows(session, in: level), relation).lists

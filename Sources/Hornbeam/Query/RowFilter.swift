@@ -37,7 +37,7 @@ struct RowFilter {
     /// Nil if there is nothing to test.
     private let node: Node?
 
-    init(_ filter: Filter, type: EntityType, session: EntitySession) throws {
+    init(_ filter: Filter, type: EntityType, session: StoreTransaction) throws {
         if case .all = filter { node = nil } else { node = try Self.bind(filter, type, session) }
     }
 
@@ -86,7 +86,7 @@ struct RowFilter {
     // The recursive cases have functions of their own, so that a level takes little stack.
 
     /// - Parameter session: nil where there is none, so that nothing can be looked up.
-    private static func bind(_ filter: Filter, _ type: EntityType, _ session: EntitySession?) throws -> Node {
+    private static func bind(_ filter: Filter, _ type: EntityType, _ session: StoreTransaction?) throws -> Node {
         switch filter {
         case .and(let parts): return .and(try bind(Filter.listingExclusions(parts), type, session))
         case .or(let parts):
@@ -99,7 +99,7 @@ struct RowFilter {
         }
     }
 
-    private static func bind(_ parts: [Filter], _ type: EntityType, _ session: EntitySession?) throws -> [Node] {
+    private static func bind(_ parts: [Filter], _ type: EntityType, _ session: StoreTransaction?) throws -> [Node] {
         var nodes: [Node] = []
         nodes.reserveCapacity(parts.count)
         for part in parts { nodes.append(try bind(part, type, session)) }
@@ -126,8 +126,8 @@ struct RowFilter {
     }
 
     private static func present(
-        _ session: EntitySession?, _ filter: Filter, _ type: EntityType
-    ) throws(HornbeamError) -> EntitySession {
+        _ session: StoreTransaction?, _ filter: Filter, _ type: EntityType
+    ) throws(HornbeamError) -> StoreTransaction {
         guard let session else {
             throw HornbeamError(
                 .invalid, "“\(filter.text(type.description))” is no condition on one \(type.name) alone")
@@ -135,8 +135,8 @@ struct RowFilter {
         return session
     }
 
-    private static func bindOne(_ filter: Filter, _ type: EntityType, _ session: EntitySession?) throws -> Node {
-        func present() throws(HornbeamError) -> EntitySession { try Self.present(session, filter, type) }
+    private static func bindOne(_ filter: Filter, _ type: EntityType, _ session: StoreTransaction?) throws -> Node {
+        func present() throws(HornbeamError) -> StoreTransaction { try Self.present(session, filter, type) }
         switch filter {
         case .all: return .constant(true)
         case .none: return .constant(false)
@@ -166,7 +166,7 @@ struct RowFilter {
 
     /// The relation side and the source's row id; nil if the source was never heard of.
     static func bind(
-        _ source: RelationSource, _ type: EntityType, _ session: EntitySession
+        _ source: RelationSource, _ type: EntityType, _ session: StoreTransaction
     ) throws -> (EdgeSide, RowID?) {
         let store = try session.store(source.type)
         let side = try store.type.relation(source.relation)

@@ -212,7 +212,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
     }
 
     /// The number of rows, if the ranges of an array index tell it.
-    private func knownCount(_ session: Session) throws -> Int? {
+    private func knownCount(_ session: TypedTransaction) throws -> Int? {
         guard isOfPath, tests.count <= 1, base.isWhole, case .all = base.source else { return nil }
         let store = try session.store(Entity.self)
         for index in try store.elementIndexes where index.steps == path.steps {

@@ -32,7 +32,7 @@ struct BoundAggregate: Sendable, Equatable {
     var isDistinct: Bool
     /// Between the texts that are joined.
     var separator = ","
-    var mark: Mark
+    var mark: SourcePosition
 
     func begin() -> RunningAggregate { RunningAggregate(self) }
 }

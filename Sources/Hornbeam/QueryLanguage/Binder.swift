@@ -72,7 +72,7 @@ struct Binder {
     let text: String
     let schema: Schema
     /// Nil where there are names alone, and nothing to be looked up.
-    let session: EntitySession?
+    let session: StoreTransaction?
     let parameters: StatementParameters
     var sources: [BoundSource] = []
     var matches: [BoundMatch] = []
@@ -94,7 +94,7 @@ struct Binder {
     /// The aliases of all columns of the result, for errors.
     var resultNames: [String] = []
 
-    init(_ text: String, _ session: EntitySession, _ parameters: StatementParameters) {
+    init(_ text: String, _ session: StoreTransaction, _ parameters: StatementParameters) {
         self.text = text
         self.session = session
         schema = session.schema

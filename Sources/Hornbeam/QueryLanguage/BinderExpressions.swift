@@ -101,7 +101,7 @@ extension Binder {
         aliases = [:]
         defer { aliases = names }
         var aggregate = BoundAggregate(
-            function: function, argument: nil, isDistinct: call.isDistinct, mark: Mark(call.place))
+            function: function, argument: nil, isDistinct: call.isDistinct, mark: SourcePosition(call.place))
         if case .star(nil, let place)? = call.arguments.first {
             guard function == .count, !call.isDistinct else {
                 throw failure("only COUNT takes *", at: place)
@@ -161,24 +161,24 @@ extension Binder {
         case .missing: return .constant(.missing)
         case .parameter(let parameter): return .constant(Item(try value(of: parameter)))
         case .path(let path): return try bind(path)
-        case .array(let parts, let place): return .array(try bindAll(parts), Mark(place))
+        case .array(let parts, let place): return .array(try bindAll(parts), SourcePosition(place))
         case .object(let fields, let place):
             var bound: [BoundField] = []
             for field in fields { bound.append(BoundField(name: field.name, value: try bind(field.value))) }
-            return .object(bound, Mark(place))
+            return .object(bound, SourcePosition(place))
         case .unary(let sign, let inner, let place):
             let inner = try bind(inner)
             switch sign {
             case .not: return .not(inner)
-            case .minus: return .minus(inner, Mark(place))
+            case .minus: return .minus(inner, SourcePosition(place))
             case .plus: return .plus(inner)
             }
         case .binary(let sign, _, _, _) where sign.isArithmetic && grouping == nil: return try bindRow(expression)
         case .binary(let sign, let left, let right, let place):
             let sides = Comparison(sign) == nil ? try bindAll([left, right]) : try bindCompared([left, right])
-            return .binary(sign, sides[0], sides[1], Mark(place))
+            return .binary(sign, sides[0], sides[1], SourcePosition(place))
         case .like(let text, let pattern, let escape):
-            let mark = Mark((escape ?? pattern).place)
+            let mark = SourcePosition((escape ?? pattern).place)
             return .like(try bind(text), try bind(pattern), escape: try bindIfAny(escape), mark)
         case .between(let value, let low, let high):
             let parts = try bindCompared([value, low, high])
@@ -207,7 +207,7 @@ extension Binder {
             let (slot, (bound, test)) = try binding(variable) { binder in
                 (try binder.bind(value), try binder.bindIfAny(condition))
             }
-            return .comprehension(slot: slot, value: bound, array, condition: test, Mark(place))
+            return .comprehension(slot: slot, value: bound, array, condition: test, SourcePosition(place))
         case .call(let call): return try bind(call)
         case .match(let matching): return try bind(matching)
         case .rank(let place): return try bindRank(at: place)
@@ -226,7 +226,7 @@ extension Binder {
         }
         var bound = try bind(first)
         for (sign, right, place) in row.reversed() {
-            bound = fold(.binary(sign, bound, try bind(right), Mark(place)))
+            bound = fold(.binary(sign, bound, try bind(right), SourcePosition(place)))
         }
         return bound
     }
@@ -241,7 +241,7 @@ extension Binder {
         return bound
     }
 
-    private typealias Collating = (function: ScalarFunction, mark: Mark)
+    private typealias Collating = (function: ScalarFunction, mark: SourcePosition)
 
     /// The collation that some of the parts name; nil if none does.
     private func collating(_ parts: [Expression]) throws -> Collating? {
@@ -255,7 +255,7 @@ extension Binder {
         }
         guard let (collation, place) = chosen, collation != .binary else { return nil }
         do {
-            return (try ScalarFunction.collating(by: collation), Mark(place))
+            return (try ScalarFunction.collating(by: collation), SourcePosition(place))
         } catch {
             throw failure(error.message, at: place)
         }
@@ -360,7 +360,7 @@ extension Binder {
             let known = items.filter { !$0.isUnknown }
             if !known.isEmpty { return .among(arguments[1], ItemList(known)) }
         }
-        return .call(function, arguments, Mark(call.place))
+        return .call(function, arguments, SourcePosition(call.place))
     }
 
     private mutating func bindMeta(

@@ -3,12 +3,12 @@
 // compute the same, wherever in the text they stand; so it is known what is grouped by.
 
 /// Where what may fail stands in the text. All are equal: what is computed is the same wherever it stands.
-struct Mark: Sendable, Equatable {
+struct SourcePosition: Sendable, Equatable {
     let place: TextPlace
 
     init(_ place: TextPlace) { self.place = place }
 
-    static func == (left: Mark, right: Mark) -> Bool { true }
+    static func == (left: SourcePosition, right: SourcePosition) -> Bool { true }
 }
 
 /// An expression ready to be computed.
@@ -17,13 +17,13 @@ indirect enum BoundExpression: Sendable {
     case slot(Int)
     case field(BoundExpression, String)
     case element(BoundExpression, Int)
-    case array([BoundExpression], Mark)
-    case object([BoundField], Mark)
+    case array([BoundExpression], SourcePosition)
+    case object([BoundField], SourcePosition)
     case not(BoundExpression)
-    case minus(BoundExpression, Mark)
+    case minus(BoundExpression, SourcePosition)
     case plus(BoundExpression)
-    case binary(BinaryOperator, BoundExpression, BoundExpression, Mark)
-    case like(BoundExpression, BoundExpression, escape: BoundExpression?, Mark)
+    case binary(BinaryOperator, BoundExpression, BoundExpression, SourcePosition)
+    case like(BoundExpression, BoundExpression, escape: BoundExpression?, SourcePosition)
     case between(BoundExpression, BoundExpression, BoundExpression)
     case within(BoundExpression, [BoundExpression])
     case withinArray(BoundExpression, BoundExpression)
@@ -33,8 +33,8 @@ indirect enum BoundExpression: Sendable {
     case choice(subject: BoundExpression?, [BoundChoice], otherwise: BoundExpression?)
     /// The slot is the variable's.
     case quantified(Quantifier, slot: Int, BoundExpression, BoundExpression)
-    case comprehension(slot: Int, value: BoundExpression, BoundExpression, condition: BoundExpression?, Mark)
-    case call(ScalarFunction, [BoundExpression], Mark)
+    case comprehension(slot: Int, value: BoundExpression, BoundExpression, condition: BoundExpression?, SourcePosition)
+    case call(ScalarFunction, [BoundExpression], SourcePosition)
 }
 
 struct BoundField: Sendable {
@@ -164,13 +164,13 @@ final class Frame {
     }
 
     /// Takes note of what was computed.
-    func hold(_ item: Item, _ mark: @autoclosure () -> Mark?) throws(HornbeamError) {
+    func hold(_ item: Item, _ mark: @autoclosure () -> SourcePosition?) throws(HornbeamError) {
         held += item.size(upTo: Item.maxSize - held)
         if held > Item.maxSize { throw failure(Item.tooLarge, mark()) }
     }
 
     /// The result of `body`, whose errors show the place.
-    func marked<Result>(_ mark: Mark, _ body: () throws -> Result) throws -> Result {
+    func marked<Result>(_ mark: SourcePosition, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as HornbeamError {
@@ -178,7 +178,7 @@ final class Frame {
         }
     }
 
-    func failure(_ error: HornbeamError, _ mark: Mark?) -> HornbeamError {
+    func failure(_ error: HornbeamError, _ mark: SourcePosition?) -> HornbeamError {
         guard let text, let mark else { return error }
         return StatementFailure.error(error.message, error.code, in: text, at: mark.place)
     }

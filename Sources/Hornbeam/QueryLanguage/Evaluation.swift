@@ -26,7 +26,7 @@ extension BoundExpression {
     }
 
     /// Where it stands, if it makes what may be large.
-    private var mark: Mark? {
+    private var mark: SourcePosition? {
         switch self {
         case .array(_, let mark), .object(_, let mark), .minus(_, let mark), .binary(_, _, _, let mark),
             .like(_, _, _, let mark), .comprehension(_, _, _, _, let mark), .call(_, _, let mark):
@@ -109,7 +109,8 @@ extension BoundExpression {
     }
 
     private static func binary(
-        _ sign: BinaryOperator, _ left: BoundExpression, _ right: BoundExpression, _ mark: Mark, _ frame: Frame
+        _ sign: BinaryOperator, _ left: BoundExpression, _ right: BoundExpression, _ mark: SourcePosition,
+        _ frame: Frame
     ) throws -> Item {
         let first = try left.evaluate(frame)
         switch sign {
@@ -137,7 +138,7 @@ extension BoundExpression {
 
     /// Computes arithmetic operators in a row, such as `a + b - c`, in a loop: they nest to the left, up to 500 levels.
     private static func row(_ expression: BoundExpression, _ frame: Frame) throws -> Item {
-        var row: [(sign: BinaryOperator, right: BoundExpression, mark: Mark)] = []
+        var row: [(sign: BinaryOperator, right: BoundExpression, mark: SourcePosition)] = []
         var first = expression
         while case .binary(let sign, let left, let right, let mark) = first, sign.isArithmetic {
             row.append((sign, right, mark))
@@ -225,7 +226,8 @@ extension BoundExpression {
     // MARK: LIKE
 
     private static func like(
-        _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?, _ mark: Mark, _ frame: Frame
+        _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?, _ mark: SourcePosition,
+        _ frame: Frame
     ) throws -> Item {
         let (text, pattern) = (try text.evaluate(frame), try pattern.evaluate(frame))
         let escape = try escape?.evaluate(frame)

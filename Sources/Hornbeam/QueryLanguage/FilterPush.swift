@@ -294,7 +294,7 @@ struct FilterPush {
 extension Item {
     /// Where it lies among the values of a column, as `=` and `<` of statements have it. Nil if that can't be told: it
     /// doesn't say that no value is equal.
-    func place(in type: ColumnType) -> ValuePlace? {
+    func place(in type: ColumnType) -> ValueBound? {
         guard case .value(let value) = self else { return nil }
         let type = type.unwrapped
         let equal: Value?
@@ -307,7 +307,7 @@ extension Item {
         // A date is no number here.
         case (.date, _): equal = nil
         // Of texts several say the same date or UUID.
-        default: return ValuePlace(number: value, in: type, .asStored)
+        default: return ValueBound(number: value, in: type, .asStored)
         }
         return equal.map { .at($0) }
     }

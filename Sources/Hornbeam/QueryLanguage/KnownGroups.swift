@@ -64,7 +64,7 @@ extension SelectPlan {
 
     /// A query for the row with each least and greatest value, nil for the number of rows, if these are all that is
     /// asked for, and an order has the rows at its ends.
-    func ends(_ session: EntitySession) throws -> [EntityQuery?]? {
+    func ends(_ session: StoreTransaction) throws -> [EntityQuery?]? {
         guard isOfQuery, let grouping, grouping.keys.isEmpty else { return nil }
         var queries: [EntityQuery?] = []
         for (aggregate, _) in grouping.aggregates {
@@ -88,13 +88,13 @@ extension SelectPlan {
     }
 
     /// The index that counts groups by these columns.
-    func counting(_ columns: [Int]?, _ session: EntitySession) throws -> String? {
+    func counting(_ columns: [Int]?, _ session: StoreTransaction) throws -> String? {
         guard let columns else { return nil }
         return try byValue(Self.read(query, columns), session)
     }
 
     /// The index that tells equal rows of a query, and their number.
-    func byValue(_ query: EntityQuery, _ session: EntitySession) throws -> String? {
+    func byValue(_ query: EntityQuery, _ session: StoreTransaction) throws -> String? {
         let plan = try Planner(query, try session.store(query.type)).explanation(asOne: true)
         guard plan.isByValue, case .index(let name, _, _, _) = plan.access else { return nil }
         return name
@@ -134,7 +134,7 @@ struct CountedGroups {
 
     /// - Parameter atMost: so many of the first groups are enough.
     init(
-        _ query: EntityQuery, by columns: [Int], _ session: EntitySession, _ kept: KeptBytes, atMost: Int? = nil
+        _ query: EntityQuery, by columns: [Int], _ session: StoreTransaction, _ kept: KeptBytes, atMost: Int? = nil
     ) throws {
         self.kept = kept
         most = atMost ?? .max

@@ -2,7 +2,7 @@
 // A plan as text: the planner's for the first source, then a line for each thing that is done with its rows.
 
 extension SelectPlan {
-    func explanation(_ statement: SelectStatement, _ session: EntitySession) throws -> String {
+    func explanation(_ statement: SelectStatement, _ session: StoreTransaction) throws -> String {
         var lines = ["\(try session.explain(query))"]
         for source in sources.dropFirst() { lines.append("  " + step(source)) }
         let tested = conditions.joined().count

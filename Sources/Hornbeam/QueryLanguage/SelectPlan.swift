@@ -54,7 +54,7 @@ struct SelectPlan {
 
     /// - Parameter mayStop: whether the caller may stop before the last row of the result.
     init(
-        _ statement: SelectStatement, _ text: String, _ session: EntitySession, _ parameters: StatementParameters,
+        _ statement: SelectStatement, _ text: String, _ session: StoreTransaction, _ parameters: StatementParameters,
         mayStop: Bool = false
     ) throws {
         var binder = Binder(text, session, parameters)
@@ -188,7 +188,7 @@ struct SelectPlan {
     }
 
     /// The number of rows, if all that is asked for is to count those of the query.
-    func knownCount(_ session: EntitySession) throws -> Int? {
+    func knownCount(_ session: StoreTransaction) throws -> Int? {
         guard let grouping, grouping.keys.isEmpty, isOfQuery,
             grouping.aggregates.allSatisfy({ $0.aggregate.function == .count && $0.aggregate.argument == nil })
         else { return nil }

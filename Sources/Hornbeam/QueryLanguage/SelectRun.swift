@@ -9,7 +9,7 @@ import HornbeamTree
 /// One run of one plan, within a transaction.
 final class SelectRun {
     private let plan: SelectPlan
-    private let session: EntitySession
+    private let session: StoreTransaction
     private let frame: Frame
     /// Each gets the row of the frame; false ends the run.
     private var take: () throws -> Bool = { true }
@@ -19,7 +19,7 @@ final class SelectRun {
     private var snippets: RowSnippets?
 
     /// - Parameter keptLimit: another one than the standard is for tests.
-    init(_ plan: SelectPlan, _ session: EntitySession, keptLimit: Int = KeptBytes.standardLimit) {
+    init(_ plan: SelectPlan, _ session: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit) {
         kept = KeptBytes(limit: keptLimit)
         self.plan = plan
         self.session = session

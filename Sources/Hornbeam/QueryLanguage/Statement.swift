@@ -67,7 +67,7 @@ public struct Statement: Sendable {
     /// The same in a transaction without Swift types.
     /// - Parameter mayStop: whether `body` may return false.
     package func run(
-        in session: EntitySession, _ parameters: StatementParameters, mayStop: Bool = false,
+        in session: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
         _ body: (ResultRow) throws -> Bool
     ) throws {
         let plan = try SelectPlan(tree, text, session, parameters, mayStop: mayStop)
@@ -86,7 +86,7 @@ public struct Statement: Sendable {
     package var isExplanation: Bool { tree.isExplained }
 
     /// What the columns of the result are called.
-    package func columnNames(in session: EntitySession, _ parameters: StatementParameters) throws -> [String] {
+    package func columnNames(in session: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
         if tree.isExplained { return ["plan"] }
         return try SelectPlan(tree, text, session, parameters).columns.map(\.name)
     }

@@ -53,7 +53,7 @@ struct EntityRows {
 
 /// What one deletion takes, and whether it may.
 struct DeletionDenials {
-    private let session: EntitySession
+    private let session: StoreTransaction
     /// All that goes, in the order in which it was found.
     private(set) var taken: [EntityRow] = []
     private var known: Set<EntityRow> = []
@@ -80,7 +80,7 @@ struct DeletionDenials {
     }
 
     /// - Parameter before: what a deletion that is under way takes already.
-    init(_ session: EntitySession, before: EntityRows) {
+    init(_ session: StoreTransaction, before: EntityRows) {
         self.session = session
         self.before = before
     }
@@ -193,7 +193,7 @@ struct DeletionDenials {
     }
 }
 
-extension Session {
+extension TypedTransaction {
     /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they are in
     /// `deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
     func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {

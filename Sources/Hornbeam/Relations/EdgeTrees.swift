@@ -26,7 +26,7 @@ package final class EdgeTrees {
     }
 
     // The session owns this and outlives every use of it.
-    unowned let session: EntitySession
+    unowned let session: StoreTransaction
     let transaction: Transaction
     /// The session's: gathers whose links change, if somebody observes.
     private let capture: RowCapture?
@@ -58,7 +58,7 @@ package final class EdgeTrees {
     /// In a read: links to what isn't stored, of the sides where they were looked for.
     @exclusivity(unchecked) var missing: [MissingLinks] = []
 
-    init(session: EntitySession, limits: Limits) {
+    init(session: StoreTransaction, limits: Limits) {
         self.session = session
         self.limits = limits
         bound = min(limits.leastWaiting, limits.mostWaiting)

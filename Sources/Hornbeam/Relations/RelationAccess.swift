@@ -18,7 +18,7 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
     /// Makes ids in a to-many relation ones that are linked besides those that are linked already.
     let keepOthers: @Sendable (inout Entity) -> Void
     /// The latest time at which an entity in the value's relation was saved.
-    let latestUpdate: @Sendable (_ entity: Entity, _ levels: Int, _ session: Session) throws -> Date?
+    let latestUpdate: @Sendable (_ entity: Entity, _ levels: Int, _ session: TypedTransaction) throws -> Date?
 
     init<Target, D, C, K>(_ path: RelationPath<Entity, Target, D, C, K>) {
         step = { level, below in level.step(path, below) }

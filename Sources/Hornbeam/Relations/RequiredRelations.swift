@@ -29,7 +29,7 @@ final class RequiredRelations {
     }
 
     /// `.missingRelation` for the first entity, by type and row id, that lacks a required relation.
-    func check(_ session: EntitySession) throws {
+    func check(_ session: StoreTransaction) throws {
         for (type, rows) in touched.sorted(by: { $0.key < $1.key }) {
             let store = try session.store(type)
             let sides = store.type.relations.filter(\.description.required)
@@ -47,7 +47,7 @@ final class RequiredRelations {
     }
 
     /// What it is linked to instead of something stored, in words; nil if it has what it needs.
-    private func lack(_ side: EdgeSide, _ rowID: RowID, _ session: EntitySession) throws -> String? {
+    private func lack(_ side: EdgeSide, _ rowID: RowID, _ session: StoreTransaction) throws -> String? {
         let targets = try session.store(side.target)
         var isLinked = false
         var unstored: RowID?

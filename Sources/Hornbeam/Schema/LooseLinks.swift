@@ -99,7 +99,7 @@ enum LooseLinks {
 
     /// Forgets the ids of entities that aren't stored to which a relation led that is gone now.
     static func forgetUnlinked(_ schema: Schema, in transaction: Transaction) throws {
-        let session = EntitySession(transaction, schema: schema)
+        let session = StoreTransaction(transaction, schema: schema)
         for name in schema.typeNames {
             let store = try session.store(name)
             var cursor = try transaction.cursor(store.type.unsaved)

@@ -101,7 +101,7 @@ struct RelationMigration {
 
     /// The text of an entity's id, for messages.
     private func id(_ type: String, _ rowID: RowID) -> String {
-        let session = EntitySession(transaction, schema: schema)
+        let session = StoreTransaction(transaction, schema: schema)
         let id = try? session.store(type).id(of: rowID)
         return "\(type) " + (id?.text ?? "\(rowID)")
     }

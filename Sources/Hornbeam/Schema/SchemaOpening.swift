@@ -61,8 +61,8 @@ struct SchemaOpening {
         let steps = try pending(in: write)
         for (name, body) in steps {
             var reports = StepProgress(.running, "", name, total: 1, progress)
-            let entities = try EntitySession(writing: write, schema: schema)
-            let session = Session(entities, models: models)
+            let entities = try StoreTransaction(writing: write, schema: schema)
+            let session = TypedTransaction(entities, models: models)
             defer { session.end() }
             var context = Context(session)
             do {

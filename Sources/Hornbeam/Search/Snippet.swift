@@ -182,7 +182,9 @@ extension Ranked {
 }
 
 extension TextMatch {
-    fileprivate func search<Entity: EntityModelProtocol>(_ session: Session, _: Entity.Type) throws -> IndexSearch {
+    fileprivate func search<Entity: EntityModelProtocol>(_ session: TypedTransaction, _: Entity.Type) throws
+        -> IndexSearch
+    {
         let store = try session.store(Entity.self)
         guard let index = store.type.textIndex(for: self) else {
             throw HornbeamError(

@@ -133,7 +133,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
 
     /// `.indexNotReady` unless the transaction's state has the index, whole and of this version.
     /// - Parameter mayStop: whether the caller may stop before the last row.
-    init(_ wanted: SecondaryQuery<Entity>, _ session: Session, mayStop: Bool = false) throws {
+    init(_ wanted: SecondaryQuery<Entity>, _ session: TypedTransaction, mayStop: Bool = false) throws {
         self.wanted = wanted
         table = wanted.index.table
         let registration = wanted.index.registration

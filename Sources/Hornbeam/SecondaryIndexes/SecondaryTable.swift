@@ -111,7 +111,7 @@ final class SecondaryTable: Sendable {
     func converted(_ value: Value, for column: Int) throws(HornbeamError) -> Value {
         let type = columns[column].type
         if let converted = value.converted(to: type) { return converted }
-        if case .at(let number)? = ValuePlace(number: value, in: type.unwrapped, .asWritten) { return number }
+        if case .at(let number)? = ValueBound(number: value, in: type.unwrapped, .asWritten) { return number }
         throw HornbeamError(
             .invalid,
             "column “\(columns[column].name)” of index “\(index)” has values of type \(type.unwrapped): "
@@ -147,7 +147,7 @@ final class SecondaryTable: Sendable {
     // MARK: Reading
 
     /// The table in a transaction, as the planner takes it.
-    func store(_ trees: IndexTrees, of type: EntityType, _ session: EntitySession) throws -> EntityStore {
+    func store(_ trees: IndexTrees, of type: EntityType, _ session: StoreTransaction) throws -> EntityStore {
         if let made = lastMade.withLock({ $0 }), made.entities === type, made.trees == trees {
             return EntityStore(type: made.table, session: session, isTable: true)
         }
@@ -181,7 +181,7 @@ final class SecondaryTable: Sendable {
     func comparison(
         _ column: Int, _ comparison: Comparison, _ value: Value
     ) throws(HornbeamError) -> Filter {
-        if let place = ValuePlace(number: value, in: columns[column].type.unwrapped, .asWritten) {
+        if let place = ValueBound(number: value, in: columns[column].type.unwrapped, .asWritten) {
             return place.filter(column, comparison)
         }
         return .compare(column: column, comparison, try converted(value, for: column))
@@ -191,7 +191,7 @@ final class SecondaryTable: Sendable {
     func within(_ column: Int, _ values: [Value]) throws(HornbeamError) -> Filter {
         var literals: [Value] = []
         for value in values {
-            switch ValuePlace(number: value, in: columns[column].type.unwrapped, .asWritten) {
+            switch ValueBound(number: value, in: columns[column].type.unwrapped, .asWritten) {
             case .at(let literal)?: literals.append(literal)
             case .some: break
             case nil: literals.append(try converted(value, for: column))

@@ -32,7 +32,7 @@ extension ComputedComponent {
     init(column: Int, of type: EntityDescription, by collation: TextCollation) throws(HornbeamError) {
         let collator = try collation.collator
         let function = try ScalarFunction.collating(by: collation)
-        let subject = ColumnExpression(entity: type.name, own: .call(function, [.slot(column)], Mark(0)))
+        let subject = ColumnExpression(entity: type.name, own: .call(function, [.slot(column)], SourcePosition(0)))
         self.init(
             ComputedSubject(subject), label: "\(type.columns[column].name) COLLATE \(collation.words)", type: .data,
             sources: [column]

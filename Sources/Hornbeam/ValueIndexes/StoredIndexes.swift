@@ -5,7 +5,7 @@
 import HornbeamPages
 package import HornbeamTree
 
-extension EntitySession {
+extension StoreTransaction {
     /// A read of a store without the types of its program. Queries use the value indexes of stored properties that are
     /// whole, and a check verifies these; what only code can tell is passed over.
     package convenience init(reading transaction: Transaction) throws {
@@ -25,7 +25,7 @@ extension EntitySession {
     }
 }
 
-extension EntitySession {
+extension StoreTransaction {
     /// The declared indexes in the order of a collation that is another one here: no query uses them, and nobody can
     /// tell their keys.
     package var indexesOfOtherOrders: [String] {

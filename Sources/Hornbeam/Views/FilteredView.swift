@@ -246,7 +246,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     private typealias Entry = (before: Member?, after: Member?)
 
     /// The entities that were saved, came or went.
-    private func changed(since old: Session, _ session: Session) throws -> [Entry] {
+    private func changed(since old: TypedTransaction, _ session: TypedTransaction) throws -> [Entry] {
         var entries: [Entry] = []
         var seen: Set<RowID> = []
         var found: Set<RowID>?

@@ -100,11 +100,11 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
     }
 
     private let view: View<Entity, Group>
-    private let sessions: (old: Session, new: Session)
+    private let sessions: (old: TypedTransaction, new: TypedTransaction)
     private var old: State
     private var new: State
 
-    init(_ view: View<Entity, Group>, from old: Session, to new: Session) throws {
+    init(_ view: View<Entity, Group>, from old: TypedTransaction, to new: TypedTransaction) throws {
         self.view = view
         sessions = (old, new)
         self.old = State(scan: try ViewScan(view, old))

@@ -12,7 +12,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
     let tree: TreeID
     let store: EntityStore
 
-    init(_ view: View<Entity, Group>, _ session: Session) throws {
+    init(_ view: View<Entity, Group>, _ session: TypedTransaction) throws {
         self.view = view
         store = try session.store(Entity.self)
         let entities = try session.entities()

@@ -320,7 +320,7 @@ extension Conjunction {
     private static func after(_ last: UInt32) -> UInt32? { last < .max ? last + 1 : nil }
 
     /// What all current blocks have in common up to a document, from a place of the leading one on.
-    private func intersect(_ lead: LentSource, from first: Int, through last: UInt32) throws(StorageError) {
+    private func intersect(_ lead: UnownedPostings, from first: Int, through last: UInt32) throws(StorageError) {
         reserve(lead.count)
         // The next batch begins there.
         let end = lead.blockLast > last ? try lead.decode(from: last &+ 1) : lead.count
@@ -369,7 +369,7 @@ extension Conjunction {
 
     /// Makes those documents of the leading block the matches that the second source's block has, too; how many.
     private func intersect(
-        _ lead: Intersection.Run, _ second: LentSource
+        _ lead: Intersection.Run, _ second: UnownedPostings
     ) throws(StorageError) -> Int {
         // Where its places are known it doesn't matter where the block's share begins and ends.
         _ = try second.decode(from: 0)

@@ -4,7 +4,7 @@
 
 /// A list of a conjunction, and what is known of its current block.
 struct ConjunctionList {
-    let source: LentSource
+    let source: UnownedPostings
     var frequencies: UnsafePointer<UInt32>
     /// The places of its documents, as far as that was asked for.
     var table: PlaceTable?
@@ -15,7 +15,7 @@ struct ConjunctionList {
 
     /// Whoever makes it keeps the source alive.
     init(_ source: PostingSource) {
-        self.source = LentSource(source)
+        self.source = UnownedPostings(source)
         frequencies = source.frequencies
     }
 }

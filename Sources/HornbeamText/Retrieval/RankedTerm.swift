@@ -9,7 +9,7 @@ import HornbeamPages
 /// A term, and where the ranking stands in its postings. Lies in memory of the ranking; owns its queue.
 struct RankedTerm {
     /// Kept alive by the ranking.
-    private let source: LentSource
+    private let source: UnownedPostings
     /// The logarithm of how rare it is, times the boost.
     let weight: Double
     /// How often it stands in the query.
@@ -44,7 +44,7 @@ struct RankedTerm {
     private static let firstCapacity = 128
 
     init(_ source: PostingSource, weight: Double, multiplicity: Int, averageLength: Double) {
-        self.source = LentSource(source)
+        self.source = UnownedPostings(source)
         self.weight = weight
         self.multiplicity = Double(multiplicity)
         self.averageLength = averageLength

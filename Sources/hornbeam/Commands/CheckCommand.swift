@@ -28,7 +28,7 @@ enum CheckCommand {
             guard try store.check(report: problems.add) else { return nil }
             return try store.reading { transaction in
                 guard withEntities else { return try summary(transaction, withEntities: false) }
-                let session = try EntitySession(reading: transaction)
+                let session = try StoreTransaction(reading: transaction)
                 _ = try EntityCheck(session).run(report: problems.add)
                 unverified = session.indexesOfCode
                 otherwise = session.indexesOfOtherOrders

@@ -35,7 +35,7 @@ enum ExportCommand {
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let query = EntityQuery(
                 type: type.name, filter: try QueryCommand.filter(arguments, try schema.type(type.name)))
-            let session = EntitySession(transaction, schema: schema)
+            let session = StoreTransaction(transaction, schema: schema)
             return try export(query, session, progress) { line in
                 try target?.write(line) ?? console.write(line)
             }
@@ -53,7 +53,7 @@ enum ExportCommand {
     }
 
     private static func export(
-        _ query: EntityQuery, _ session: EntitySession, _ progress: Progress, _ write: (String) throws -> Void
+        _ query: EntityQuery, _ session: StoreTransaction, _ progress: Progress, _ write: (String) throws -> Void
     ) throws -> UInt64 {
         let rows = try JSONRows(query.type, session: session)
         let total = Double(max(1, try session.explain(query).candidates))

@@ -91,13 +91,13 @@ private struct Import: ~Copyable {
         while line != nil, !Interruption.isRequested {
             let transaction = try store.beginWrite()
             defer { transaction.abort() }
-            line = try batch(EntitySession(writing: transaction, schema: schema), from: line)
+            line = try batch(StoreTransaction(writing: transaction, schema: schema), from: line)
         }
     }
 
     /// Saves and commits a batch that begins with `line`; returns the first line after it.
     private mutating func batch(
-        _ session: EntitySession, from line: ArraySlice<UInt8>?
+        _ session: StoreTransaction, from line: ArraySlice<UInt8>?
     ) throws -> ArraySlice<UInt8>? {
         let rows = try JSONRows(type.name, session: session)
         var line = line

@@ -49,7 +49,7 @@ enum QueryCommand {
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try arguments.forbid("count", with: "json")
         try OpenStore.snapshot(arguments.file) { transaction in
-            let session = try EntitySession(reading: transaction)
+            let session = try StoreTransaction(reading: transaction)
             let schema = session.schema
             let description = try Selection.type(arguments.type, in: schema.descriptions)
             let sort = try Selection.sort(try arguments.list("sort"), of: description)
@@ -67,7 +67,7 @@ enum QueryCommand {
     }
 
     private static func answer(
-        _ query: EntityQuery, _ session: EntitySession, _ type: EntityDescription, _ arguments: Arguments,
+        _ query: EntityQuery, _ session: StoreTransaction, _ type: EntityDescription, _ arguments: Arguments,
         _ console: Console
     ) throws {
         let columns = try Selection.columns(try arguments.list("columns"), of: type)
@@ -94,7 +94,7 @@ enum QueryCommand {
 
     /// What --explain and --time ask for.
     static func remarks(
-        _ query: EntityQuery, _ session: EntitySession, _ found: Int, _ elapsed: Duration, _ arguments: Arguments,
+        _ query: EntityQuery, _ session: StoreTransaction, _ found: Int, _ elapsed: Duration, _ arguments: Arguments,
         _ console: Console
     ) throws {
         if arguments.has("explain") { console.answer("\(try session.explain(query))") }

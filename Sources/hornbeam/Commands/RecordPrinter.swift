@@ -14,7 +14,7 @@ struct RecordHead {
 
 /// Prints the results of one query. Belongs to one transaction.
 struct RecordPrinter: ~Copyable {
-    private let session: EntitySession
+    private let session: StoreTransaction
     private let type: EntityType
     private let columns: [Int]
     private let relations: RelationTree
@@ -24,7 +24,7 @@ struct RecordPrinter: ~Copyable {
 
     /// - Parameter heads: titles of what stands before the columns, all numbers.
     init(
-        _ session: EntitySession, _ type: EntityType, columns: [Int], relations: RelationTree, heads: [String] = [],
+        _ session: StoreTransaction, _ type: EntityType, columns: [Int], relations: RelationTree, heads: [String] = [],
         asJSON: Bool, console: Console
     ) {
         self.session = session

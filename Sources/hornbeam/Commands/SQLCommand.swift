@@ -29,7 +29,7 @@ enum SQLCommand {
         let parameters = StatementParameters(
             positions: arguments.all("param").map(StatementParameters.value), names: try named(arguments.all("set")))
         try OpenStore.snapshot(arguments.file) { transaction in
-            let session = try EntitySession(reading: transaction)
+            let session = try StoreTransaction(reading: transaction)
             let start = ContinuousClock.now
             var found = 0
             if arguments.has("json") || statement.isExplanation {

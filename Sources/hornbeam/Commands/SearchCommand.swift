@@ -32,7 +32,7 @@ enum SearchCommand {
         let limit = try arguments.number("limit", 0...Int.max) ?? 10
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try OpenStore.snapshot(arguments.file) { transaction in
-            let session = try EntitySession(reading: transaction)
+            let session = try StoreTransaction(reading: transaction)
             let schema = session.schema
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let index = try index(arguments.operand("INDEX"), of: type)
@@ -62,7 +62,7 @@ enum SearchCommand {
     }
 
     private static func answer(
-        _ query: EntityQuery, _ session: EntitySession, _ type: EntityDescription, _ arguments: Arguments,
+        _ query: EntityQuery, _ session: StoreTransaction, _ type: EntityDescription, _ arguments: Arguments,
         _ console: Console
     ) throws {
         var printer = RecordPrinter(

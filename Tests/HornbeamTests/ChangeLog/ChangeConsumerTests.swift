@@ -278,7 +278,7 @@ struct ChangeConsumerTests {
     func imported() throws {
         let database = try database()
         let upload = try database.consumer(named: "upload", of: Logged.self)
-        let session = try EntitySession(writing: try database.store.beginWrite(), schema: database.schema)
+        let session = try StoreTransaction(writing: try database.store.beginWrite(), schema: database.schema)
         try Array(#"{"id": 6, "code": "c6"}"#.utf8).withUnsafeBytes { bytes in
             _ = try JSONRows("Logged", session: session).save(line: bytes)
         }

@@ -37,7 +37,7 @@ struct LimitsPageTests {
         ("an id", [EntityStore.maximumIDSize, EntityStore.maximumIDSize - 1]),
         ("relations of all types together", [Int(LinkList.mostRelations)]),
         ("entities within the relations of one another, in one value", [Nesting.most]),
-        ("saves and deletions within one another, asked for by hooks and resolvers", [Session.maximumDepth]),
+        ("saves and deletions within one another, asked for by hooks and resolvers", [TypedTransaction.maximumDepth]),
         ("JSON of a property: arrays and objects within one another", [CodedJSON.maximumDepth]),
         ("JSON of an emitted value of a map index: arrays and objects within one another", [CodedJSON.maximumDepth]),
         ("JSON that is imported: arrays and objects within one another, in a whole line", [JSONParser.maximumDepth]),

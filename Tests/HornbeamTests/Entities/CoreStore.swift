@@ -9,7 +9,7 @@ import HornbeamTree
 /// One write transaction over a store, or the next one over the same store after `reopen`.
 final class CoreStore {
     let store: TreeStore
-    private(set) var session: EntitySession
+    private(set) var session: StoreTransaction
     private var descriptions: [EntityDescription]
 
     /// - Parameter linkLimits: of its first session.
@@ -20,7 +20,7 @@ final class CoreStore {
         store = try other ?? TreeStore.inMemory()
         self.descriptions = descriptions
         let transaction = try store.beginWrite()
-        session = EntitySession(
+        session = StoreTransaction(
             transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)),
             linkLimits: linkLimits)
     }
@@ -36,11 +36,11 @@ final class CoreStore {
         do {
             let schema = try SchemaCatalogue.open(
                 descriptions, in: transaction, migrations: migrations.map { Migration($0) }, progress: progress)
-            session = EntitySession(transaction, schema: try require(schema))
+            session = StoreTransaction(transaction, schema: try require(schema))
         } catch {
             transaction.abort()
             let again = try store.beginWrite()
-            session = EntitySession(again, schema: try SchemaCatalogue.load(again))
+            session = StoreTransaction(again, schema: try SchemaCatalogue.load(again))
             throw error
         }
     }
@@ -49,7 +49,7 @@ final class CoreStore {
     func rollBack() throws {
         session.transaction.abort()
         let transaction = try store.beginWrite()
-        session = EntitySession(
+        session = StoreTransaction(
             transaction, schema: try require(SchemaCatalogue.open(descriptions, in: transaction)))
     }
 

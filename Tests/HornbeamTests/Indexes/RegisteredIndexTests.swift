@@ -97,7 +97,7 @@ struct RegisteredIndexTests {
         try database.close()
         let store = try TreeStore.open(file: disk)
         let write = try store.beginWrite()
-        let session = EntitySession(write, schema: try SchemaCatalogue.load(write))
+        let session = StoreTransaction(write, schema: try SchemaCatalogue.load(write))
         let rows = try JSONRows("File", session: session)
         try Array(#"{"id":3,"name":"imported"}"#.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
         try session.commit()

@@ -44,7 +44,7 @@ struct RegisteredStateTests {
         let write = try store.beginWrite()
         let schema = try #require(
             try SchemaCatalogue.open([description], in: write, migrations: [.forget(TaggedNote.self, "text")]))
-        let session = EntitySession(write, schema: schema)
+        let session = StoreTransaction(write, schema: schema)
         if missesRows {
             let rows = try JSONRows("TaggedNote", session: session)
             for line in [#"{"id":"a","related":["x"]}"#, #"{"id":"b","related":["y"]}"#] {
@@ -134,7 +134,7 @@ struct RegisteredStateTests {
         }
         // Somebody has put a colour into the row that nobody knows, and told no index.
         let write = try database.store.beginWrite()
-        let session = EntitySession(
+        let session = StoreTransaction(
             write, schema: database.schema, capture: nil, registered: RegisteredIndexes(stored: []))
         let rows = try JSONRows("Lamp", session: session)
         try Array(#"{"id":1,"colour":"mauve"}"#.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }

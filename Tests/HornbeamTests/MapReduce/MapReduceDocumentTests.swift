@@ -70,7 +70,7 @@ struct MapReduceDocumentTests {
         // Neither the posts' rows nor those of ids that are none are looked at.
         let read = try database.store.beginRead()
         defer { read.abort() }
-        let session = Session(EntitySession(read, schema: database.schema), models: database.models)
+        let session = TypedTransaction(StoreTransaction(read, schema: database.schema), models: database.models)
         let context = Context(session)
         #expect(try lines.query().resolve(in: context).count == 2)
         #expect(try notes.query().resolve(in: context).map(\.source) == ["n"])

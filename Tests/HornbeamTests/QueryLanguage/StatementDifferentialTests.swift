@@ -193,7 +193,7 @@ struct StatementDifferentialTests {
         for indexes in [[index], [], [index]] {
             let type = EntityDescription(name: "Thing", columns: columns, indexes: indexes)
             let schema = try #require(try SchemaCatalogue.open([type], in: transaction))
-            let session = EntitySession(transaction, schema: schema)
+            let session = StoreTransaction(transaction, schema: schema)
             let line = Array(#"{"id":1,"number":7}"#.utf8)
             try line.withUnsafeBytes { _ = try JSONRows("Thing", session: session).save(line: $0) }
             try session.flush()

@@ -44,7 +44,7 @@ private struct LargeCrew {
 
     /// Saving a million entities takes minutes where nothing is optimized. Their entries are known: each tree's are
     /// appended in the order of the keys.
-    private static func fill(_ session: EntitySession, _ count: Int) throws {
+    private static func fill(_ session: StoreTransaction, _ count: Int) throws {
         let transaction = session.transaction
         let sailors = try session.store("Sailor")
         let crew = try session.store("Crew").type.relation("sailors")

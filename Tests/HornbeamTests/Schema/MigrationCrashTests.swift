@@ -61,7 +61,7 @@ struct MigrationCrashTests {
         let read = try store.beginRead()
         defer { read.abort() }
         let schema = try SchemaCatalogue.load(read)
-        let session = EntitySession(read, schema: schema)
+        let session = StoreTransaction(read, schema: schema)
         #expect(try EntityCheck(session).run { Issue.record("\($0), \(place)") }, place)
         let isMigrated = schema.types["Ledger"] != nil
         let type = isMigrated ? "Ledger" : "Book"

@@ -100,7 +100,7 @@ struct RelationMigrationCrashTests {
     /// Ids that are small numbers are row ids themselves.
     private func rowID(_ number: Int) -> RowID { RowID(rawValue: UInt64(number)) }
 
-    private func links(_ session: EntitySession, _ type: String, _ name: String) throws -> Links {
+    private func links(_ session: StoreTransaction, _ type: String, _ name: String) throws -> Links {
         let store = try session.store(type)
         let side = try store.type.relation(name)
         var links: Links = [:]
@@ -118,7 +118,7 @@ struct RelationMigrationCrashTests {
         let read = try store.beginRead()
         defer { read.abort() }
         let schema = try SchemaCatalogue.load(read)
-        let session = EntitySession(read, schema: schema)
+        let session = StoreTransaction(read, schema: schema)
         #expect(try EntityCheck(session).run { Issue.record("\($0), \(place)") }, place)
         let relations = try schema.type("Team").relations.map(\.name)
         let isMigrated = relations.contains("players")

@@ -36,7 +36,7 @@ struct SchemaReadersTests {
                 guard step.done < step.total else { return }
                 let read = try store.store.beginRead()
                 defer { read.abort() }
-                let session = EntitySession(read, schema: try SchemaCatalogue.load(read))
+                let session = StoreTransaction(read, schema: try SchemaCatalogue.load(read))
                 #expect(try session.store("Note").count() == 5000)
                 #expect(try session.schema.type("Note").description.indexes.isEmpty)
                 reads += 1
@@ -60,7 +60,7 @@ struct SchemaReadersTests {
             let store = try TreeStore.open(file: file)
             let transaction = try store.beginWrite()
             let schema = try SchemaCatalogue.open(types, in: transaction, migrations: steps.map { Migration($0) })
-            try EntitySession(transaction, schema: require(schema)).commit()
+            try StoreTransaction(transaction, schema: require(schema)).commit()
             try store.close()
         }
         try writing(described, [])

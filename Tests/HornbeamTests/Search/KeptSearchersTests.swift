@@ -91,7 +91,7 @@ struct KeptSearchersTests {
             let match = IndexMatch(index, range, answered: ConjunctSet(), fixed: 1)
             return (match, try store.transaction.identity(of: index.tree))
         }
-        func reads(_ room: Int, _ selections: inout Selections, isKept: Bool = true) throws -> Int {
+        func reads(_ room: Int, _ selections: inout RowSelectionCache, isKept: Bool = true) throws -> Int {
             var reads = 0
             try database.read { context in
                 let (match, entries) = try ranges(room, context)
@@ -103,7 +103,7 @@ struct KeptSearchersTests {
             }
             return reads
         }
-        var selections = Selections()
+        var selections = RowSelectionCache()
         #expect(try (0..<200).map { try reads($0 % 64, &selections) }.reduce(0, +) == 64)
         // The one asked for longest ago goes.
         #expect(try reads(64, &selections) == 1)

@@ -61,7 +61,7 @@ private final class OldFile {
             ])
         let store = try TreeStore.open(at: path, options: StoreOptions())
         let transaction = try store.beginWrite()
-        let session = EntitySession(transaction, schema: try require(SchemaCatalogue.open([type], in: transaction)))
+        let session = StoreTransaction(transaction, schema: try require(SchemaCatalogue.open([type], in: transaction)))
         let entities = try session.store(name)
         for id in ids {
             var row = entities.makeRow()
@@ -81,7 +81,7 @@ private final class OldFile {
         var results: [Result] = []
         do {
             defer { transaction.abort() }
-            let entities = try EntitySession(transaction, schema: try SchemaCatalogue.load(transaction)).store(type)
+            let entities = try StoreTransaction(transaction, schema: try SchemaCatalogue.load(transaction)).store(type)
             try entities.forEachRow { _, row in
                 results.append(try body(row, entities.type))
                 return true

@@ -152,7 +152,7 @@ struct MetadataTests {
             columns: [ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "text", type: .string)])
         let store = try TreeStore.open(at: path, options: StoreOptions())
         let write = try store.beginWrite()
-        let session = EntitySession(write, schema: try #require(try SchemaCatalogue.open([type], in: write)))
+        let session = StoreTransaction(write, schema: try #require(try SchemaCatalogue.open([type], in: write)))
         let entities = try session.store("Bare")
         var row = entities.makeRow()
         row.setInt(1, 0)

@@ -243,7 +243,7 @@ struct UniqueBatchTests {
         var context = Context()
         try Seat(id: "a", number: 1).save(to: &context)
         let index = try #require(try context.session.store(Seat.self).type.indexes.first)
-        var entries = YieldedEntries()
+        var entries = ReleasedKeys()
         let count: UInt64 = 200_000
         for row in 0..<count { entries.insert(index, RowID(rawValue: row), at: Int(row) + 1) }
         #expect(entries.first(since: 0)?.rowID == RowID(rawValue: 0))

@@ -98,7 +98,7 @@ struct CollationVersionTests {
         let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
         let read = try store.beginRead()
         let known = try #require(try SchemaCatalogue.open([], in: read))
-        let session = EntitySession(read, schema: known)
+        let session = StoreTransaction(read, schema: known)
         defer { withExtendedLifetime(session) {} }
         let plan = try Planner(late.coreQuery, try session.store("Townsperson")).explanation()
         #expect(plan.access == .index(name: "byName", ranges: 1, entries: 5, reversed: false))
@@ -138,7 +138,7 @@ struct CollationVersionTests {
     func withoutModels() throws {
         let store = try TreeStore.open(file: try SimulatedDisk(image: try outdated()))
         let read = try store.beginRead()
-        let session = try EntitySession(reading: read)
+        let session = try StoreTransaction(reading: read)
         #expect(session.indexesOfOtherOrders == ["byName", "byAge", "byEmail"].map { "\($0) of Townsperson" })
         let plan = try Planner(late.coreQuery, try session.store("Townsperson")).explanation()
         #expect(plan.access == .rowScan(rows: 207))
@@ -157,7 +157,7 @@ struct CollationVersionTests {
         let key = Array("index:later".utf8)
         let record = try #require(try write.get(schema, key).map { String(decoding: $0, as: UTF8.self) })
         func plan(_ transaction: Transaction) throws -> Plan {
-            let session = try EntitySession(reading: transaction)
+            let session = try StoreTransaction(reading: transaction)
             defer { withExtendedLifetime(session) {} }
             let query = Townsperson.filter(\.name == "a".collated(.unicode))
             return try Planner(query.coreQuery, try session.store("Townsperson")).explanation()
@@ -180,7 +180,7 @@ struct CollationVersionTests {
             let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
             let write = try store.beginWrite()
             let known = try #require(try SchemaCatalogue.open([], in: write))
-            let session = try EntitySession(writing: write, schema: known)
+            let session = try StoreTransaction(writing: write, schema: known)
             defer { withExtendedLifetime(session) {} }
             let people = try session.store("Townsperson")
             let row = try #require(try people.rowID(of: .int(1)))

@@ -8,7 +8,7 @@ import FoundationEssentials
 import HornbeamKeys
 
 /// A value beside those of a column.
-enum ValuePlace: Equatable {
+enum ValueBound: Equatable {
     /// It is this one.
     case at(Value)
     /// Between this one and the next greater one, of which there may be none but NaN.

@@ -8,7 +8,7 @@ import HornbeamPages
 import HornbeamTree
 
 /// What a query for one key finds.
-enum SoleRow {
+enum PointLookup {
     case none
     /// The only row, which is there.
     case row(RowID, RowReader)
@@ -16,7 +16,7 @@ enum SoleRow {
 
 extension EntityStore {
     /// What the query finds, if it asks for nothing but equality with one key; nil if it has to be planned.
-    func soleRow(_ query: borrowing EntityQuery) throws -> SoleRow? {
+    func soleRow(_ query: borrowing EntityQuery) throws -> PointLookup? {
         guard query.sort.isEmpty, query.offset == 0, query.after == nil, query.limit.map({ $0 > 0 }) ?? true else {
             return nil
         }
@@ -24,7 +24,7 @@ extension EntityStore {
     }
 
     /// The same of a query that has this condition and no more: no order, nothing to skip.
-    func soleRow(_ filter: Filter) throws -> SoleRow? {
+    func soleRow(_ filter: Filter) throws -> PointLookup? {
         switch filter {
         case .compare(0, .equal, let value): return try sole(id: value)
         case .compare(let column, .equal, let value):
@@ -42,14 +42,14 @@ extension EntityStore {
         return nil
     }
 
-    private func sole(id: Value) throws -> SoleRow? {
+    private func sole(id: Value) throws -> PointLookup? {
         let id = try RowFilter.literal(id, 0, type)
-        guard id != .null, let rowID = try rowID(ofAny: id), let row = try row(rowID) else { return SoleRow.none }
+        guard id != .null, let rowID = try rowID(ofAny: id), let row = try row(rowID) else { return PointLookup.none }
         return .row(rowID, row)
     }
 
     /// Nil if several entries have the key, or may have it: one with a nil, or one that is too long for the tree.
-    private func sole(_ index: EntityIndex, _ value: (Int) -> Value?) throws -> SoleRow? {
+    private func sole(_ index: EntityIndex, _ value: (Int) -> Value?) throws -> PointLookup? {
         var key = KeyWriter(capacity: 40)
         for component in index.components {
             guard let value = value(component.column) else { return nil }
@@ -59,23 +59,23 @@ extension EntityStore {
         }
         if index.isHashed { return try sole(hashed: index, key.bytes) }
         guard key.bytes.count < IndexKeyBytes.cutSize else { return nil }
-        guard let entry = try transaction.get(index.tree, key.bytes) else { return SoleRow.none }
+        guard let entry = try transaction.get(index.tree, key.bytes) else { return PointLookup.none }
         let (rowID, row) = try row(RowID(stored: entry), of: index)
         return .row(rowID, row)
     }
 
     /// Nil if several entries have the key's hash.
-    private func sole(hashed index: EntityIndex, _ key: [UInt8]) throws -> SoleRow? {
+    private func sole(hashed index: EntityIndex, _ key: [UInt8]) throws -> PointLookup? {
         let hash = IndexKeyBytes.hashed(key)
         var cursor = try transaction.cursor(index.tree)
         guard try cursor.seek(hash), let entry = try cursor.entry(), entry.key.starts(with: hash) else {
-            return SoleRow.none
+            return PointLookup.none
         }
         let named = index.rowID(key: entry.key, value: entry.value)
         if try cursor.next(), let next = try cursor.entry(), next.key.starts(with: hash) { return nil }
         let (rowID, row) = try row(named, of: index)
         // Another key may have the same hash.
-        return try index.fullKey(of: row).key == key ? .row(rowID, row) : SoleRow.none
+        return try index.fullKey(of: row).key == key ? .row(rowID, row) : PointLookup.none
     }
 
     /// The row that an entry names.

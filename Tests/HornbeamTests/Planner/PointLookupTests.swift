@@ -43,7 +43,7 @@ private func filled(_ count: Int = 40) throws -> CoreStore {
 private func equal(_ column: Int, _ value: Value) -> Filter { .compare(column: column, .equal, value) }
 
 @Suite("One unique key or one id")
-struct SoleRowTests {
+struct PointLookupTests {
     private func ids(_ filter: Filter, _ store: CoreStore) throws -> [Value] {
         try store.ids(EntityQuery(type: "Item", filter: filter))
     }

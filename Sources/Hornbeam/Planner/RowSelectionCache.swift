@@ -7,7 +7,7 @@ import HornbeamText
 import HornbeamTree
 
 /// The last of them, for one transaction.
-struct Selections {
+struct RowSelectionCache {
     private struct Known {
         let index: EntityIndex
         /// Of the index when they were read.

@@ -7,10 +7,10 @@ import HornbeamTree
 import Synchronization
 
 /// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
-final class Session {
+final class TypedTransaction {
     // Without checks of exclusive access: one thread, and these are looked at for every entity that is asked for or
     // saved.
-    @exclusivity(unchecked) private var core: EntitySession?
+    @exclusivity(unchecked) private var core: StoreTransaction?
     private var failure: HornbeamError?
     /// Types that may be used, by name.
     @exclusivity(unchecked) private var models: ModelSet
@@ -45,7 +45,7 @@ final class Session {
     /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
     @exclusivity(unchecked) var print: Fingerprint?
 
-    init(_ core: EntitySession, models: ModelSet) {
+    init(_ core: StoreTransaction, models: ModelSet) {
         self.core = core
         self.models = models
         ownStore = nil
@@ -57,7 +57,7 @@ final class Session {
         var opened: TreeStore?
         do {
             let store = try TreeStore.inMemory()
-            core = EntitySession(try store.beginWrite(), schema: Schema(types: []))
+            core = StoreTransaction(try store.beginWrite(), schema: Schema(types: []))
             opened = store
         } catch {
             failure = HornbeamError(error)
@@ -104,7 +104,7 @@ final class Session {
         beforeLast = nil
     }
 
-    private func open() throws(HornbeamError) -> EntitySession {
+    private func open() throws(HornbeamError) -> StoreTransaction {
         // First: another thread must not even look whether the transaction has ended.
         if owner != 0, owner != ThreadNumber.current { throw foreignUse }
         if let core { return core }
@@ -138,12 +138,12 @@ final class Session {
     private func release() { ownerNumber.store(0, ordering: .releasing) }
 
     /// The transaction without Swift types.
-    func entities() throws(HornbeamError) -> EntitySession { try open() }
+    func entities() throws(HornbeamError) -> StoreTransaction { try open() }
 
     /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
     /// would look up the type of what `body` gives: 300 instructions.
     @inline(__always)
-    func run<Result>(_ body: (Session) throws -> Result) throws -> Result {
+    func run<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         let isClaimed = ownStore == nil ? false : try claim()
         defer { if isClaimed { release() } }
         do {
@@ -156,7 +156,7 @@ final class Session {
     /// The same for what changes an entity: in a read the error names it.
     @inline(__always)
     func change<Result>(
-        _ what: String, of entity: @autoclosure () -> String, _ body: (Session) throws -> Result
+        _ what: String, of entity: @autoclosure () -> String, _ body: (TypedTransaction) throws -> Result
     ) throws -> Result {
         let isClaimed = ownStore == nil ? false : try claim()
         defer { if isClaimed { release() } }
@@ -529,7 +529,7 @@ final class Session {
         return try open().rowIDs(query)
     }
 
-    /// The entities of a query that isn't one for a `SoleRow`, read while it runs.
+    /// The entities of a query that isn't one for a `PointLookup`, read while it runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
     func entities<Entity: EntityModelProtocol>(
         _ query: consuming EntityQuery, rows: inout [RowID]?

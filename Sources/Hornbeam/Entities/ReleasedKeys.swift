@@ -3,7 +3,7 @@
 
 /// Which rows of a type which unique indexes lack. However many these are, each is found in O(1): a batch may have all
 /// entities of a type exchange their keys.
-struct YieldedEntries {
+struct ReleasedKeys {
     private struct Entry: Hashable {
         let index: ObjectIdentifier
         let rowID: RowID

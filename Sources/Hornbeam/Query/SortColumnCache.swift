@@ -5,7 +5,7 @@
 import Synchronization
 
 /// The columns of the first few key paths that one entity type was sorted by. Any thread.
-final class KnownOrders: Sendable {
+final class SortColumnCache: Sendable {
     /// Keeps its key path for good, so that no other one can come to lie where it was.
     ///
     /// `@unchecked Sendable`: key paths of sorts are `Sendable`, which their common type doesn't say.

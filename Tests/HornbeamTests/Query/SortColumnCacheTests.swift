@@ -13,7 +13,7 @@ private struct Sample {
 }
 
 @Suite("Key paths of sorts")
-struct KnownOrdersTests {
+struct SortColumnCacheTests {
     @Test("A sort by an optional takes one place however often it is asked for")
     func optional() throws {
         for _ in 0..<20 { _ = Sample.query().sorted(by: \.name) }
@@ -27,7 +27,7 @@ struct KnownOrdersTests {
 
     @Test("Beyond eight none is remembered, and those that are stay")
     func full() {
-        let orders = KnownOrders()
+        let orders = SortColumnCache()
         let paths =
             [
                 \Sample.id, \Sample.size, \Sample.id.words, \Sample.size.words, \Sample.id.byteSwapped,

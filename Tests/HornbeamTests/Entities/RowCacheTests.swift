@@ -14,7 +14,7 @@ private struct Knot {
 }
 
 @Suite("Rows known to be stored")
-struct KnownRowsTests {
+struct RowCacheTests {
     private struct Stop: Error {}
 
     @Test("aren't those that were deleted or taken back since: links to them count when they are stored again")

@@ -5,7 +5,7 @@
 import HornbeamPages
 
 /// A source that somebody else owns.
-struct LentSource {
+struct UnownedPostings {
     private let source: Unmanaged<PostingSource>
 
     init(_ source: PostingSource) { self.source = .passUnretained(source) }

@@ -6,7 +6,7 @@ import HornbeamPages
 package import HornbeamTree
 
 /// Belongs to one thread at a time, as its transaction does.
-package final class EntitySession {
+package final class StoreTransaction {
     package let transaction: Transaction
     // Without checks of exclusive access: one thread, and these are looked at by every query.
     @exclusivity(unchecked) package private(set) var schema: Schema
