@@ -82,7 +82,10 @@ struct WholeSum {
 
     /// Appends the `bytes` of the total.
     func append(to bytes: inout [UInt8]) {
-        guard rest.isEmpty, whole.magnitude < 1 << 62 else { return bytes += total.bytes }
+        guard rest.isEmpty, whole.magnitude < 1 << 62 else {
+            bytes += total.bytes
+            return
+        }
         let number = Int64(truncatingIfNeeded: whole)
         // The nearest double, and what it lacks, which is a double too.
         let near = Double(number)
