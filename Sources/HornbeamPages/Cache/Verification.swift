@@ -20,7 +20,7 @@ final class Verification: Sendable {
     let cache: PageCache
     private let bitmap: Mapping?
     private let births: RememberedBirths?
-    private let structure: PageStore.StructureCheck
+    private let structure: StructureCheck
     /// Pages that the file hasn't got yet; nil where every page is written at once.
     let unwritten: UnwrittenPages?
     /// Whether the store is this process's memory, mapped as a file would be: what it has of a raw node was never
@@ -37,7 +37,7 @@ final class Verification: Sendable {
     /// `remembersBirths`: another process may write the file.
     init(
         file: any StoreFile, mapping: Mapping?, cache: PageCache, remembersBirths: Bool = false,
-        structure: @escaping PageStore.StructureCheck
+        structure: @escaping StructureCheck
     ) throws(StorageError) {
         self.file = file
         self.mapping = mapping

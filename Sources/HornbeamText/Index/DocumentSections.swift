@@ -286,3 +286,40 @@ struct FieldEndCache: ~Copyable {
         return ends[place]
     }
 }
+
+extension FieldEnds {
+    /// - Parameter sections: what is stored of a document's; nothing of one that is one section. Nil if they can't be
+    ///   read.
+    init?(sections: Bytes) {
+        var ends = Self.none
+        guard !sections.isEmpty else {
+            self.init(ends)
+            return
+        }
+        var (next, end): (Int, UInt32) = (0, 0)
+        let fields = DocumentSections.forEach(in: sections) { field, tokens in
+            // Those without any text end where the one before does.
+            while next < min(field, FieldPlace.others) {
+                ends[next] = end
+                next += 1
+            }
+            end = end &+ tokens
+        }
+        guard let fields else { return nil }
+        while next < min(fields, FieldPlace.others) {
+            ends[next] = end
+            next += 1
+        }
+        self.init(ends)
+    }
+
+    init(_ sections: DocumentSections) {
+        var ends = Self.none
+        var end: UInt32 = 0
+        for (field, tokens) in sections.fieldLengths.enumerated().prefix(FieldPlace.others) {
+            end = end &+ tokens
+            ends[field] = end
+        }
+        self.init(ends)
+    }
+}

@@ -92,20 +92,6 @@ package struct TextIndex: Sendable {
         }
     }
 
-    /// How many documents it holds, whatever analyzer made its words; in an index of a former layout without what is
-    /// pending.
-    package func documentCount(in transaction: Transaction) throws(StorageError) -> UInt64 {
-        guard let tree = try transaction.tree(statisticsName) else { return 0 }
-        let statistics = try TextStatistics.read(tree, of: self, in: transaction)
-        // Records of former layouts are others.
-        guard statistics.layout == TextStatistics.currentLayout, let fold = FoldState(statistics.foldState),
-            let pending = try transaction.tree(pendingName),
-            let last = try PendingTreeReader(tree: pending, index: self, transaction: transaction).last(),
-            last.sequence >= fold.start.sequence
-        else { return statistics.documentCount }
-        return last.header.totals.documentCount
-    }
-
     /// Makes the trees of a new index.
     func create(in transaction: Transaction) throws(StorageError) -> TextTrees {
         guard let terms = try transaction.tree(termsName, create: true),

@@ -2,8 +2,8 @@
 // An index as one state of a transaction has it: what is stored and what is pending, read as one. Whoever searches asks
 // here and need not know what is folded already.
 
-import HornbeamPages
-import HornbeamTree
+package import HornbeamPages
+package import HornbeamTree
 
 /// An opened index. A value; one thread at a time, as its transaction.
 struct TextSnapshot {
@@ -297,5 +297,21 @@ extension PendingPart {
                 place += 1
             }
         }
+    }
+}
+
+extension TextIndex {
+    /// How many documents it holds, whatever analyzer made its words; in an index of a former layout without what is
+    /// pending.
+    package func documentCount(in transaction: Transaction) throws(StorageError) -> UInt64 {
+        guard let tree = try transaction.tree(statisticsName) else { return 0 }
+        let statistics = try TextStatistics.read(tree, of: self, in: transaction)
+        // Records of former layouts are others.
+        guard statistics.layout == TextStatistics.currentLayout, let fold = FoldState(statistics.foldState),
+            let pending = try transaction.tree(pendingName),
+            let last = try PendingTreeReader(tree: pending, index: self, transaction: transaction).last(),
+            last.sequence >= fold.start.sequence
+        else { return statistics.documentCount }
+        return last.header.totals.documentCount
     }
 }

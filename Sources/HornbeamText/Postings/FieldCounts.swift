@@ -50,39 +50,12 @@ struct FieldEnds: Equatable, Sendable {
     /// A document of one field.
     static let one = FieldEnds()
 
-    private init() { ends = SIMD4(repeating: .max) }
+    private init() { self.init(Self.none) }
 
-    /// - Parameter sections: what is stored of a document's; nothing of one that is one section. Nil if they can't be
-    ///   read.
-    init?(sections: Bytes) {
-        self.init()
-        guard !sections.isEmpty else { return }
-        var (next, end): (Int, UInt32) = (0, 0)
-        var ends = self.ends
-        let fields = DocumentSections.forEach(in: sections) { field, tokens in
-            // Those without any text end where the one before does.
-            while next < min(field, FieldPlace.others) {
-                ends[next] = end
-                next += 1
-            }
-            end = end &+ tokens
-        }
-        guard let fields else { return nil }
-        while next < min(fields, FieldPlace.others) {
-            ends[next] = end
-            next += 1
-        }
-        self.ends = ends
-    }
+    init(_ ends: SIMD4<UInt32>) { self.ends = ends }
 
-    init(_ sections: DocumentSections) {
-        self.init()
-        var end: UInt32 = 0
-        for (field, tokens) in sections.fieldLengths.enumerated().prefix(FieldPlace.others) {
-            end = end &+ tokens
-            ends[field] = end
-        }
-    }
+    /// The ends of a document without fields.
+    static var none: SIMD4<UInt32> { SIMD4(repeating: .max) }
 
     /// In which fields these positions of a document are.
     func counts(_ positions: some Sequence<UInt32>) -> FieldCounts {

@@ -2,7 +2,7 @@
 // Folding: the reduced value of a node from its entries or its child records, and of a range of keys from the stored
 // values of what lies wholly inside it. Reads two paths of nodes, whatever the range.
 
-package import HornbeamPages
+import HornbeamPages
 
 /// Memory and functions for one fold after the other. Belongs to one thread.
 final class ReductionFold {
@@ -174,52 +174,5 @@ extension TreeWriter {
             try fold.fold(below, level: level - 1, into: place + NodeLayout.childSize)
             child.write(to: place)
         }
-    }
-}
-
-extension Transaction {
-    /// What the entries of [from, to) come to by the tree's reduction; an empty bound is an open end. O(log n).
-    package func reduce(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> [UInt8] {
-        try reduceCounting(tree, from: from, to: to).value
-    }
-
-    package func reduce(_ tree: TreeID, from: [UInt8] = [], to: [UInt8] = []) throws(StorageError) -> [UInt8] {
-        try from.withBytes { (a) throws(StorageError) in
-            try to.withBytes { (b) throws(StorageError) in try reduce(tree, from: a, to: b) }
-        }
-    }
-
-    /// The same, and how many nodes were looked at.
-    func reduceCounting(
-        _ tree: TreeID, from: Bytes, to: Bytes
-    ) throws(StorageError) -> (value: [UInt8], nodesRead: Int) {
-        let open = try opened(tree)
-        guard open.pointee.reductionSize > 0 else { throw .invalid("the tree was created without a reduction") }
-        guard let reduction = open.pointee.reduction else { throw unknownReduction(open) }
-        guard !reduction.isOptional else { throw .invalid("the tree's reduced values may be absent: fold it") }
-        if let failure { throw failure }
-        return try answer(open) { () throws(StorageError) in
-            try writer?.settleReductions(open)
-            let root = open.pointee.root
-            guard !root.isEmpty, from.isEmpty || to.isEmpty || from.order(to) < 0 else {
-                return (reduction.identity, 0)
-            }
-            let fold = ReductionFold(reduction, tree: tree.rawValue, view: view)
-            let target = UnsafeMutableRawPointer.allocate(byteCount: reduction.size, alignment: 16)
-            defer { target.deallocate() }
-            fold.start(target)
-            try fold.add(
-                ChildRecord(page: root.page, birth: root.birth, count: root.count), level: root.level,
-                from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to, to: target)
-            return (Array(Bytes(start: target, count: reduction.size)), fold.nodesRead)
-        }
-    }
-
-    func unknownReduction(_ tree: OpenTreePointer) -> StorageError {
-        let name = String(decoding: tree.pointee.stored.options.reduction, as: UTF8.self)
-        let owner = String(decoding: tree.pointee.name, as: UTF8.self)
-        return .unsupported(
-            "tree “\(owner)” is kept with the reduction “\(name)”, which this program doesn't know: "
-                + "open the store with it")
     }
 }

@@ -4,13 +4,6 @@
 
 public import HornbeamPages
 
-/// A named tree's number. Good for the life of the store once the transaction that opened or created the tree has
-/// committed or was a read.
-package struct TreeID: Hashable, Sendable {
-    package let rawValue: UInt32
-    package init(rawValue: UInt32) { self.rawValue = rawValue }
-}
-
 /// A read or a write transaction over named trees. Belongs to one thread at a time.
 /// Slices it hands out live until it ends or, in a write transaction, until its next change.
 @usableFromInline
@@ -166,10 +159,6 @@ package final class Transaction {
         }
     }
 
-    /// A cursor before the first entry. In a write transaction it stays valid through the transaction's changes: it
-    /// keeps its key and finds its place again (if its entry was deleted, `next` gives the entry after the gap).
-    package func cursor(_ tree: TreeID) throws(StorageError) -> Cursor { Cursor(self, try opened(tree)) }
-
     /// How often this transaction has changed a tree, going back to a savepoint included; nil if it hasn't opened the
     /// tree, or the tree is gone. For whoever keeps what was read of one.
     package func changes(of tree: TreeID) -> UInt64? { trees.find(tree.rawValue)?.pointee.changes }
@@ -235,18 +224,6 @@ package final class Transaction {
                 + (name.isEmpty ? "without a reduction" : "with the reduction “\(name)”")
                 + ", not with “\(wanted)”" + (name == wanted ? " of \(size ?? 0) bytes" : "")
                 + ": drop it and create it anew")
-    }
-
-    /// The names of all trees, in byte order.
-    package func treeNames() throws(StorageError) -> [String] {
-        try catalogueNames().map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    func catalogueNames() throws(StorageError) -> [[UInt8]] {
-        var all: [[UInt8]] = []
-        var cursor = Cursor(self, try catalogue())
-        while try cursor.next() { all.append(Array(cursor.key)) }
-        return all
     }
 
     /// The tree of a number, as this transaction sees it.

@@ -15,7 +15,7 @@ package final class TreeStore: Sendable {
 
     private init(
         options: StoreOptions, reductions: [Reduction],
-        open: (@escaping PageStore.StructureCheck, @escaping PageStore.Replay) throws(StorageError) -> PageStore
+        open: (@escaping StructureCheck, @escaping PageStore.Replay) throws(StorageError) -> PageStore
     ) throws(StorageError) {
         let names = TreeNames(reductions: try Reductions(reductions))
         // Recovery replays one record after the other, in one thread.
@@ -128,17 +128,6 @@ package final class TreeStore: Sendable {
         do throws(StorageError) { try compactEnd() } catch { failure = error }
         try pages.close()
         if let failure { throw failure }
-    }
-
-    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, of the state
-    /// that is the newest when it begins; commits go on beside it.
-    package func check(report: (String) -> Void) throws(StorageError) -> Bool {
-        let (view, account, problems) = try pages.beginCheck()
-        defer { pages.endRead(view) }
-        var check = TreeCheck(pages: pages, view: view, account: account, reductions: names.reductions)
-        check.run()
-        for problem in problems + check.problems { report(problem) }
-        return problems.isEmpty && check.problems.isEmpty
     }
 
     /// The figures of the page layer: trees add none of their own.

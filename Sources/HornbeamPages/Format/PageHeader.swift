@@ -91,3 +91,6 @@ struct PageHeader {
         page.baseAddress?.set(checksum(of: Bytes(page), number: number), at: PageLayout.checksum)
     }
 }
+
+/// Called once for each node page before it is trusted: nil if its inside is right, else what is wrong.
+package typealias StructureCheck = @Sendable (Bytes, PageKind) -> String?

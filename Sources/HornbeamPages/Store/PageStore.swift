@@ -36,8 +36,6 @@ package final class PageStore: @unchecked Sendable {
     // Sendable: `side` is touched only by the holder of `turn`, but for what is atomic or guards itself in it;
     // everything else is constant or guards itself.
 
-    /// Called once for each node page before it is trusted: nil if its inside is right, else what is wrong.
-    package typealias StructureCheck = @Sendable (Bytes, PageKind) -> String?
     /// Applies one journal record's payload in a writer and sets its root. Must neither commit nor abort.
     package typealias Replay = @Sendable (Bytes, PageWriter) throws(StorageError) -> Void
 

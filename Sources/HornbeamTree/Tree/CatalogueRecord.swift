@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue: a tree of name → record, one for each named tree. Decoding trusts nothing that it reads.
+// An entry of the catalogue, a tree of name → record with one for each named tree. Decoding trusts nothing that it
+// reads.
 
 import HornbeamPages
-import Synchronization
 
 /// A tree's entry in the catalogue: number u32 · level u8 · flags u8 · size of a reduced value u16 · page u64 ·
 /// birth u64 · count u64 · long values u64 · zero ×8 · name of the reduction, to the end.
@@ -72,56 +72,5 @@ extension TreeRoot {
             ? self == TreeRoot()
             : PagePointer.isStored(page, isLeaf: level == 0) && count > 0 && birth <= transaction
                 && level < NodeLayout.maximumLevels
-    }
-}
-
-/// Which tree has which number, for the life of a store. Only ever grows: a number is never given twice, even when the
-/// transaction that took it was aborted, so that a stale handle never means another tree.
-final class TreeNames: Sendable {
-    private struct State {
-        var names: [UInt32: [UInt8]] = [:]
-        /// Other names of trees that were renamed: older states have them, and a rename may be aborted.
-        var others: [UInt32: [[UInt8]]] = [:]
-        var next: UInt32 = 1
-    }
-    private let state = Mutex(State())
-    /// What the program has given the store.
-    let reductions: Reductions
-    let derived = DerivedObjects()
-
-    init(reductions: Reductions) { self.reductions = reductions }
-
-    func name(of number: UInt32) -> [UInt8]? { state.withLock { $0.names[number] } }
-
-    /// Notes a tree; false if the number is another tree's.
-    func note(_ number: UInt32, _ name: [UInt8]) -> Bool {
-        state.withLock { (state) in
-            if let known = state.names[number] {
-                return known == name || state.others[number]?.contains(name) ?? false
-            }
-            state.names[number] = name
-            return true
-        }
-    }
-
-    /// Notes that a known tree has another name from now on.
-    func rename(_ number: UInt32, to name: [UInt8]) {
-        state.withLock { (state) in
-            guard let known = state.names.updateValue(name, forKey: number) else { return }
-            state.others[number, default: []].append(known)
-        }
-    }
-
-    /// Other names that the tree has in older states, or has if its rename was aborted.
-    func otherNames(of number: UInt32) -> [[UInt8]] { state.withLock { $0.others[number] ?? [] } }
-
-    /// A number that no tree has had, from `least` on; nil when they are used up.
-    func reserve(from least: UInt32) -> UInt32? {
-        state.withLock { (state) in
-            let number = max(state.next, least, 1)
-            guard number < .max else { return nil }
-            state.next = number + 1
-            return number
-        }
     }
 }

@@ -3,7 +3,7 @@
 // separators' bounds, counts, births, that no page is reached twice and that space is accounted for. Goes on after a
 // problem where it can, and never trusts what it has not just looked at.
 
-import HornbeamPages
+package import HornbeamPages
 
 struct TreeCheck {
     private let pages: PageStore
@@ -188,5 +188,18 @@ struct TreeCheck {
         } catch {
             problem(error, keys)
         }
+    }
+}
+
+extension TreeStore {
+    /// Verifies everything; calls `report` for each problem. True if there was none. Reads every page, of the state
+    /// that is the newest when it begins; commits go on beside it.
+    package func check(report: (String) -> Void) throws(StorageError) -> Bool {
+        let (view, account, problems) = try pages.beginCheck()
+        defer { pages.endRead(view) }
+        var check = TreeCheck(pages: pages, view: view, account: account, reductions: names.reductions)
+        check.run()
+        for problem in problems + check.problems { report(problem) }
+        return problems.isEmpty && check.problems.isEmpty
     }
 }

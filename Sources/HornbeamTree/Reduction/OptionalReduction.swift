@@ -3,28 +3,7 @@
 // knew the reduction and the value fits; otherwise it says that there is none, and who folds a range reads what lies
 // below. So a tree stays right when a program changes it, or recovers it, without the code of its reduction.
 
-package import HornbeamPages
-
-/// Condenses entries and reduced values, in the order of their keys, to a value of the program's own. Must give the
-/// same bytes for the same input, as `Reduction` says; associative, and need not be commutative. Belongs to one thread.
-///
-/// It must take any bytes for an entry and for a reduced value: they may come from a damaged file. What it can't read
-/// it notes, and then `write` gives nothing.
-package protocol ReductionFolder: AnyObject {
-    /// Whether it looks at keys; they are empty otherwise.
-    var needsKeys: Bool { get }
-    /// Forgets what was added.
-    func start()
-    func add(key: Bytes, value: Bytes)
-    /// Adds what another folder has written, with the zeros behind it.
-    func add(reduced: Bytes)
-    /// Writes what was added to memory that is all zero; false if it doesn't fit or can't be told.
-    func write(to target: UnsafeMutableRawBufferPointer) -> Bool
-}
-
-extension ReductionFolder {
-    package var needsKeys: Bool { true }
-}
+import HornbeamPages
 
 /// What the first byte of an optional reduced value says.
 enum ReducedState: UInt8 {
@@ -74,7 +53,7 @@ extension ReductionFold {
 
     /// Gives the folder what the entries of [from, to) below a node come to; nil is an open end. Goes below a child
     /// only if a bound falls into it, or if its value is absent.
-    fileprivate func gather(
+    func gather(
         _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?, into folder: any ReductionFolder
     ) throws(StorageError) {
         let mark = view.heldMark
@@ -100,7 +79,7 @@ extension ReductionFold {
     }
 
     /// Whether a child's value is unknown; one that is further below makes those above it so.
-    fileprivate func hasUnknown(_ record: ChildRecord, level: Int) throws(StorageError) -> Bool {
+    func hasUnknown(_ record: ChildRecord, level: Int) throws(StorageError) -> Bool {
         let mark = view.heldMark
         defer { view.letGo(to: mark) }
         let node = try node(record, level: level)
@@ -109,7 +88,7 @@ extension ReductionFold {
 
     /// For each value below a node that isn't known, the first key of a leaf that it stands above: of the leaf itself,
     /// or of any if those below are known.
-    fileprivate func unknownLeaves(
+    func unknownLeaves(
         _ record: ChildRecord, level: Int, into keys: inout [[UInt8]]
     ) throws(StorageError) {
         guard level > 0 else { return }
@@ -134,69 +113,5 @@ extension ReductionFold {
         let node = try node(record, level: level)
         guard node.count > 0 else { return nil }
         return level == 0 ? node.keyBytes(0) : try firstKey(node.child(0), level: level - 1)
-    }
-}
-
-extension Transaction {
-    /// Gives `folder` what the entries of [from, to) come to, in order, as entries and as values that the tree keeps;
-    /// an empty bound is an open end. Reads O(log n) nodes where no value is absent.
-    /// - Returns: how many nodes were looked at.
-    @discardableResult
-    package func fold(
-        _ tree: TreeID, from: Bytes, to: Bytes, into folder: any ReductionFolder
-    ) throws(StorageError) -> Int {
-        let open = try opened(tree)
-        guard let reduction = open.pointee.reduction, reduction.isOptional else {
-            throw .invalid("the tree was created without a reduction whose values may be absent")
-        }
-        if let failure { throw failure }
-        return try answer(open) { () throws(StorageError) in
-            try writer?.settleReductions(open)
-            let root = open.pointee.root
-            guard !root.isEmpty, from.isEmpty || to.isEmpty || from.order(to) < 0 else { return 0 }
-            let fold = ReductionFold(reduction, tree: tree.rawValue, view: view, folder: folder)
-            try fold.gather(
-                ChildRecord(page: root.page, birth: root.birth, count: root.count), level: root.level,
-                from: from.isEmpty ? nil : from, to: to.isEmpty ? nil : to, into: folder)
-            return fold.nodesRead
-        }
-    }
-
-    /// Whether programs without the tree's reduction have left reduced values unknown. Reads one node.
-    package func lacksReductions(_ tree: TreeID) throws(StorageError) -> Bool {
-        let open = try opened(tree)
-        guard let reduction = open.pointee.reduction, reduction.isOptional else { return false }
-        return try answer(open) { () throws(StorageError) in
-            try writer?.settleReductions(open)
-            let root = open.pointee.root
-            guard !root.isEmpty, root.level > 0 else { return false }
-            let fold = ReductionFold(reduction, tree: tree.rawValue, view: view)
-            let record = ChildRecord(page: root.page, birth: root.birth, count: root.count)
-            return try fold.hasUnknown(record, level: root.level)
-        }
-    }
-
-    /// Computes the reduced values that programs without the reduction have left unknown. The reduction must have been
-    /// given to the store before this transaction first looked at the tree.
-    package func completeReductions(_ tree: TreeID) throws(StorageError) {
-        let open = try opened(tree)
-        guard let reduction = open.pointee.reduction, reduction.isOptional, reduction.makeFolder != nil else { return }
-        let keys = try answer(open) { () throws(StorageError) in
-            try writer?.settleReductions(open)
-            var keys: [[UInt8]] = []
-            let root = open.pointee.root
-            guard !root.isEmpty else { return keys }
-            let fold = ReductionFold(reduction, tree: tree.rawValue, view: view)
-            try fold.unknownLeaves(
-                ChildRecord(page: root.page, birth: root.birth, count: root.count), level: root.level, into: &keys)
-            return keys
-        }
-        // Any change of a leaf has the values on its path computed anew.
-        for key in keys {
-            try key.withBytes { (key) throws(StorageError) in
-                guard let value = try get(tree, key).map({ Array($0) }) else { return }
-                try value.withBytes { (value) throws(StorageError) in try put(tree, key, value) }
-            }
-        }
     }
 }

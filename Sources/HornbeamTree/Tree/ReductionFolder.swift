@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program gives a store to fold a tree's entries with.
+
+package import HornbeamPages
+
+/// Condenses entries and reduced values, in the order of their keys, to a value of the program's own. Must give the
+/// same bytes for the same input, as `Reduction` says; associative, and need not be commutative. Belongs to one thread.
+///
+/// It must take any bytes for an entry and for a reduced value: they may come from a damaged file. What it can't read
+/// it notes, and then `write` gives nothing.
+package protocol ReductionFolder: AnyObject {
+    /// Whether it looks at keys; they are empty otherwise.
+    var needsKeys: Bool { get }
+    /// Forgets what was added.
+    func start()
+    func add(key: Bytes, value: Bytes)
+    /// Adds what another folder has written, with the zeros behind it.
+    func add(reduced: Bytes)
+    /// Writes what was added to memory that is all zero; false if it doesn't fit or can't be told.
+    func write(to target: UnsafeMutableRawBufferPointer) -> Bool
+}
+
+extension ReductionFolder {
+    package var needsKeys: Bool { true }
+}
