@@ -18,7 +18,7 @@ struct IndexPlace {
 }
 
 /// Values that are wanted of one component of an index, too many to count the entries of each. Their keys are made only
-/// if the path is taken: that takes longer than looking for them.
+/// if the path is taken: making them takes longer than the look-ups.
 struct WantedValues: Equatable {
     /// The key that the components before make.
     let prefix: [UInt8]
@@ -233,7 +233,7 @@ extension AccessPath {
         }
     }
 
-    /// Upper bound of the candidates, as far as it is known without reading.
+    /// Upper bound of the candidates, as far as it is known without reading; of a long list of values an estimate.
     func candidates(rows: Int) -> Int {
         switch self {
         case .rowScan: rows

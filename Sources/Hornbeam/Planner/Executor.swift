@@ -182,7 +182,7 @@ final class Executor {
         }
         if let covered { return try matching(covered, body) }
         // Never more rows are looked up together than must be looked at in any case.
-        needed = plan.sort.isEmpty ? plan.budget ?? .max : .max
+        needed = plan.sort.isEmpty ? plan.budget.map { $0 - skipped } ?? .max : .max
         if let fallback = plan.fallback { return try matching(fallback, body) }
         if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
         var waiting = RowLookups()
@@ -203,7 +203,7 @@ final class Executor {
     /// Those of a walk that may be given up, and then those of a scan behind it.
     private func matching(_ fallback: ScanFallback, _ body: (RowID, RowReader?) throws -> Bool) throws {
         let order = try RowOrder(fallback.sort, type: store.type, session: store.session)
-        var progress = WalkProgress(wanted: plan.budget)
+        var progress = WalkProgress(wanted: needed)
         var isEnough = false
         var place: RowOrder.Place?
         var waiting = RowLookups()
@@ -428,7 +428,9 @@ final class Executor {
 
     /// The same for a search to be restricted to.
     private func selection(_ path: AccessPath) throws -> RowSelection {
-        guard case .index(let match, _) = path else { return RowSelection(try rowIDs(path)) }
+        guard case .index(let match, _) = path, RowSelectionCache.keeps(match) else {
+            return RowSelection(try rowIDs(path))
+        }
         let entries = try store.transaction.identity(of: match.index.tree)
         return try store.selections.rows(match, of: entries) { try rowIDs(path) }
     }

@@ -127,7 +127,7 @@ struct IndexMatcher {
 
     // MARK: Lists
 
-    /// Number of values whose entries are counted. More are estimated by as many of them.
+    /// Number of values whose entries are counted. Of longer lists as many are counted, as a sample.
     private static let countedValues = 64
 
     private func list(
@@ -191,7 +191,9 @@ struct IndexMatcher {
             let start = try start(of: value, wanted.prefix, index.components[fixed], in: index)
             found += Double(try counted(index, startingWith: start).count)
         }
-        let estimate = min(Double(Int.max / 2), found / Double(Self.countedValues) * Double(values.count))
+        let all = Double(try transaction.count(index.tree))
+        // The list may repeat values.
+        let estimate = min(all, found / Double(Self.countedValues) * Double(values.count), Double(1 << 60))
         // Of one row and less nothing else would be looked at.
         return IndexMatch(index, wanted: wanted, count: max(2, Int(estimate)), answered: answered, fixed: fixed)
     }

@@ -7,12 +7,13 @@ extension Planner {
     func narrowed(_ list: Candidate) throws -> Candidate {
         guard case .linked(let links) = list.path, conjuncts.count > 1, rows > 0 else { return list }
         try texts?.look(conjuncts, store, rows: rows, wantsIndex: false)
+        try findUnions()
         var best = list
-        // Again: searches tell how many pass.
+        // Again: searches and unions tell how many pass.
         best.cost = cost(links.count, list.answered, isOrdered: true, entry: Price.row)
         func consider(_ path: AccessPath, _ answered: ConjunctSet, _ count: Int) {
             let answered = answered.union(list.answered)
-            let found = Int(Double(count) * Double(links.count) / Double(rows)) + 1
+            let found = common(count, links.count)
             let cost =
                 Double(count) * Price.link + cost(min(count, found), answered, isOrdered: true, entry: Price.row)
             guard cost < best.cost else { return }
@@ -33,7 +34,6 @@ extension Planner {
             if position == nil { consider(try idRange()) }
         }
         if kinds.contains(.within) { consider(try idList(below: .infinity)) }
-        try findUnions()
         for union in unionCandidates() { consider(union) }
         if kinds.contains(.elements) { for found in try elements() { consider(found) } }
         return best

@@ -551,6 +551,12 @@ struct Planner: ~Copyable {
         return reversed.map { IndexWalk(isReversed: $0, leading: place, ties: ties) }
     }
 
+    /// About how many rows two paths have in common that find so many each, if these are independent. Counts may be
+    /// damaged.
+    func common(_ first: Int, _ second: Int) -> Int {
+        Int(min(Double(rows), Double(first) * Double(second) / Double(max(1, rows)))) + 1
+    }
+
     /// Two ranges whose row ids are intersected before a row is read.
     private func intersection() -> Candidate? {
         let sorted = matches.sorted { $0.count < $1.count }
@@ -559,8 +565,8 @@ struct Planner: ~Copyable {
             rows > 0
         else { return nil }
         let answered = first.answered.union(second.answered)
-        let both = Int(Double(first.count) * Double(second.count) / Double(rows)) + 1
-        let reading = Double(first.count + second.count) * Price.gathered
+        let both = common(first.count, second.count)
+        let reading = (Double(first.count) + Double(second.count)) * Price.gathered
         let path = AccessPath.intersection([
             .index(first, nil), .index(second, nil),
         ])

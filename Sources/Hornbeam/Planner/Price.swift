@@ -156,7 +156,7 @@ extension Planner {
         let passing = Double(count) * share
         // Without a limit all are sorted. Those that are handed on are looked up again, or copied.
         let kept = limit.map { min(passing, Double($0) + Double(query.offset)) }
-        let sorted = kept == nil ? passing * Price.sortedRow : 0
+        let sorted = query.limit == nil ? passing * Price.sortedRow : 0
         let handing = query.wantsRows ? (kept ?? passing) * Price.row : 0
         return Double(count) * each + passing * Price.sortKey + sorted + handing
     }

@@ -29,9 +29,16 @@ struct RowSelectionCache {
     /// So many rows are kept at most, in so many selections: with their documents 4 MiB.
     private static let rowLimit = 1 << 18
     private static let countLimit = 64
+    /// The number of values in a kept list of wanted values.
+    private static let valueLimit = 1 << 12
 
     /// Whether so many rows would be kept.
-    static func keeps(_ rows: Int) -> Bool { rows <= rowLimit / 2 }
+    private static func keeps(_ rows: Int) -> Bool { rows <= rowLimit / 2 }
+
+    /// Whether the rows of a match would be kept, and what they are found by: a long list of values isn't.
+    static func keeps(_ match: IndexMatch) -> Bool {
+        keeps(match.count) && (match.wanted?.values.count ?? 0) <= valueLimit
+    }
 
     /// The rows of an index's ranges, ascending.
     /// - Parameters:

@@ -2,7 +2,7 @@
 // When a walk in the query's order is given up for a scan. The planner doesn't know which share of the rows passes a
 // condition that is tested on rows, nor when a caller stops. Where few rows pass, looking up each row of an index takes
 // several times as long as reading them all. So the walk is watched: when what is left of it seems to take longer than
-// a scan, the scan goes on behind its last place. What is lost by a wrong guess is about the price of a scan.
+// a scan, the scan goes on behind its last place. A wrong guess costs about a scan, and the sort of what is wanted.
 
 /// What decides when a walk is given up, and what a scan needs to go on.
 struct ScanFallback {
@@ -14,23 +14,28 @@ struct ScanFallback {
     /// The price of a candidate of the walk: to find, to look up and to test it.
     fileprivate let candidate: Double
     fileprivate let rows: Int
+    /// Upper bound of the candidates of the walk.
+    fileprivate let candidates: Int
+    /// Whether the caller may stop before it has what it wants.
+    fileprivate let mayStop: Bool
     /// The price of reading and testing all rows.
     fileprivate let scan: Double
 }
 
 /// How a walk comes on.
 struct WalkProgress {
-    /// Results that are still wanted; nil if the caller may want any number.
-    var wanted: Int?
+    /// Results that are still wanted; `.max` if the caller may want any number.
+    private var wanted: Int
     private var looked = 0
     private var passed = 0
     /// Candidates since the last one that passed.
     private var drought = 0
-    /// What had been looked at, and had passed, when the last but one doubling of `looked` came.
+    /// The state when `looked` doubled the last time but one. What came since is at least half of all, and tells how it
+    /// goes lately.
     private var start = (looked: 0, passed: 0)
     private var doubled = (looked: 0, passed: 0)
 
-    init(wanted: Int?) { self.wanted = wanted }
+    init(wanted: Int) { self.wanted = wanted }
 
     /// Number of candidates from one decision to the next.
     private static let step = 64
@@ -43,17 +48,19 @@ struct WalkProgress {
         if isPassing {
             passed += 1
             drought = 0
-            wanted = wanted.map { max(0, $0 - 1) }
+            wanted -= 1
         }
         guard looked % Self.step == 0 else { return false }
         if looked >= 2 * doubled.looked { (start, doubled) = (doubled, (looked, passed)) }
         // The average of all candidates, or of the last ones if it is longer: rows that pass may lie together.
         let gap = max(
             Double(looked) / Double(passed + 1), Double(looked - start.looked) / Double(passed - start.passed + 1))
-        // A caller that has read for a while is expected to read several times as much.
-        let left = wanted.map { Double($0) * gap } ?? Double(looked) * 4
+        var left = Double(wanted) * gap
+        // A caller that may stop and has read for a while is expected to read several times as much.
+        if fallback.mayStop { left = min(left, Double(looked) * 4) }
+        left = min(max(left, Double(drought)), Double(max(0, fallback.candidates - looked)))
         let sorting = Double(fallback.rows) / max(1, gap) * Price.sortKey
-        return max(left, Double(drought)) * fallback.candidate > fallback.scan + sorting
+        return left * fallback.candidate > fallback.scan + sorting
     }
 }
 
@@ -72,9 +79,10 @@ extension Planner {
         func tests(_ conjuncts: [Filter]) -> Double { conjuncts.reduce(0) { $0 + $1.testPrice } }
         let candidate = Price.entry + Price.scatteredRow + tests(rest(of: choice))
         let scan = Double(rows) * (Price.scannedRow + tests(conjuncts))
-        guard Double(choice.path.candidates(rows: rows)) * candidate > scan else { return nil }
+        let candidates = choice.path.candidates(rows: rows)
+        guard Double(candidates) * candidate > scan else { return nil }
         return ScanFallback(
             filter: Filter.conjunction(conjuncts), sort: sort, ignoresTies: query.ignoresTies, candidate: candidate,
-            rows: rows, scan: scan)
+            rows: rows, candidates: candidates, mayStop: query.mayStop, scan: scan)
     }
 }

@@ -9,8 +9,8 @@ extension Planner {
     func intersection(_ text: TextPaths.Path) -> Candidate? {
         guard let match = matches.min(by: { $0.count < $1.count }), rows > 0 else { return nil }
         let answered = text.isExact ? match.answered.inserting(text.place) : match.answered
-        let both = Int(Double(match.count) * Double(text.count) / Double(rows)) + 1
-        let reading = Double(match.count + text.count) * Price.gathered
+        let both = common(match.count, text.count)
+        let reading = (Double(match.count) + Double(text.count)) * Price.gathered
         let looking =
             readsRows(answered, isOrdered: false)
             ? cost(both, answered, narrowed: ConjunctSet(text.place), isOrdered: false, row: Price.row) : 0
@@ -89,7 +89,7 @@ extension Planner {
         let count = others.path.candidates(rows: rows)
         let gathering = Double(count) * Price.gatheredForSearch
         let tests = tests(of: found, count)
-        guard case .index(let ranges, _) = others.path, RowSelectionCache.keeps(ranges.count),
+        guard case .index(let ranges, _) = others.path, RowSelectionCache.keeps(ranges),
             let entries = try store.transaction.identity(of: ranges.index.tree)
         else { return gathering < Price.hitTest * tests }
         let earlier = Double(store.selections.tests(ranges, of: entries))

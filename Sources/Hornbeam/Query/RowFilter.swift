@@ -217,6 +217,7 @@ struct RowFilter {
             case let literal: keys.insert(try key(literal, column, type))
             }
         }
+        if numbers.isEmpty, keys.isEmpty { return orNull ? .isNull(column) : .constant(false) }
         // The literals of a column are all of one form.
         return numbers.isEmpty ? .within(column, keys, orNull: orNull) : .intWithin(column, numbers, orNull: orNull)
     }

@@ -217,7 +217,9 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         let store = try session.store(Entity.self)
         for index in try store.elementIndexes where index.steps == path.steps {
             guard let test = tests.first else { return Int(entries: try store.transaction.count(index.tree)) }
-            guard let found = try index.match(test, store.type, store.transaction), found.isExact else { continue }
+            guard let found = try index.match(test, store.type, store.transaction), found.isExact,
+                found.match.isCounted
+            else { continue }
             return found.match.count
         }
         return nil

@@ -42,6 +42,8 @@ struct EarlyStopTests {
         "of a statement",
         arguments: [
             ("SELECT id FROM Clerk ORDER BY salary DESC", 1),
+            ("SELECT * FROM Clerk ORDER BY salary DESC LIMIT 3000 OFFSET 4000", 70),
+            ("SELECT * FROM Clerk ORDER BY salary DESC LIMIT 9223372036854775807", 70),
             ("SELECT * FROM Clerk ORDER BY salary", 20),
             ("SELECT * FROM Clerk WHERE salary >= 0 ORDER BY salary DESC", 3),
             ("SELECT * FROM Clerk WHERE floor = 2 ORDER BY salary DESC", 3),

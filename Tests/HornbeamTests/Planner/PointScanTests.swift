@@ -83,6 +83,22 @@ struct PointScanTests {
         #expect(run.rowsRead == expected.count, "\(path): \(run)")
     }
 
+    @Test("of elements are counted, not estimated, also if values are repeated or found nowhere")
+    func elements() throws {
+        let database = try Self.database()
+        try database.createIndex(ArrayIndex("tags", \Account.tags))
+        try database.read { (context) throws in
+            for values in [Array(0..<100), Array(20_000..<20_100), Array(repeating: 4, count: 100)] {
+                let wanted = Set(values)
+                let all = (0..<Self.count).flatMap { [$0 / 2, $0 % 5] }.filter(wanted.contains)
+                let list = Account.query().unnest(\.tags).filter { (tag) in
+                    values.dropFirst().reduce(tag == values[0]) { $0 || tag == $1 }
+                }
+                #expect(try list.count(in: context) == all.count)
+            }
+        }
+    }
+
     @Test("are read by a scan where that takes less, unless there must be an index")
     func prices() throws {
         try Self.database().read { (context) throws in
