@@ -69,7 +69,7 @@ public struct HornbeamError: Error, Sendable {
     }
 
     public let code: Code
-    /// What is wrong, where, and what to do. A longer message is cut in its middle to little more than 4,000 bytes.
+    /// The fault, its place and the remedy, in words. A message of more than 4,000 bytes is shortened in its middle.
     public let message: String
     /// Behind a reference, so that an error stays small: what throws is called a million times and seldom fails.
     private let details: Details?

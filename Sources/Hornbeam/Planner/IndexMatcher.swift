@@ -198,7 +198,8 @@ struct IndexMatcher {
         return IndexMatch(index, wanted: wanted, count: max(2, Int(estimate)), answered: answered, fixed: fixed)
     }
 
-    /// What the entries of a match's wanted values begin with, ascending. None begins with another.
+    /// The keys of a match's wanted values, ascending. Each is the beginning of its entries, and no key begins with
+    /// another.
     func points(_ match: IndexMatch) throws -> [[UInt8]] {
         guard let wanted = match.wanted else { return [] }
         let component = match.index.components[match.fixed]

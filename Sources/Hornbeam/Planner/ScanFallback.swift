@@ -4,7 +4,7 @@
 // several times as long as reading them all. So the walk is watched: when what is left of it seems to take longer than
 // a scan, the scan goes on behind its last place. A wrong guess costs about a scan, and the sort of what is wanted.
 
-/// What decides when a walk is given up, and what a scan needs to go on.
+/// The scan that may replace a walk, with the prices that decide when.
 struct ScanFallback {
     let filter: Filter
     let sort: [SortTerm]

@@ -302,7 +302,7 @@ package struct EntityQuery: Sendable {
     var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
     var requiresIndex = false
-    /// What the caller gets of the results.
+    /// Whether the caller gets rows, row ids or the number of results.
     var wanted = Wanted.rows
     /// Whether the caller accepts the rows as they lie, each with its place in the order.
     var placesRows = false

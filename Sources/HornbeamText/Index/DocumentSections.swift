@@ -298,7 +298,7 @@ extension FieldEnds {
         }
         var (next, end): (Int, UInt32) = (0, 0)
         let fields = DocumentSections.forEach(in: sections) { field, tokens in
-            // Those without any text end where the one before does.
+            // A field without text ends where the field before it ends.
             while next < min(field, FieldPlace.others) {
                 ends[next] = end
                 next += 1

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranges of a tree come to by its reduction.
+// Reads the reduced value of a range of keys.
 
 package import HornbeamPages
 
 extension Transaction {
-    /// What the entries of [from, to) come to by the tree's reduction; an empty bound is an open end. O(log n).
+    /// The reduced value of the entries in [from, to); an empty bound is an open end. O(log n).
     package func reduce(_ tree: TreeID, from: Bytes, to: Bytes) throws(StorageError) -> [UInt8] {
         try reduceCounting(tree, from: from, to: to).value
     }
@@ -15,7 +15,7 @@ extension Transaction {
         }
     }
 
-    /// The same, and how many nodes were looked at.
+    /// The reduced value of a range, and the number of nodes read for it.
     func reduceCounting(
         _ tree: TreeID, from: Bytes, to: Bytes
     ) throws(StorageError) -> (value: [UInt8], nodesRead: Int) {
