@@ -117,14 +117,6 @@ extension HornbeamError: CustomStringConvertible, LocalizedError {
     public var errorDescription: String? { message }
 }
 
-extension SearchSyntaxError: LocalizedError {
-    public var errorDescription: String? { description }
-}
-
-extension ReducerViolation: LocalizedError {
-    public var errorDescription: String? { description }
-}
-
 extension HornbeamError {
     /// The error with which an opening fails if a migration's closure throws. Its message says where. It has code and
     /// violation of a thrown `HornbeamError`; its code is `.schemaMismatch` for an error of the program's own.

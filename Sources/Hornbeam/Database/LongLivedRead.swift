@@ -260,11 +260,6 @@ extension LongLivedRead {
         public let before: Context
         public let after: Context
 
-        /// What has become of a view. Takes time by what has changed.
-        public func changes<Entity, Group>(of view: View<Entity, Group>) throws -> ViewChanges<Entity, Group> {
-            try view.changes(from: before, to: after)
-        }
-
         /// Which entities of a type came, changed and went.
         public func changes<Entity>(of type: Entity.Type) throws -> EntityChanges<Entity> {
             try EntityChanges(from: before, to: after)

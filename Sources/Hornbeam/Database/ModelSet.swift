@@ -40,6 +40,8 @@ struct ModelSet: Sendable {
         return known == model
     }
 
+    func contains(_ model: ObjectIdentifier) -> Bool { identities.contains(model) }
+
     /// The type of a name.
     func model(_ name: String) -> (any EntityModelProtocol.Type)? { types[name] }
 

@@ -265,16 +265,6 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     }
 }
 
-extension RelationDescription.DeleteRule {
-    /// Whether it does something to the entities that the relation leads to.
-    var reaches: Bool {
-        switch self {
-        case .nullify, .deny: false
-        case .cascade, .whenOrphaned, .notify: true
-        }
-    }
-}
-
 extension EntityModelProtocol {
     /// Tells the entity of a row that an entity with a link to it is deleted; without effect if the row has no entity
     /// or it can't be read.

@@ -117,12 +117,6 @@ extension IndexDescription.Component {
     }
 }
 
-/// A column as a key path names it.
-struct ColumnPlace {
-    let number: Int
-    let descending: Bool
-}
-
 /// A declared full-text index and its columns. A class, because each search looks at them, and a description is much to
 /// copy.
 final class SearchedColumns: SearchedIndex, Sendable {

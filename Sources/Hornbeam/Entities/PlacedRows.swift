@@ -59,21 +59,3 @@ extension EntityStore {
             from: RowID(rawValue: first).key, to: RowID(rawValue: last).next?.key ?? [], skipping: 0, body)
     }
 }
-
-extension TypedTransaction {
-    /// The stored entities of `rows`, in that order, read in one pass through all rows.
-    /// - Parameter rows: row ids without duplicates.
-    func entities<Entity: EntityModelProtocol>(placed rows: [RowID], _ store: EntityStore) throws -> [Entity] {
-        try Entity._placedEntities(rows.count) { read in
-            try store.forEachPlaced(rows) { place, row in try read(place, row) }
-        }
-    }
-
-    /// The stored entities of `rows`, in that order.
-    /// - Parameter rows: row ids without duplicates.
-    func entities<Entity: EntityModelProtocol>(atDistinct rows: [RowID]) throws -> [Entity] {
-        let store = try store(Entity.self)
-        var stored: [RowID]?
-        return try store.places(rows.count) ? entities(placed: rows, store) : entities(at: rows, stored: &stored)
-    }
-}

@@ -32,16 +32,3 @@ final class RowWatch {
     /// Forgets all notes. For a caller that reads all its rows anew.
     func forget() { changed.removeAll(keepingCapacity: true) }
 }
-
-extension TypedTransaction {
-    /// Runs `body` with a watch over the rows of a type.
-    func watching<Entity: EntityModelProtocol, Result>(
-        _: Entity.Type, _ body: (RowWatch) throws -> Result
-    ) throws -> Result {
-        let core = try entities()
-        let watch = RowWatch(try store(Entity.self).type.rows, within: core.watch)
-        core.watch = watch
-        defer { core.watch = watch.outer }
-        return try body(watch)
-    }
-}

@@ -210,3 +210,11 @@ package final class StoreTransaction {
         return try transaction.beginCommit()
     }
 }
+
+extension StoreTransaction {
+    /// Whether the write has changed anything, now that what it has gathered is in the trees.
+    func hasChanged() throws -> Bool {
+        try flush()
+        return !transaction.treesChanged.isEmpty
+    }
+}

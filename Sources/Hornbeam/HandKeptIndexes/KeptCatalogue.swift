@@ -1,46 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-kept indexes among the registered ones: they share the catalogue, and with it names, listing and dropping. What
-// is in them can't be made anew, so nothing ever is: an entry that doesn't fit is an error, not a reason to build.
+// Registers hand-kept indexes. They share the catalogue with registered ones, and with it names, listing and dropping.
+// Their entries can't be made anew, so an entry that doesn't fit is an error, not a reason to build.
 
 import HornbeamPages
 import HornbeamTree
-
-/// What kind of hand-kept index it is. The raw values are in files.
-enum HandKeptKind: String {
-    case orderedIDs
-    case groupsByEntity
-    case groupsByKey
-    case hash
-    case set
-
-    /// Settings: the entity type of the groups, and the type of the keys.
-    static let groupSetting = "group"
-    static let keySetting = "key"
-
-    /// Whether entries have a place within their section, at the end of their keys.
-    var isOrdered: Bool {
-        switch self {
-        case .orderedIDs, .groupsByEntity, .groupsByKey: true
-        case .hash, .set: false
-        }
-    }
-}
-
-extension StoredIndex {
-    init(kept name: String, _ kind: HandKeptKind, _ entity: String, _ settings: [String: String]) {
-        // No code makes its entries, so none is to be told by an identity. The version is that of the trees' form.
-        self.init(
-            name: name, identity: [UInt8](repeating: 0, count: 16),
-            record: Record(entity: entity, kind: kind.rawValue, version: "1", settings: settings, columns: ""))
-    }
-
-    /// Nil if it follows the entities by itself.
-    var handKept: HandKeptKind? { HandKeptKind(rawValue: record.kind) }
-    /// Of a hand-kept index: row id ‖ key of an entry of that row.
-    var placesName: String { "p:\(record.entity):\(name)" }
-    /// Of a hand-kept index: the entity type of its groups, if they are entities.
-    var group: String? { handKept == .groupsByEntity ? record.settings[HandKeptKind.groupSetting] : nil }
-}
 
 extension TypedTransaction {
     /// The trees of a hand-kept index. A context without a database makes them, as it takes in entity types.

@@ -102,24 +102,3 @@ struct DriftProbe {
         return nil
     }
 }
-
-extension Database {
-    /// Registers an index, and looks at a sample of its rows where it was built before: 32 entities and 32 rows at
-    /// most, spread over all. A sample proves nothing; `check` looks at everything.
-    /// - Parameter onDrift: what to do if the code gives other rows than are stored.
-    public func register(
-        _ index: some RegisteredIndex, onDrift: DriftPolicy, progress: MigrationProgress.Handler? = nil
-    ) throws {
-        try register(index.registration, onDrift: onDrift, progress: progress)
-    }
-
-    /// Builds an index anew that this program has registered, from the entities as they are, by its code as it is.
-    /// `.indexNotReady` if it hasn't registered it.
-    public func repair(index name: String, progress: MigrationProgress.Handler? = nil) throws {
-        guard let attended = registered.attended[name] else {
-            throw HornbeamError(
-                .indexNotReady, "index “\(name)” can't be repaired: this program hasn't registered it; do that first")
-        }
-        try register(attended.registration, isRebuilt: true, progress: progress)
-    }
-}

@@ -2,6 +2,7 @@
 // By which rule texts are ordered and equal: said of an index, of a comparison and of a sort. An index serves those
 // that say the same as it.
 
+import FoundationEssentials
 import HornbeamKeys
 import HornbeamTree
 
@@ -123,6 +124,18 @@ extension IndexDescription {
 }
 
 extension ComputedComponent {
+    /// A column of texts by a collation.
+    init(column: Int, of type: EntityDescription, by collation: TextCollation) throws(HornbeamError) {
+        let collator = try collation.collator
+        self.init(
+            ComputedSubject(CollatedColumn(entity: type.name, column: column, collation: collation)),
+            label: "\(type.columns[column].name) COLLATE \(collation.words)", type: .data, sources: [column]
+        ) { (row) throws(HornbeamError) in
+            guard let text = try row.string(column) else { return .null }
+            return .data(Data(try collator.key(of: text)))
+        }
+    }
+
     /// A text by a collation that isn't what the index has it by.
     /// - Parameter component: by this system's collation, if there is one.
     fileprivate static func unknown(_ column: Int, as component: ComputedComponent?, _ flaw: String) -> Self {
@@ -146,5 +159,46 @@ extension String {
     /// The text, to be compared by a rule of its own: `\.name == "straße".collated(.caseInsensitive)`.
     public func collated(_ collation: TextCollation) -> CollatedText {
         CollatedText(text: self, collation: collation)
+    }
+}
+
+extension TextCollation {
+    /// `.invalid` for a locale that nobody knows.
+    var collator: Collator {
+        get throws(HornbeamError) {
+            do {
+                return try Collator.shared(collation)
+            } catch {
+                throw HornbeamError(.invalid, "the collation \(self) can't be had: \(error)")
+            }
+        }
+    }
+
+    /// As statements write it.
+    var words: String {
+        switch collation {
+        case .binary: return "BINARY"
+        case .asciiCaseInsensitive: return "NOCASE"
+        case .caseInsensitive: return "FOLDED"
+        case .caseAndDiacriticInsensitive: return "(FOLDED NODIAC)"
+        case .unicode(nil, []): return "UNICODE"
+        case .unicode(let locale, let ignored):
+            var words = ["UNICODE"]
+            if ignored.contains(.letterCase) { words.append("NOCASE") }
+            if ignored.contains(.accents) { words.append("NODIAC") }
+            if let locale { words.append(Value.string(locale).text) }
+            return "(\(words.joined(separator: " ")))"
+        }
+    }
+}
+
+extension Collator {
+    /// The text's place; `.invalid` if it is too long for that.
+    func key(of text: String) throws(HornbeamError) -> [UInt8] {
+        do {
+            return try sortKey(of: text)
+        } catch {
+            throw HornbeamError(.invalid, "a text can't be compared by the collation \(collation.name): \(error)")
+        }
     }
 }

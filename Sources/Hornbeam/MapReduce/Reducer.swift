@@ -2,6 +2,7 @@
 // Reducers: what map indexes make of any range of their rows. A reducer is a monoid over partials, with a beginning
 // (a row's partial) and an end (a partial's result), and the check that it is one.
 
+public import FoundationEssentials
 import HornbeamKeys
 
 /// Condenses the rows of a map index. Its partials lie in the branches of the index's tree, so that the reduction of
@@ -239,4 +240,8 @@ private struct SplitMix {
         mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
         return mixed ^ (mixed >> 31)
     }
+}
+
+extension ReducerViolation: LocalizedError {
+    public var errorDescription: String? { description }
 }

@@ -153,3 +153,37 @@ package final class RowCapture {
             touched: isWhole ? touched : [:], size: isWhole ? size : Size())
     }
 }
+
+extension EntityStore {
+    /// Whether a row that was touched was saved, and that not undone.
+    fileprivate func isTouched(_ new: RowReader, since old: RowReader) -> Bool {
+        type.updatedAt == nil || !new.isSame(as: old, ignoring: nil)
+    }
+
+    /// The same of a row that may not have been there, or may be gone: then it was inserted or deleted.
+    func isTouched(_ row: RowID, since old: [UInt8]?) throws -> Bool {
+        guard let old, let new = try self.row(row) else { return false }
+        return try old.withUnsafeBytes { isTouched(new, since: try RowReader($0, of: type)) }
+    }
+
+    /// Calls `body` with each of these rows that is another than it was, or was touched, as it was and as it is.
+    func forEachChange(
+        since former: FormerRows, touched: Set<RowID> = [], ignoring ignored: Int?,
+        _ body: (RowID, RowReader?, RowReader?) throws -> Void
+    ) throws {
+        for (row, old) in former {
+            let new = try self.row(row)
+            guard let old else {
+                if let new { try body(row, nil, new) }
+                continue
+            }
+            try old.withUnsafeBytes { bytes in
+                let old = try RowReader(bytes, of: type)
+                if let new, new.isSame(as: old, ignoring: ignored) {
+                    guard touched.contains(row), isTouched(new, since: old) else { return }
+                }
+                try body(row, old, new)
+            }
+        }
+    }
+}

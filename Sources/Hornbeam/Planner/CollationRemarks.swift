@@ -44,7 +44,7 @@ extension Planner {
     private func textsAsked(_ filter: Filter) -> [CollatedColumn] {
         switch filter {
         case .compare(let column, _, _), .within(let column, _): [plain(column)].compactMap(\.self)
-        case .computed(let test): [CollatedColumn(test.subject)].compactMap(\.self)
+        case .computed(let test): [test.subject.collated].compactMap(\.self)
         case .and(let parts), .or(let parts): parts.flatMap { textsAsked($0) }
         default: []
         }
@@ -53,7 +53,7 @@ extension Planner {
     private func textAsked(_ term: SortTerm) -> CollatedColumn? {
         switch term.key {
         case .column(let column): plain(column)
-        case .derived(let component): CollatedColumn(component.subject)
+        case .derived(let component): component.subject.collated
         case .linkCount, .score, .opaque: nil
         }
     }
@@ -61,23 +61,7 @@ extension Planner {
     private func plain(_ column: Int) -> CollatedColumn? {
         let columns = type.description.columns
         guard columns.indices.contains(column), columns[column].type.unwrapped == .string else { return nil }
-        return CollatedColumn(column: column, collation: .binary)
-    }
-}
-
-/// A column of texts, and by which rule it is compared.
-private struct CollatedColumn: Equatable {
-    let column: Int
-    let collation: TextCollation
-
-    init(column: Int, collation: TextCollation) {
-        self.column = column
-        self.collation = collation
-    }
-
-    init?(_ subject: ComputedSubject) {
-        guard let (column, collation) = subject.expression?.collated else { return nil }
-        self.init(column: column, collation: collation)
+        return CollatedColumn(entity: type.name, column: column, collation: .binary)
     }
 }
 
@@ -85,9 +69,9 @@ extension EntityIndex {
     /// The texts that its keys are made of. An index by hashes has no order, but equality of its own.
     fileprivate func texts(_ type: EntityType) -> [CollatedColumn] {
         components.compactMap { component in
-            if component.column < 0 { return CollatedColumn(computed[-1 - component.column].subject) }
+            if component.column < 0 { return computed[-1 - component.column].subject.collated }
             guard component.type == .string else { return nil }
-            return CollatedColumn(column: component.column, collation: .binary)
+            return CollatedColumn(entity: type.name, column: component.column, collation: .binary)
         }
     }
 }

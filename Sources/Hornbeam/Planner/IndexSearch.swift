@@ -104,3 +104,14 @@ struct IndexSearch {
         try searcher.explain(match.query, row: rowID.rawValue, weights: weights)
     }
 }
+
+extension TextSearcher {
+    /// What a word of the query counts in the choice of a passage: more, the rarer it is.
+    func weight(of term: [UInt8]) throws(HornbeamError) -> Double {
+        do {
+            return weight(ofFrequency: try documentFrequency(of: String(decoding: term, as: UTF8.self)))
+        } catch {
+            throw HornbeamError(error)
+        }
+    }
+}

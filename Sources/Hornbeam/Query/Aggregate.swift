@@ -342,3 +342,89 @@ private final class Joined<Entity: EntityModelProtocol>: Accumulator {
 
     func result() -> String { text }
 }
+
+// MARK: - Sums and means
+
+extension Aggregate where Result: SummableNumber {
+    /// The sum; 0 if there is nothing to add. It is exact, or rounded once where the property's type can't hold it. A
+    /// sum of integers that doesn't fit the type, or one of decimals beyond 3.4 · 10^165, throws `.invalid`.
+    public static func sum(_ keyPath: any KeyPath<Entity, Result> & Sendable) -> Self {
+        let property = AggregatedProperty(keyPath)
+        return Self(property.needs) { Sum(property.read) }
+    }
+
+    public static func sum(_ keyPath: any KeyPath<Entity, Result?> & Sendable) -> Self {
+        let property = AggregatedProperty(keyPath)
+        return Self(property.needs) { Sum(property.read) }
+    }
+}
+
+extension Aggregate {
+    /// The mean; nil of nothing. A `Double`, of decimals a `Decimal`.
+    public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
+    where Result == Property.Average? {
+        let property = AggregatedProperty(keyPath)
+        return Self(property.needs) { Mean(property.read) }
+    }
+
+    public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self
+    where Result == Property.Average? {
+        let property = AggregatedProperty(keyPath)
+        return Self(property.needs) { Mean(property.read) }
+    }
+}
+
+private final class Sum<Entity: EntityModelProtocol, Property: SummableNumber>: Accumulator {
+    private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
+    private var sum = Property.Summation()
+
+    init(_ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?) {
+        self.read = read
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        if let value = try read(&row) { sum.add(value) }
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {
+        if let value = try read(&row) { sum.add(value, times: times) }
+    }
+
+    func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
+        guard let value = try read(&row) else { return true }
+        return sum.remove(value)
+    }
+
+    func result() throws -> Property { try sum.total() }
+}
+
+private final class Mean<Entity: EntityModelProtocol, Property: SummableNumber>: Accumulator {
+    private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
+    private var sum = Property.Summation()
+    private var count = 0
+
+    init(_ read: @escaping @Sendable (inout AggregatedRow<Entity>) throws -> Property?) {
+        self.read = read
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>) throws {
+        guard let value = try read(&row) else { return }
+        sum.add(value)
+        count += 1
+    }
+
+    func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {
+        guard let value = try read(&row) else { return }
+        sum.add(value, times: times)
+        count += times
+    }
+
+    func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
+        guard let value = try read(&row) else { return true }
+        guard sum.remove(value) else { return false }
+        count -= 1
+        return true
+    }
+
+    func result() -> Property.Average? { count == 0 ? nil : Property.average(sum, count: count) }
+}

@@ -132,76 +132,14 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
     }
 }
 
-/// A comparison of an element that an index of elements may answer.
-struct ElementTerm: Sendable {
-    enum Test: Sendable {
-        case compare(Comparison, Value)
-        case within([Value])
-    }
-
-    /// Nil for the element itself.
-    let subject: ComputedSubject?
-    let test: Test
-
-    init(subject: ComputedSubject?, _ test: Test) {
-        self.subject = subject
-        self.test = test
-    }
-
-    /// The same said of a column.
-    func filter(column: Int) -> Filter {
-        switch test {
-        case .compare(.equal, .null): .isNull(column: column)
-        case .compare(let comparison, let value): .compare(column: column, comparison, value)
-        case .within(let values): .within(column: column, values)
-        }
-    }
-
-    /// The values that it may equal, if it is an equality.
-    fileprivate var values: [Value]? {
-        switch test {
-        case .compare(.equal, let value): [value]
-        case .compare: nil
-        case .within(let values): values
-        }
-    }
-
-    /// Either of two equalities of the same.
-    fileprivate func or(_ other: ElementTerm) -> ElementTerm? {
-        guard subject == other.subject, let values, let more = other.values else { return nil }
-        return ElementTerm(subject: subject, .within(values + more))
-    }
-}
-
-/// Whether any of some elements passes. A class, so that a filter stays small.
-package final class AnyElementTest: Sendable {
-    let steps: [ComputedSubject]
-    let terms: [ElementTerm]
-    let isComplete: Bool
-    /// For `explain`.
-    let label: String
-    let accepts: @Sendable (RowReader) throws -> Bool
-
-    init<Entity, Element>(_ path: ArrayPath<Entity, Element>, _ predicate: ElementPredicate<Element>) {
+extension AnyElementTest {
+    convenience init<Entity, Element>(_ path: ArrayPath<Entity, Element>, _ predicate: ElementPredicate<Element>) {
         let label = "any of \(path.label): \(predicate.label)"
-        self.label = label
-        steps = path.steps
-        terms = predicate.terms
-        isComplete = predicate.isComplete
         let (elements, test) = (path.elements, predicate.test)
-        accepts = { row in
+        self.init(steps: path.steps, predicate.terms, isComplete: predicate.isComplete, label: label) { row in
             let entity = try Entity(row: row)
             return try RelationReads.refusing(label, Entity.self) { elements(entity).contains(where: test) }
         }
-    }
-
-    /// Of what an index tells, and is tested elsewhere.
-    init(_ index: ElementIndex, _ terms: [ElementTerm], label: String) {
-        self.label = label
-        steps = index.steps
-        self.terms = terms
-        isComplete = false
-        accepts = { _ in true }
     }
 }
 

@@ -46,3 +46,9 @@ final class SortColumnCache: Sendable {
         }
     }
 }
+
+/// A column as a key path names it.
+struct ColumnPlace {
+    let number: Int
+    let descending: Bool
+}

@@ -18,34 +18,6 @@ extension ScalarFunction {
 }
 
 extension TextCollation {
-    /// `.invalid` for a locale that nobody knows.
-    var collator: Collator {
-        get throws(HornbeamError) {
-            do {
-                return try Collator.shared(collation)
-            } catch {
-                throw HornbeamError(.invalid, "the collation \(self) can't be had: \(error)")
-            }
-        }
-    }
-
-    /// As statements write it.
-    var words: String {
-        switch collation {
-        case .binary: return "BINARY"
-        case .asciiCaseInsensitive: return "NOCASE"
-        case .caseInsensitive: return "FOLDED"
-        case .caseAndDiacriticInsensitive: return "(FOLDED NODIAC)"
-        case .unicode(nil, []): return "UNICODE"
-        case .unicode(let locale, let ignored):
-            var words = ["UNICODE"]
-            if ignored.contains(.letterCase) { words.append("NOCASE") }
-            if ignored.contains(.accents) { words.append("NODIAC") }
-            if let locale { words.append(Value.string(locale).text) }
-            return "(\(words.joined(separator: " ")))"
-        }
-    }
-
     /// What words say; nil if they say nothing together.
     fileprivate init?(_ words: Set<String>, locale: String?) {
         let (isNoCase, isNoAccent) = (words.contains("NOCASE"), words.contains("NODIAC"))
@@ -61,17 +33,6 @@ extension TextCollation {
         case ["FOLDED"], ["FOLDED", "NOCASE"]: self = .caseInsensitive
         case ["FOLDED", "NODIAC"], ["FOLDED", "NOCASE", "NODIAC"]: self = .caseAndDiacriticInsensitive
         default: return nil
-        }
-    }
-}
-
-extension Collator {
-    /// The text's place; `.invalid` if it is too long for that.
-    func key(of text: String) throws(HornbeamError) -> [UInt8] {
-        do {
-            return try sortKey(of: text)
-        } catch {
-            throw HornbeamError(.invalid, "a text can't be compared by the collation \(collation.name): \(error)")
         }
     }
 }

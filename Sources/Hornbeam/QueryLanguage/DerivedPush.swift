@@ -69,7 +69,7 @@ extension ComputedComponent {
     /// Whether an index's keys tell what a comparison with the value says: texts also say dates, UUIDs and data, whose
     /// keys are others.
     fileprivate func answers(_ item: Item) -> Bool {
-        if subject.expression?.collated != nil { return true }
+        if subject.collated != nil { return true }
         switch item {
         case .value(.date), .value(.uuid), .value(.data): return false
         default: return true
@@ -80,7 +80,7 @@ extension ComputedComponent {
     fileprivate func filter(_ comparison: Comparison, _ item: Item) -> Filter {
         // What is no text is equal to none, and neither less nor greater.
         guard let key = key(of: item) else { return comparison == .notEqual ? isThere : Filter.none }
-        let isCollated = subject.expression?.collated != nil
+        let isCollated = subject.collated != nil
         let asked = test(comparison, key, isCollated ? "a text" : item.node.text)
         if comparison == .notEqual { return asked.and(isThere) }
         if isCollated { return asked }
@@ -95,7 +95,7 @@ extension ComputedComponent {
     fileprivate func filter(within list: [Item], _ wanted: Bool) -> Filter {
         if list.count == 1 { return filter(wanted ? .equal : .notEqual, list[0]) }
         let keys = list.compactMap { key(of: $0) }
-        let texts = list.prefix(3).map { subject.expression?.collated == nil ? $0.node.text : "a text" }
+        let texts = list.prefix(3).map { subject.collated == nil ? $0.node.text : "a text" }
         let more = list.count > 3 ? ", …" : ""
         let found = ComputedTest(self, within: keys, label: "\(label) in [\(texts.joined(separator: ", "))\(more)]")
         if wanted { return keys.isEmpty ? Filter.none : .computed(found) }
@@ -111,7 +111,7 @@ extension ComputedComponent {
 
     /// The bytes of the value's key; nil for what is no text where these are compared by a collation.
     private func key(of item: Item) -> [UInt8]? {
-        guard subject.expression?.collated != nil else { return item.orderedKey }
+        guard subject.collated != nil else { return item.orderedKey }
         guard case .value(.data(let data)) = item else { return nil }
         return Array(data)
     }

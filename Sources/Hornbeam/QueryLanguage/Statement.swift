@@ -18,53 +18,7 @@ public struct Statement: Sendable {
         tree = try QueryLanguage.statement(text)
     }
 
-    /// All rows of the result. Errors of names and of values are `.invalid`, and show the place.
-    /// - Parameters:
-    ///   - parameters: of `?` and `?2`, in order.
-    ///   - named: of `$name` and `:name`.
-    public func resolve(
-        in context: Context, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
-    ) throws -> [ResultRow] {
-        try resolve(in: context, parameters, named: named)
-    }
-
-    /// The same with the parameters as an array.
-    public func resolve(
-        in context: Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
-    ) throws -> [ResultRow] {
-        let values = StatementParameters(parameters, named)
-        var rows: [ResultRow] = []
-        try context.session.run { session in
-            try run(in: try session.entities(), values) { row in
-                rows.append(row)
-                return true
-            }
-        }
-        return rows
-    }
-
-    /// Calls `body` with each row of the result until it returns false: rows behind that are not looked for, where the
-    /// order lets them come one at a time. `body` must not change the store.
-    public func forEach(
-        in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:],
-        _ body: (ResultRow) throws -> Bool
-    ) throws {
-        let values = StatementParameters(parameters, named)
-        try context.session.run { try run(in: try $0.entities(), values, mayStop: true, body) }
-    }
-
-    /// How the statement would be answered, for people: the text of `EXPLAIN`.
-    public func explain(
-        in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
-    ) throws -> String {
-        let values = StatementParameters(parameters, named)
-        return try context.session.run { session in
-            let session = try session.entities()
-            return try SelectPlan(tree, text, session, values).explanation(tree, session)
-        }
-    }
-
-    /// The same in a transaction without Swift types.
+    /// Calls `body` with each row of the result until it returns false.
     /// - Parameter mayStop: whether `body` may return false.
     package func run(
         in session: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
@@ -80,6 +34,11 @@ public struct Statement: Sendable {
         }
         let columns = ResultColumns(plan.columns.map(\.name), isValue: plan.isValue)
         try SelectRun(plan, session).run { try body(ResultRow(columns, $0)) }
+    }
+
+    /// How the statement would be answered, for people.
+    func explanation(in session: StoreTransaction, _ parameters: StatementParameters) throws -> String {
+        try SelectPlan(tree, text, session, parameters).explanation(tree, session)
     }
 
     /// Whether it asks how another one would be answered.
@@ -111,17 +70,5 @@ package struct StatementParameters: Sendable {
         guard let node = try? JSONParser.parse(text) else { return .string(text) }
         if case .number(let digits) = node, let number = Item.written(digits) { return number }
         return Item(node).result ?? .null
-    }
-}
-
-extension Database {
-    /// The rows of a statement, in a read of its own: see `Statement`.
-    ///
-    ///     try database.query("SELECT name FROM Person WHERE age >= ?", 18)
-    public func query(
-        _ text: String, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
-    ) throws -> [ResultRow] {
-        let statement = try Statement(text)
-        return try read { try statement.resolve(in: $0, parameters, named: named) }
     }
 }

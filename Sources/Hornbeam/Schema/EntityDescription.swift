@@ -193,3 +193,13 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         self.deleteRule = deleteRule
     }
 }
+
+extension RelationDescription.DeleteRule {
+    /// Whether it does something to the entities that the relation leads to.
+    var reaches: Bool {
+        switch self {
+        case .nullify, .deny: false
+        case .cascade, .whenOrphaned, .notify: true
+        }
+    }
+}

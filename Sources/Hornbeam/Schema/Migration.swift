@@ -12,36 +12,17 @@
 /// Deleted entities go through them as the stored ones do, except that they are in no opening's way: where a closure
 /// throws for one, the property is left out of it.
 public struct Migration: Sendable {
-    enum Step: Sendable {
-        case renameType(from: String, to: String)
-        case dropType(String)
-        case rename(type: String, from: String, to: String, isRelation: Bool)
-        case convert(Conversion)
-        case fill(type: String, ColumnDescription, @Sendable (StoredRow) throws -> Value)
-        case forget(type: String, name: String)
-        case toOne(type: String, relation: String)
-        case run(name: String, @Sendable (inout Context) throws -> Void)
-        /// A step that was declared wrongly; the error is thrown by opening.
-        case wrong(HornbeamError)
-    }
+    let step: MigrationStep
+    /// The body of a step of the program's own.
+    let body: Body?
 
-    /// A change of a property's type.
-    struct Conversion: Sendable {
-        let type: String
-        let column: ColumnDescription
-        let from: ColumnType
-        /// From the stored value to that of the new column. Null is given only if `from` is optional.
-        let convert: @Sendable (Value) throws -> Value
-        /// Whether the property's type can read a value of the new column's type.
-        var isReadable: @Sendable (Value) -> Bool = { _ in true }
-    }
+    typealias Body = @Sendable (inout Context) throws -> Void
 
-    let step: Step
-
-    init(_ step: Step) { self.step = step }
+    init(_ step: MigrationStep, body: Body? = nil) { (self.step, self.body) = (step, body) }
 
     /// A step that the declaration may refuse.
-    private init(_ make: () throws(HornbeamError) -> Step) {
+    private init(_ make: () throws(HornbeamError) -> MigrationStep) {
+        body = nil
         do throws(HornbeamError) {
             step = try make()
         } catch {
@@ -114,7 +95,7 @@ extension Migration {
         Migration { () throws(HornbeamError) in
             let (old, new) = (try StoredForm<Old>.find(), try StoredForm<New>.find())
             let name = "\(Old.self)"
-            let conversion = Conversion(
+            let conversion = MigrationStep.Conversion(
                 type: Entity.entityName, column: try column(keyPath), from: old.type,
                 convert: { value in
                     guard let stored = old.decode(value) else {
@@ -179,6 +160,6 @@ extension Migration {
     /// with a `HornbeamError` that names the step and has the code of a thrown `HornbeamError`. Its `cause` is the
     /// error of `body`.
     public static func run(_ name: String, _ body: @escaping @Sendable (inout Context) throws -> Void) -> Migration {
-        Migration(.run(name: name, body))
+        Migration(.run(name: name), body: body)
     }
 }

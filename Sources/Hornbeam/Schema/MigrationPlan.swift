@@ -65,7 +65,7 @@ struct MigrationPlan {
     /// Whether the new type of a conversion can't read a stored value: one in a column of a type, or one of the type's
     /// deleted entities. Types are given as the file has them.
     typealias HasUnreadable = (
-        _ conversion: Migration.Conversion, _ type: EntityDescription, _ place: Int, _ deleted: EntityDescription?
+        _ conversion: MigrationStep.Conversion, _ type: EntityDescription, _ place: Int, _ deleted: EntityDescription?
     ) throws -> Bool
 
     /// Whether nothing is to be done.
@@ -76,7 +76,7 @@ struct MigrationPlan {
     /// `.schemaMismatch` or `.invalid` for steps that contradict what is stored or declared.
     /// - Parameter isEmpty: whether the file has no entity of a type, stored or referred to.
     init(
-        _ steps: [Migration.Step], stored: [EntityDescription], declared: [EntityDescription],
+        _ steps: [MigrationStep], stored: [EntityDescription], declared: [EntityDescription],
         isEmpty: @escaping (_ type: String) throws -> Bool, hasUnreadable: @escaping HasUnreadable
     ) throws {
         self.hasUnreadable = hasUnreadable
@@ -262,7 +262,7 @@ struct MigrationPlan {
         changed.insert(type)
     }
 
-    private mutating func convert(_ conversion: Migration.Conversion, later: ArraySlice<Migration.Step>) throws {
+    private mutating func convert(_ conversion: MigrationStep.Conversion, later: ArraySlice<MigrationStep>) throws {
         let name = "\(conversion.type).\(conversion.column.name)"
         guard let stored = types[conversion.type], let place = stored.column(conversion.column.name) else { return }
         let old = stored.columns[place].type
@@ -347,7 +347,7 @@ struct MigrationPlan {
     }
 }
 
-extension Migration.Conversion {
+extension MigrationStep.Conversion {
     /// Whether it makes new values of a column of this type.
     func takes(_ stored: ColumnType) -> Bool {
         stored == from || .optional(stored) == from || stored == .optional(from)

@@ -10,7 +10,7 @@ struct RowMigration {
     enum Step {
         /// Converts the column at a place. With `onlyUnreadable` it leaves values that the new type can read, which is
         /// stored like the old one.
-        case convert(Int, Migration.Conversion, onlyUnreadable: Bool)
+        case convert(Int, MigrationStep.Conversion, onlyUnreadable: Bool)
         /// A column behind all others; with the columns that its closure sees.
         case fill([ColumnDescription], String, @Sendable (StoredRow) throws -> Value)
         case forget(Int)
@@ -52,7 +52,7 @@ struct RowMigration {
     /// Whether the new type of a conversion can't read a stored value: one in the column at a place, or one of a
     /// deleted entity. Reads rows until it finds such a value.
     static func hasUnreadable(
-        _ conversion: Migration.Conversion, _ type: EntityDescription, _ place: Int, deleted: EntityDescription?,
+        _ conversion: MigrationStep.Conversion, _ type: EntityDescription, _ place: Int, deleted: EntityDescription?,
         in transaction: Transaction
     ) throws -> Bool {
         func contains(_ type: EntityDescription, _ isMet: (RowReader) throws -> Bool) throws -> Bool {

@@ -36,13 +36,13 @@ package enum SchemaCatalogue {
     ///   - lacking: in a read transaction told what would have to be changed.
     package static func open(
         _ declared: [EntityDescription], in transaction: Transaction, allowsUnknownTargets: Bool = false,
-        migrations: [Migration] = [], progress: MigrationProgress.Handler? = nil,
+        migrations: [MigrationStep] = [], progress: MigrationProgress.Handler? = nil,
         rewrite: RowCompletion.Rewrite? = nil, mayChange: Bool = true, lacking: (_ what: [String]) -> Void = { _ in }
     ) throws -> Schema? {
         let stored = try read(transaction)
         var declared = mayChange ? declared : declared.map { SchemaComparison.unrenewed($0, as: stored) }
         let plan = try MigrationPlan(
-            migrations.map(\.step), stored: stored, declared: declared,
+            migrations, stored: stored, declared: declared,
             isEmpty: { type in
                 try ["e:", "n:"].allSatisfy { kind in
                     try transaction.tree(kind + type).map { try transaction.count($0) == 0 } ?? true

@@ -23,7 +23,7 @@ struct SchemaOpening {
             defer { read.abort() }
             version = try SchemaCatalogue.version(in: read)
             fitting = try SchemaCatalogue.open(
-                models.descriptions, in: read, migrations: migrations, mayChange: !isReadOnly, lacking: { lacks = $0 })
+                models.descriptions, in: read, migrations: migrations.map(\.step), mayChange: !isReadOnly, lacking: { lacks = $0 })
             let steps = try pending(in: read)
             if let fitting, steps.isEmpty { return (fitting, isReadOnly ? version : nil) }
             lacks += steps.map { "the migration step “\($0.name)”" }
@@ -53,7 +53,7 @@ struct SchemaOpening {
 
     private func update(in write: Transaction) throws -> Schema {
         let schema = try SchemaCatalogue.open(
-            models.descriptions, in: write, migrations: migrations, progress: progress, rewrite: models.rewritten)
+            models.descriptions, in: write, migrations: migrations.map(\.step), progress: progress, rewrite: models.rewritten)
         guard let schema else {
             throw HornbeamError(
                 .schemaMismatch, "the file changed while its schema was compared with the models: open it again")
@@ -81,10 +81,10 @@ struct SchemaOpening {
     /// The program's own steps that have not run in this store.
     private func pending(
         in transaction: Transaction
-    ) throws -> [(name: String, body: @Sendable (inout Context) throws -> Void)] {
-        var steps: [(name: String, body: @Sendable (inout Context) throws -> Void)] = []
+    ) throws -> [(name: String, body: Migration.Body)] {
+        var steps: [(name: String, body: Migration.Body)] = []
         for migration in migrations {
-            guard case .run(let name, let body) = migration.step else { continue }
+            guard case .run(let name) = migration.step, let body = migration.body else { continue }
             if try !SchemaCatalogue.hasRun(name, in: transaction) { steps.append((name, body)) }
         }
         return steps
@@ -93,7 +93,7 @@ struct SchemaOpening {
     private func checkNames() throws(HornbeamError) {
         var names: Set<String> = []
         for migration in migrations {
-            guard case .run(let name, _) = migration.step else { continue }
+            guard case .run(let name) = migration.step else { continue }
             guard !name.isEmpty, name.utf8.count <= 200, names.insert(name).inserted else {
                 throw HornbeamError(
                     .invalid,

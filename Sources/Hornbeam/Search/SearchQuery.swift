@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What to search for, as a value: built of parts, or read from what somebody wrote.
 
+public import FoundationEssentials
 import HornbeamText
 
 /// What is searched for in the texts of entities:
@@ -257,4 +258,18 @@ public struct SearchSyntaxError: Error, Hashable, CustomStringConvertible {
         advice = error.advice
         description = error.description
     }
+}
+
+extension SearchQuery {
+    /// The same search without these words, wherever another word beside them remains: *the who* by itself is still
+    /// asked for both. Phrases, words near each other, prefixes, patterns, fuzzy words and what must not be found keep
+    /// all of theirs. Highlights and snippets of the query leave them out too. Takes time in proportion to the query's
+    /// length times its depth.
+    public func leavingOut(_ words: StopWords) -> Self {
+        leavingOut(words.list)
+    }
+}
+
+extension SearchSyntaxError: LocalizedError {
+    public var errorDescription: String? { description }
 }

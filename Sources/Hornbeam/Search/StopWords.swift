@@ -24,16 +24,6 @@ public struct StopWords: Hashable, Sendable {
     }
 }
 
-extension SearchQuery {
-    /// The same search without these words, wherever another word beside them remains: *the who* by itself is still
-    /// asked for both. Phrases, words near each other, prefixes, patterns, fuzzy words and what must not be found keep
-    /// all of theirs. Highlights and snippets of the query leave them out too. Takes time in proportion to the query's
-    /// length times its depth.
-    public func leavingOut(_ words: StopWords) -> Self {
-        leavingOut(words.list)
-    }
-}
-
 // Articles, pronouns, prepositions, conjunctions, auxiliary verbs: words of closed classes. The English list leaves out
 // what is often something else too: "no", "will" and "may". The others have their negations, "nicht" and "não" for
 // instance.

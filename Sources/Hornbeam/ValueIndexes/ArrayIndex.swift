@@ -115,29 +115,7 @@ private struct ElementExpression<Element: Sendable>: Sendable {
     static var itself: Self? { ComputedComponent.type(of: Element.self).map { Self(itself: $0) } }
 }
 
-/// What an array index is, but for the code that finds the elements.
-struct ArrayIndexLayout: Sendable {
-    static let kind = "array"
-    private enum Setting {
-        static let path = "path"
-        static let expressions = "expressions"
-        static let computed = "computed"
-    }
-
-    let steps: [ComputedSubject]
-    let path: String
-    let components: [ElementIndex.Component]
-    /// Whether only code can tell what it holds.
-    let isComputed: Bool
-
-    private var settings: [String: String] {
-        var settings = [Setting.path: path]
-        let labels = components.map(\.label)
-        if labels != [""] { settings[Setting.expressions] = labels.joined(separator: ", ") }
-        if isComputed { settings[Setting.computed] = components.map(\.type.description).joined(separator: ", ") }
-        return settings
-    }
-
+extension ArrayIndexLayout {
     /// What the settings of a registered index say; nil if only code can tell it.
     static func configuration(_ settings: [String: String]) -> ArrayIndexConfiguration? {
         guard let path = settings[Setting.path], settings[Setting.computed] == nil else { return nil }
@@ -159,20 +137,5 @@ struct ArrayIndexLayout: Sendable {
         ) { (entity: Entity, _) in
             try elements(entity).map { values in IndexEntry(key: try key(values, name), value: []) }
         }
-    }
-
-    private func key(_ values: [Value], _ name: String) throws(HornbeamError) -> [UInt8] {
-        var key = KeyWriter(capacity: 32)
-        for (component, value) in zip(components, values) {
-            guard let value = value.converted(to: .optional(component.type)) else {
-                throw HornbeamError(
-                    .invalid,
-                    "index “\(name)”: “\(component.label)” of an element is \(value.text.shown()), no \(component.type)"
-                )
-            }
-            try KeyCoding.appendComponent(value, as: component.type, descending: false, to: &key)
-        }
-        IndexKeyBytes.cut(&key.bytes)
-        return key.bytes
     }
 }

@@ -8,7 +8,7 @@ import HornbeamKeys
 import HornbeamPages
 
 /// An expression on the rows of one type.
-struct ColumnExpression: Equatable, Sendable {
+struct ColumnExpression: Equatable, ComputedExpression {
     let entity: String
     /// Its slots are the numbers of columns.
     let expression: BoundExpression
@@ -18,36 +18,24 @@ struct ColumnExpression: Equatable, Sendable {
         self.expression = expression
     }
 
-    /// A column by a collation: the column, and which; nil for any other expression.
-    var collated: (column: Int, collation: TextCollation)? {
+    func isSame(as other: any ComputedExpression) -> Bool { other as? ColumnExpression == self }
+
+    /// A column by a collation; nil for any other expression.
+    fileprivate var collated: CollatedColumn? {
         guard case .call(let function, let arguments, _) = expression, let collation = function.collation,
             case .slot(let column)? = arguments.first
         else { return nil }
-        return (column, collation)
+        return CollatedColumn(entity: entity, column: column, collation: collation)
     }
 }
 
 extension ComputedComponent {
-    /// A column of texts by a collation.
-    init(column: Int, of type: EntityDescription, by collation: TextCollation) throws(HornbeamError) {
-        let collator = try collation.collator
-        let function = try ScalarFunction.collating(by: collation)
-        let subject = ColumnExpression(entity: type.name, own: .call(function, [.slot(column)], SourcePosition(0)))
-        self.init(
-            ComputedSubject(subject), label: "\(type.columns[column].name) COLLATE \(collation.words)", type: .data,
-            sources: [column]
-        ) { (row) throws(HornbeamError) in
-            guard let text = try row.string(column) else { return .null }
-            return .data(Data(try collator.key(of: text)))
-        }
-    }
-
-    /// The same of an expression; nil if it is another one, or of what isn't stored as a text.
+    /// A column of texts by a collation; nil for any other expression.
     init?(collated expression: ColumnExpression, of type: EntityDescription) throws(HornbeamError) {
-        guard let (column, collation) = expression.collated, type.columns[column].type.unwrapped == .string else {
+        guard let collated = expression.collated, type.columns[collated.column].type.unwrapped == .string else {
             return nil
         }
-        try self.init(column: column, of: type, by: collation)
+        try self.init(column: collated.column, of: type, by: collated.collation)
     }
 
     /// Any expression: its keys sort as its values do.
@@ -171,5 +159,33 @@ struct IndexExpression: Sendable {
                 "it may give a date, a UUID or data, which texts say too: index the property itself, or a part of it")
         }
         return ComputedComponent(found, label: text)
+    }
+}
+
+extension StoredCondition {
+    /// What a statement has behind WHERE. `.invalid` for what isn't one on stored properties that a file can keep.
+    init(statement text: String, _ type: EntityDescription) throws(HornbeamError) {
+        let filter: PushedFilter?
+        do {
+            var binder = try Binder(text, to: type)
+            let tree = try QueryLanguage.expression(text)
+            if tree.isOfTime {
+                throw HornbeamError(.invalid, "the condition “\(text)” of an index is not the same at all times")
+            }
+            let bound = try binder.bind(tree)
+            filter = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: binder.slotCount))
+                .filter(bound)
+        } catch let error as HornbeamError {
+            throw error
+        } catch {
+            throw HornbeamError(.invalid, "the condition “\(text)” can't be read: \(error)")
+        }
+        guard let filter, filter.isExact, let stored = StoredCondition(filter.filter, type) else {
+            throw HornbeamError(
+                .invalid,
+                "its condition “\(text)” is not one that a file keeps: compare stored properties with values, ask with "
+                    + "IN, BETWEEN, IS VALUED, CONTAINS or ARRAY_CONTAINS, and join such by AND, OR and NOT")
+        }
+        self = stored
     }
 }

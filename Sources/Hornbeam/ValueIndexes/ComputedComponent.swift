@@ -4,6 +4,11 @@
 
 import FoundationEssentials
 
+/// An expression that a component of an index or a comparison is of: see `ComputedSubject`.
+protocol ComputedExpression: Sendable {
+    func isSame(as other: any ComputedExpression) -> Bool
+}
+
 /// What a computed component and a comparison are of: equal if it is the same property.
 ///
 /// `@unchecked Sendable`: made of key paths that are sendable, or that are stored properties', which hold nothing.
@@ -14,8 +19,10 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         case named(String, of: any Any.Type)
         /// A part of an order: a property, or one with `.asc` or `.desc`, which it is behind one of these steps.
         case ordered(AnyKeyPath, behind: [AnyKeyPath])
-        /// No property, but what is computed of several.
-        case expression(ColumnExpression)
+        /// A column of texts by a collation.
+        case collated(CollatedColumn)
+        /// An expression over a row.
+        case expression(any ComputedExpression)
     }
 
     private let property: Property
@@ -38,11 +45,11 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         self.init(.ordered(keyPath, behind: steps))
     }
 
-    init(_ expression: ColumnExpression) { self.init(.expression(expression)) }
+    init(_ collated: CollatedColumn) { self.init(.collated(collated)) }
 
-    var expression: ColumnExpression? {
-        if case .expression(let expression) = property { expression } else { nil }
-    }
+    init(_ expression: any ComputedExpression) { self.init(.expression(expression)) }
+
+    var collated: CollatedColumn? { if case .collated(let column) = property { column } else { nil } }
 
     /// A property of it; nil if there is none of this path.
     func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
@@ -57,7 +64,7 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         switch property {
         case .keyPath(let keyPath): keyPath.isNamed ? keyPath.path : nil
         case .named(let names, _): names
-        case .ordered, .expression: nil
+        case .ordered, .collated, .expression: nil
         }
     }
 
@@ -77,10 +84,19 @@ struct ComputedSubject: Equatable, @unchecked Sendable {
         case (.ordered(let left, let steps), .ordered(let right, let others)):
             left == right || steps.contains { right.appending(path: $0) == left }
                 || others.contains { left.appending(path: $0) == right }
-        case (.expression(let left), .expression(let right)): left == right
-        case (.named, .ordered), (.ordered, .named), (.expression, _), (_, .expression): false
+        case (.collated(let left), .collated(let right)): left == right
+        case (.expression(let left), .expression(let right)): left.isSame(as: right)
+        case (.named, .ordered), (.ordered, .named), (.collated, _), (_, .collated), (.expression, _), (_, .expression):
+            false
         }
     }
+}
+
+/// A column of texts that are compared by a collation.
+struct CollatedColumn: Equatable, Sendable {
+    let entity: String
+    let column: Int
+    let collation: TextCollation
 }
 
 /// A component of a key that is worked out from a row. The property must give the same for the same entity, always:
@@ -102,34 +118,6 @@ package struct ComputedComponent: Sendable {
         self.type = type
         self.sources = sources
         self.value = value
-    }
-
-    /// Nil for a property whose values have no order.
-    init?<Entity: EntityModelProtocol, Property: Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
-        guard let type = Self.type(of: Property.self) else { return nil }
-        self.init(ComputedSubject(keyPath), keyPath, as: type) { Hornbeam.literal($0) }
-    }
-
-    /// - Parameter literal: the stored form of a value, which is of `type` or null; nil for null too.
-    init<Entity: EntityModelProtocol, Property: Sendable>(
-        _ subject: ComputedSubject, _ keyPath: any KeyPath<Entity, Property> & Sendable, as type: ColumnType,
-        literal: @escaping @Sendable (Property) -> Value?
-    ) {
-        let label = keyPath.label
-        self.init(subject, label: label, type: type, sources: nil) { (row) throws(HornbeamError) in
-            let entity = try Entity(row: row)
-            let value: Property
-            do {
-                value = try RelationReads.refusing(label, Entity.self) { entity[keyPath: keyPath] }
-            } catch {
-                throw error as? HornbeamError ?? HornbeamError(.invalid, "“\(label)” can't be worked out: \(error)")
-            }
-            guard let stored = literal(value) else { return .null }
-            guard let converted = stored.converted(to: .optional(type)) else {
-                throw HornbeamError(.invalid, "“\(label)” gives \(stored.text), which is no \(type)")
-            }
-            return converted
-        }
     }
 
     /// The type of a property's stored form; nil if it has none that is ordered.

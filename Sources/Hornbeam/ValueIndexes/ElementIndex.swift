@@ -2,6 +2,7 @@
 // An array index as the planner sees it: which conditions on elements it answers, by which ranges of its keys. An entry
 // is key ‖ row id ‖ ordinal among the row's equal elements → nothing.
 
+import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 import Synchronization
@@ -140,5 +141,45 @@ struct ElementMatch {
         }
         // Entries of one row lie together where the keys are equal.
         if found.last != rowID.rawValue { found.append(rowID.rawValue) }
+    }
+}
+
+/// What an array index is, but for the code that finds the elements.
+struct ArrayIndexLayout: Sendable {
+    static let kind = "array"
+    enum Setting {
+        static let path = "path"
+        static let expressions = "expressions"
+        static let computed = "computed"
+    }
+
+    let steps: [ComputedSubject]
+    let path: String
+    let components: [ElementIndex.Component]
+    /// Whether only code can tell what it holds.
+    let isComputed: Bool
+
+    var settings: [String: String] {
+        var settings = [Setting.path: path]
+        let labels = components.map(\.label)
+        if labels != [""] { settings[Setting.expressions] = labels.joined(separator: ", ") }
+        if isComputed { settings[Setting.computed] = components.map(\.type.description).joined(separator: ", ") }
+        return settings
+    }
+
+    /// The key of an element with these values.
+    func key(_ values: [Value], _ name: String) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        for (component, value) in zip(components, values) {
+            guard let value = value.converted(to: .optional(component.type)) else {
+                throw HornbeamError(
+                    .invalid,
+                    "index “\(name)”: “\(component.label)” of an element is \(value.text.shown()), no \(component.type)"
+                )
+            }
+            try KeyCoding.appendComponent(value, as: component.type, descending: false, to: &key)
+        }
+        IndexKeyBytes.cut(&key.bytes)
+        return key.bytes
     }
 }

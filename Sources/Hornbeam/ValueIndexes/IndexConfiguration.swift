@@ -152,7 +152,7 @@ extension StoredIndex {
         case ValueIndexDefinition.kind:
             found = ValueIndexDefinition(settings: record.settings).map { definition in
                 definition.registration(
-                    name, version: record.version, record.entity, model: model,
+                    name, version: record.version, record.entity, model: ObjectIdentifier(model),
                     flaw: definition.flaw(for: model.description))
             }
         case ArrayIndexLayout.kind:

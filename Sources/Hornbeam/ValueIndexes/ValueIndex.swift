@@ -69,7 +69,7 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
         let type = Entity.entityShape.description
         let definition = ValueIndexDefinition(components, condition: condition)
         registration = definition.registration(
-            name, version: version, Entity.entityName, model: Entity.self,
+            name, version: version, Entity.entityName, model: ObjectIdentifier(Entity.self),
             flaw: flaws.first ?? definition.flaw(for: type))
     }
 

@@ -178,7 +178,7 @@ struct ValueIndexDefinition: Sendable {
 
     /// What a database registers.
     func registration(
-        _ name: String, version: String, _ entity: String, model: (any EntityModelProtocol.Type)?, flaw: String? = nil
+        _ name: String, version: String, _ entity: String, model: ObjectIdentifier?, flaw: String? = nil
     ) -> IndexRegistration {
         IndexRegistration(
             name: name, version: version, kind: Self.kind, settings: settings, entity: entity, model: model, flaw: flaw,

@@ -140,3 +140,10 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return changes
     }
 }
+
+extension LongLivedRead.Step {
+    /// What has become of a view. Takes time by what has changed.
+    public func changes<Entity, Group>(of view: View<Entity, Group>) throws -> ViewChanges<Entity, Group> {
+        try view.changes(from: before, to: after)
+    }
+}

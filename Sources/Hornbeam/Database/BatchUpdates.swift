@@ -42,11 +42,3 @@ extension Context {
         get throws { try session.run { try $0.entities().transaction.version } }
     }
 }
-
-extension StoreTransaction {
-    /// Whether the write has changed anything, now that what it has gathered is in the trees.
-    func hasChanged() throws -> Bool {
-        try flush()
-        return !transaction.treesChanged.isEmpty
-    }
-}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements of the query language in the transactions of a database.
+
+extension Statement {
+    /// All rows of the result. Errors of names and of values are `.invalid`, and show the place.
+    /// - Parameters:
+    ///   - parameters: of `?` and `?2`, in order.
+    ///   - named: of `$name` and `:name`.
+    public func resolve(
+        in context: Context, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
+    ) throws -> [ResultRow] {
+        try resolve(in: context, parameters, named: named)
+    }
+
+    /// The same with the parameters as an array.
+    public func resolve(
+        in context: Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
+    ) throws -> [ResultRow] {
+        let values = StatementParameters(parameters, named)
+        var rows: [ResultRow] = []
+        try context.session.run { session in
+            try run(in: try session.entities(), values) { row in
+                rows.append(row)
+                return true
+            }
+        }
+        return rows
+    }
+
+    /// Calls `body` with each row of the result until it returns false: rows behind that are not looked for, where the
+    /// order lets them come one at a time. `body` must not change the store.
+    public func forEach(
+        in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:],
+        _ body: (ResultRow) throws -> Bool
+    ) throws {
+        let values = StatementParameters(parameters, named)
+        try context.session.run { try run(in: try $0.entities(), values, mayStop: true, body) }
+    }
+
+    /// How the statement would be answered, for people: the text of `EXPLAIN`.
+    public func explain(
+        in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
+    ) throws -> String {
+        let values = StatementParameters(parameters, named)
+        return try context.session.run { try explanation(in: try $0.entities(), values) }
+    }
+}
+
+extension Database {
+    /// The rows of a statement, in a read of its own: see `Statement`.
+    ///
+    ///     try database.query("SELECT name FROM Person WHERE age >= ?", 18)
+    public func query(
+        _ text: String, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
+    ) throws -> [ResultRow] {
+        let statement = try Statement(text)
+        return try read { try statement.resolve(in: $0, parameters, named: named) }
+    }
+}

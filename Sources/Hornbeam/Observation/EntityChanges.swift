@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The changes of a transaction or a commit by Swift types.
+
+import HornbeamPages
+import HornbeamTree
+
+extension StoreChanges {
+    /// Whether all changed entities of the type are named here. If not, so many were changed that nobody has kept
+    /// count: read the type anew.
+    public func isComplete<Entity: EntityModelProtocol>(for _: Entity.Type) -> Bool {
+        !unknown.contains(Entity.entityName)
+    }
+
+    /// In the order of their row ids, as all of these.
+    public func inserted<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
+        ids(types[Entity.entityName]?.inserted)
+    }
+
+    /// Those whose stored properties changed, and those that were touched. Links that came or went are none of these.
+    public func updated<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
+        ids(types[Entity.entityName]?.updated)
+    }
+
+    public func deleted<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
+        ids(types[Entity.entityName]?.deleted)
+    }
+
+    private func ids<ID: ColumnValue>(_ values: [Value]?) -> [ID] {
+        (values ?? []).compactMap { ID(columnValue: $0) }
+    }
+
+    /// The entities that a transaction has inserted or updated so far, in the order in which each was saved last.
+    func saved<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
+        ids(types[Entity.entityName]?.saved)
+    }
+
+    /// What differs of one type between the states of two reads.
+    init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: TypedTransaction, to new: TypedTransaction) throws {
+        try add(try new.store(Entity.self)) { body in
+            try new.forEachChangedRow(of: Entity.self, since: old, body)
+            return true
+        }
+    }
+}
+
+/// What was changed of one entity type.
+public struct EntityChanges<Entity: EntityModelProtocol>: Sendable {
+    private enum Kind { case inserted, updated, deleted }
+
+    /// In the order of their row ids, as all of these.
+    public let inserted: [Entity.ID]
+    public let updated: [Entity.ID]
+    public let deleted: [Entity.ID]
+    private let kinds: [Entity.ID: Kind]
+
+    fileprivate init(_ changes: StoreChanges) {
+        inserted = changes.inserted(Entity.self)
+        updated = changes.updated(Entity.self)
+        deleted = changes.deleted(Entity.self)
+        var kinds: [Entity.ID: Kind] = [:]
+        for (ids, kind) in [(inserted, Kind.inserted), (updated, .updated), (deleted, .deleted)] {
+            for id in ids { kinds[id] = kind }
+        }
+        self.kinds = kinds
+    }
+
+    public var isEmpty: Bool { kinds.isEmpty }
+    public func wasInserted(_ id: Entity.ID) -> Bool { kinds[id] == .inserted }
+    public func wasUpdated(_ id: Entity.ID) -> Bool { kinds[id] == .updated }
+    public func wasDeleted(_ id: Entity.ID) -> Bool { kinds[id] == .deleted }
+    /// Whether it was changed in any of these ways.
+    public func contains(_ id: Entity.ID) -> Bool { kinds[id] != nil }
+}
+
+extension StoreChanges {
+    /// Those of one entity type: `changes[Book.self].inserted`.
+    public subscript<Entity: EntityModelProtocol>(_: Entity.Type) -> EntityChanges<Entity> { EntityChanges(self) }
+}
+
+struct StoreChangesResult: LiveResult {
+    private(set) var trees: Set<TreeID> = []
+
+    mutating func begin(_ view: LiveView) throws -> StoreChanges {
+        trees = Set(view.core.schema.types.values.map(\.rows))
+        return StoreChanges()
+    }
+
+    mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> StoreChanges? {
+        var changes = StoreChanges()
+        for name in view.core.schema.typeNames {
+            let store = try view.core.store(name)
+            try changes.add(store) { body in
+                try view.forEachChange(commits, store, ignoring: store.type.updatedAt, body)
+            }
+        }
+        return changes.isEmpty ? nil : changes
+    }
+}
+
+extension Database {
+    /// What is committed from now on, type by type. The first element comes at once and is empty: all that is committed
+    /// after it is told. Several commits may come as one.
+    public func observeAll() -> LiveQuery<StoreChanges> { LiveQuery(self) { StoreChangesResult() } }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passages and highlights of entities that a search found.
+
+import HornbeamText
+
+extension Snippet {
+    init(_ passage: Passage, _ texts: ShownTexts) {
+        self.init(
+            passage, texts.sections, property: texts.places[passage.section].property,
+            element: texts.places[passage.section].element)
+    }
+}
+
+/// Something that a search found in a property that is an array of texts.
+public struct ElementHighlight: Sendable, Hashable {
+    /// Which of the elements it is in, from 0.
+    public let element: Int
+    /// Of that element's text: whole characters.
+    public let range: Range<String.Index>
+}
+
+extension SearchQuery {
+    /// Where an entity's text has what the query looks for: whole characters, ascending, apart from each other. Words
+    /// are what the full-text index over the property says, or the one that is named, as in a search over it. Reads the
+    /// text once. `.invalid` if there is no index of that name over it, and for a query that can't be asked.
+    public func highlights<Text: TextValue>(
+        _ keyPath: any KeyPath<Entity, Text> & Sendable, of entity: Entity, using index: String? = nil
+    ) throws -> [Range<String.Index>] {
+        try highlights(SearchedProperty(keyPath), entity, index).map(\.range)
+    }
+
+    /// The same in the elements of an array, one after the other.
+    public func highlights(
+        _ keyPath: any KeyPath<Entity, [String]> & Sendable, of entity: Entity, using index: String? = nil
+    ) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath), entity, index)
+    }
+
+    public func highlights(
+        _ keyPath: any KeyPath<Entity, [String]?> & Sendable, of entity: Entity, using index: String? = nil
+    ) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath), entity, index)
+    }
+
+    private func highlights(
+        _ property: SearchedProperty<Entity>, _ entity: Entity, _ index: String?
+    ) throws -> [ElementHighlight] {
+        ShownTexts([property], of: entity) { $0 }.highlights(try matcher(showing: [property], using: index))
+    }
+
+    /// The passage of some `words` words that has the most of the query's different words, out of all these properties,
+    /// arrays of texts among them; the beginning if none has any. Nil if there is no word. Texts are looked at up to
+    /// 4 MiB.
+    public func snippet<each Text: SearchableText>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, of entity: Entity, words: Int = 24,
+        using index: String? = nil
+    ) throws -> Snippet? {
+        guard words > 0 else { return nil }
+        let properties = SearchedProperty<Entity>.list(repeat each keyPaths)
+        let texts = ShownTexts(properties, of: entity) { $0 }
+        return try matcher(showing: properties, using: index)
+            .passage(of: texts.sections, size: words, weight: { _ throws(Never) in 1 })
+            .map { Snippet($0, texts) }
+    }
+
+    /// What looks for the query in some properties. Fields are columns here.
+    private func matcher(
+        showing properties: [SearchedProperty<Entity>], using name: String?
+    ) throws(HornbeamError) -> QueryMatcher {
+        try requireDepth()
+        let shape = Entity.entityShape
+        let columns = properties.map(\.column).filter { $0 >= 0 }
+        let query = query(showing: columns)
+        if let problem = query.problem(fieldCount: shape.description.columns.count) {
+            throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
+        }
+        let index = try shape.wording(of: TextMatch(columns: columns, query: query, using: name))
+        let analyzer = index.map { $0.knownAnalyzer ?? .words } ?? .standard
+        return QueryMatcher(query, analyzer, hasPositions: index?.positions ?? true)
+    }
+}
+
+extension Ranked {
+    /// Where the hit's text has what the search found: whole characters, ascending, apart from each other. Reads the
+    /// entity.
+    public func highlights<Text: TextValue>(
+        _ keyPath: any KeyPath<Entity, Text> & Sendable
+    ) throws -> [Range<String.Index>] {
+        try highlights(SearchedProperty(keyPath)).map(\.range)
+    }
+
+    /// The same in the elements of an array, one after the other.
+    public func highlights(_ keyPath: any KeyPath<Entity, [String]> & Sendable) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath))
+    }
+
+    public func highlights(_ keyPath: any KeyPath<Entity, [String]?> & Sendable) throws -> [ElementHighlight] {
+        try highlights(SearchedProperty(keyPath))
+    }
+
+    private func highlights(_ property: SearchedProperty<Entity>) throws -> [ElementHighlight] {
+        guard let texts = try texts([property]) else { return [] }
+        return try context.session.run { session in
+            let search = try match.search(session, Entity.self)
+            return texts.highlights(QueryMatcher(match.query, of: search.searcher.index))
+        }
+    }
+
+    /// The passage of some `words` words of these properties, arrays of texts among them, whose different words of the
+    /// search weigh most, rare ones more than others; the beginning if there is none. Nil if there is no word. Texts
+    /// are looked at up to 4 MiB. Reads the entity, so it works as long as the transaction of the search.
+    public func snippet<each Text: SearchableText>(
+        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, words: Int = 24
+    ) throws -> Snippet? {
+        try snippet(of: SearchedProperty<Entity>.list(repeat each keyPaths), words)
+    }
+
+    private func snippet(of properties: [SearchedProperty<Entity>], _ words: Int) throws -> Snippet? {
+        guard words > 0, let texts = try texts(properties) else { return nil }
+        return try context.session.run { session in
+            let searcher = try match.search(session, Entity.self).searcher
+            let matcher = QueryMatcher(match.query, of: searcher.index)
+            let passage = try matcher.passage(of: texts.sections, size: words) { (term) throws(HornbeamError) in
+                try searcher.weight(of: term)
+            }
+            return passage.map { Snippet($0, texts) }
+        }
+    }
+
+    /// The hit's texts; nil if it is gone. What isn't searched has no field, and is marked all the same.
+    private func texts(_ properties: [SearchedProperty<Entity>]) throws -> ShownTexts? {
+        try entity.map { entity in
+            ShownTexts(properties, of: entity) { match.columns.firstIndex(of: $0) ?? -1 }
+        }
+    }
+}
+
+extension TextMatch {
+    fileprivate func search<Entity: EntityModelProtocol>(_ session: TypedTransaction, _: Entity.Type) throws
+        -> IndexSearch
+    {
+        let store = try session.store(Entity.self)
+        guard let index = store.type.textIndex(for: self) else {
+            throw HornbeamError(
+                .invalid, "\(store.type.name) has no full-text index over what was searched: search it again")
+        }
+        return try IndexSearch(index, self, store)
+    }
+}
