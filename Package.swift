@@ -70,6 +70,10 @@ let package = Package(
     name: "hornbeam",
     products: [
         .library(name: "Hornbeam", targets: ["Hornbeam"]),
+        // Kinds of indexes that only some programs need. Each brings Hornbeam with it.
+        .library(name: "HornbeamMapReduce", targets: ["HornbeamMapReduce"]),
+        .library(name: "HornbeamSecondaryIndexes", targets: ["HornbeamSecondaryIndexes"]),
+        .library(name: "HornbeamHandKept", targets: ["HornbeamHandKept"]),
         // What needs all of Foundation.
         .library(name: "HornbeamFoundation", targets: ["HornbeamFoundation"]),
         .executable(name: "hornbeam", targets: ["hornbeam"]),
@@ -93,10 +97,27 @@ let package = Package(
         .target(
             name: "HornbeamText", dependencies: ["CStemmer", "HornbeamTree", "HornbeamKeys"],
             swiftSettings: lowerSettings),
+        .target(
+            name: "HornbeamEngine", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
+            swiftSettings: lowerSettings),
+        .target(
+            name: "HornbeamStatements",
+            dependencies: ["HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamKeys"],
+            swiftSettings: lowerSettings),
         .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
             name: "Hornbeam",
-            dependencies: ["HornbeamText", "HornbeamTree", "HornbeamKeys"] + (isFuzzing ? [] : ["HornbeamMacros"]),
+            dependencies: ["HornbeamStatements", "HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamKeys"]
+                + (isFuzzing ? [] : ["HornbeamMacros"]),
+            swiftSettings: engineSettings),
+        .target(
+            name: "HornbeamMapReduce", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamKeys"],
+            swiftSettings: engineSettings),
+        .target(
+            name: "HornbeamSecondaryIndexes", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamKeys"],
+            swiftSettings: engineSettings),
+        .target(
+            name: "HornbeamHandKept", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamKeys"],
             swiftSettings: engineSettings),
         .target(name: "HornbeamFoundation", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
         .target(name: "CHornbeam"),
@@ -122,7 +143,7 @@ let package = Package(
             path: "Tests/HornbeamTestSupport", swiftSettings: lowerSettings),
         // Another process for tests to talk to, to look at and to kill.
         .executableTarget(
-            name: "store-worker", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages"],
+            name: "store-worker", dependencies: ["HornbeamMapReduce", "Hornbeam", "HornbeamTree", "HornbeamPages"],
             path: "Tests/StoreWorker",
             swiftSettings: engineSettings),
         // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
@@ -151,7 +172,10 @@ let package = Package(
             swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamTests",
-            dependencies: ["Hornbeam", "HornbeamFoundation", "HornbeamTestSupport", "store-worker"],
+            dependencies: [
+                "HornbeamMapReduce", "HornbeamSecondaryIndexes", "HornbeamHandKept", "Hornbeam", "HornbeamFoundation",
+                "HornbeamTestSupport", "store-worker",
+            ],
             swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
         .testTarget(
@@ -165,7 +189,8 @@ let package = Package(
         .target(
             name: "HornbeamFuzzing",
             dependencies: [
-                "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamProof", "HornbeamTestSupport",
+                "HornbeamMapReduce", "Hornbeam", "HornbeamText", "HornbeamKeys", "HornbeamTree", "HornbeamProof",
+                "HornbeamTestSupport",
             ],
             path: "Tests/HornbeamFuzzing", swiftSettings: engineSettings),
         .testTarget(
@@ -173,7 +198,11 @@ let package = Package(
             swiftSettings: engineSettings),
         // The examples of README.md and of the articles in Hornbeam.docc, compiled and run.
         .testTarget(
-            name: "DocumentationTests", dependencies: ["Hornbeam", "HornbeamTestSupport"], swiftSettings: engineSettings
+            name: "DocumentationTests",
+            dependencies: [
+                "HornbeamMapReduce", "HornbeamSecondaryIndexes", "HornbeamHandKept", "Hornbeam", "HornbeamTestSupport",
+            ],
+            swiftSettings: engineSettings
         ),
         // Programs that must not compile, checked by the compiler as a user's would be.
         .testTarget(

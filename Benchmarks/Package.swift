@@ -49,7 +49,10 @@ targets.append(
 targets.append(
     .executableTarget(
         name: "hornbeam-bench-typed",
-        dependencies: ["BenchHarness", .product(name: "Hornbeam", package: "hornbeam")]
+        dependencies: [
+            "BenchHarness", .product(name: "Hornbeam", package: "hornbeam"),
+            .product(name: "HornbeamMapReduce", package: "hornbeam"),
+        ]
             + (isInstalled("sqlite3.h") ? ["CSQLite"] : []) + (isInstalled("xapian.h") ? ["CXapian"] : []),
         path: "Sources/HornbeamBenchTyped", swiftSettings: settings))
 

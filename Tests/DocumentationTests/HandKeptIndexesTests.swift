@@ -2,6 +2,7 @@
 // The code of Docs/hand-kept-indexes.md.
 
 import Hornbeam
+import HornbeamHandKept
 import HornbeamTestSupport
 import Testing
 

@@ -3,7 +3,10 @@
 
 import Foundation
 import Hornbeam
+import HornbeamMapReduce
 import Testing
+
+@testable import HornbeamEngine
 
 @EntityModel
 struct Sale {

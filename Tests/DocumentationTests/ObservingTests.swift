@@ -4,6 +4,7 @@
 import Foundation
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 @EntityModel
 struct Contact {

@@ -3,8 +3,11 @@
 
 import Foundation
 import Hornbeam
+import HornbeamMapReduce
 import Synchronization
 import Testing
+
+@testable import HornbeamEngine
 
 @EntityModel
 struct Hit {

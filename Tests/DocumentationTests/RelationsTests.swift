@@ -3,6 +3,7 @@
 
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 @EntityModel
 struct Team {

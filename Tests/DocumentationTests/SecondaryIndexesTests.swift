@@ -3,7 +3,10 @@
 
 import Foundation
 import Hornbeam
+import HornbeamSecondaryIndexes
 import Testing
+
+@testable import HornbeamEngine
 
 @EntityModel
 struct StaffMember {

@@ -3,6 +3,7 @@
 
 import Foundation
 import Hornbeam
+import HornbeamMapReduce
 import Testing
 
 @EntityModel

@@ -4,7 +4,10 @@
 
 import Foundation
 import Hornbeam
+import HornbeamMapReduce
 import HornbeamPages
+
+@testable import HornbeamEngine
 
 /// The first byte chooses what the rest is read as.
 public func fuzzMapEntries(_ input: UnsafeRawBufferPointer) {

@@ -4,6 +4,7 @@
 
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 @EntityModel
 struct LegacyUser {

@@ -4,7 +4,10 @@
 
 import Foundation
 import Hornbeam
+import HornbeamMapReduce
 import Synchronization
+
+@testable import HornbeamEngine
 
 @EntityModel
 struct Sheet {

@@ -8,7 +8,9 @@ import HornbeamTree
 extension TypedTransaction {
     /// Whether a row of a type differs from what it was in another read. Reads what differs of the tree, up to the
     /// first row that does.
-    func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: TypedTransaction) throws -> Bool {
+    package func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: TypedTransaction) throws
+        -> Bool
+    {
         var hasChanged = false
         let rows = try store(Entity.self).type.rows
         try entities().transaction.forEachDifference(in: rows, since: try old.entities().transaction) { _ in
@@ -19,7 +21,7 @@ extension TypedTransaction {
     }
 
     /// Calls `body` with each row of a type that differs from what it was in another read, in the order of row ids.
-    func forEachChangedRow<Entity: EntityModelProtocol>(
+    package func forEachChangedRow<Entity: EntityModelProtocol>(
         of _: Entity.Type, since old: TypedTransaction,
         _ body: (RowID, _ before: RowReader?, _ after: RowReader?) throws -> Void
     ) throws {
@@ -48,7 +50,7 @@ extension EntityChanges {
 
 /// What became of an entity's place, by row. An id that is no row id gets another row when it is saved again: what left
 /// one row and came to another is one entry then.
-func joined<Item, ID: Hashable>(
+package func joined<Item, ID: Hashable>(
     _ entries: [(before: Item?, after: Item?)], id: (Item) -> ID
 ) -> [(before: Item?, after: Item?)] {
     var gone: [ID: Int] = [:]

@@ -11,13 +11,13 @@
 /// `@unchecked Sendable`: queries are values that any thread may hold, and may begin with a context. The transaction
 /// behind it looks at the thread whenever it is used.
 public struct Context: @unchecked Sendable {
-    let session: TypedTransaction
+    package let session: TypedTransaction
 
     public init() {
         session = TypedTransaction()
     }
 
-    init(_ session: TypedTransaction) {
+    package init(_ session: TypedTransaction) {
         self.session = session
     }
 

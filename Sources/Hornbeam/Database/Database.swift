@@ -4,14 +4,14 @@
 
 import Dispatch
 import HornbeamPages
-import HornbeamTree
+package import HornbeamTree
 import Synchronization
 
 /// A database of entities. Any thread may use it.
 public final class Database: Sendable {
-    let store: TreeStore
-    let models: ModelSet
-    let schema: Schema
+    package let store: TreeStore
+    package let models: ModelSet
+    package let schema: Schema
     private let requiresRelations: Bool
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
@@ -24,7 +24,7 @@ public final class Database: Sendable {
     /// Those that are built in the background.
     let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
-    var isReadOnly: Bool { followedVersion != nil }
+    package var isReadOnly: Bool { followedVersion != nil }
     /// Of reads that have ended.
     private let idle = IdleReads<TypedTransaction>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
@@ -94,6 +94,14 @@ public final class Database: Sendable {
     /// - Parameter requiresRelations: as `Options.requiresRelations`.
     public static func inMemory(
         models: any EntityModelProtocol.Type..., requiresRelations: Bool = false, migrations: [Migration] = [],
+        indexes: [any RegisteredIndex] = []
+    ) throws -> Database {
+        try inMemory(
+            models: models, requiresRelations: requiresRelations, migrations: migrations, indexes: indexes)
+    }
+
+    package static func inMemory(
+        models: [any EntityModelProtocol.Type], requiresRelations: Bool = false, migrations: [Migration] = [],
         indexes: [any RegisteredIndex] = []
     ) throws -> Database {
         let opening = SchemaOpening(models: try ModelSet(models), migrations: migrations)

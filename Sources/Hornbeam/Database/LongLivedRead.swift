@@ -35,7 +35,7 @@ public final class LongLivedRead: Sendable {
     /// From the beginning of a state to its end by itself.
     public let maximumAge: Duration?
     /// Of an observer's read: whether what is shown of two states is the same.
-    typealias Comparison = @Sendable (_ old: TypedTransaction, _ new: TypedTransaction) throws -> Bool
+    package typealias Comparison = @Sendable (_ old: TypedTransaction, _ new: TypedTransaction) throws -> Bool
     private let isSame: Comparison?
     /// Whether it is an observer's, whom the database tells when it closes.
     var isObservers: Bool { isSame != nil }
@@ -45,7 +45,7 @@ public final class LongLivedRead: Sendable {
     private let held = Mutex(Held())
 
     /// - Parameter isSame: makes it an observer's, which at its age moves on to the newest state if it shows the same.
-    init(_ database: Database, maximumAge: Duration?, isSame: Comparison? = nil) throws {
+    package init(_ database: Database, maximumAge: Duration?, isSame: Comparison? = nil) throws {
         self.database = database
         self.isSame = isSame
         self.maximumAge = maximumAge

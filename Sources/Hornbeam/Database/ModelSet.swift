@@ -2,7 +2,7 @@
 // The entity types of a database: those it was opened with and all that their relations lead to.
 
 /// Entity types by name; no two may share one.
-struct ModelSet: Sendable {
+package struct ModelSet: Sendable {
     private var types: [String: any EntityModelProtocol.Type] = [:]
     /// Whether one of them has a unique index.
     private(set) var hasResolvers = false
@@ -11,7 +11,7 @@ struct ModelSet: Sendable {
 
     init() {}
 
-    init(_ models: [any EntityModelProtocol.Type]) throws(HornbeamError) {
+    package init(_ models: [any EntityModelProtocol.Type]) throws(HornbeamError) {
         for model in models { try insert(model) }
         // Behind the models themselves, which are looked for all the time.
         for tombstone in types.values.compactMap({ $0.tombstone }) { try insert(tombstone) }
@@ -33,7 +33,7 @@ struct ModelSet: Sendable {
         for target in model.relatedTypes { try insert(target) }
     }
 
-    func contains(_ model: any EntityModelProtocol.Type) -> Bool {
+    package func contains(_ model: any EntityModelProtocol.Type) -> Bool {
         // Few types are looked through in less time than the hash of a name takes.
         if identities.count <= 32 { return identities.contains(ObjectIdentifier(model)) }
         guard let known = types[model.entityName] else { return false }

@@ -12,7 +12,7 @@ extension TypedTransaction {
 
     /// The stored entities of `rows`, in that order.
     /// - Parameter rows: row ids without duplicates.
-    func entities<Entity: EntityModelProtocol>(atDistinct rows: [RowID]) throws -> [Entity] {
+    package func entities<Entity: EntityModelProtocol>(atDistinct rows: [RowID]) throws -> [Entity] {
         let store = try store(Entity.self)
         var stored: [RowID]?
         return try store.places(rows.count) ? entities(placed: rows, store) : entities(at: rows, stored: &stored)

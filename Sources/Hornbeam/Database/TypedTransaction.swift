@@ -7,7 +7,7 @@ import HornbeamTree
 import Synchronization
 
 /// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
-final class TypedTransaction {
+package final class TypedTransaction {
     // Without checks of exclusive access: one thread, and these are looked at for every entity that is asked for or
     // saved.
     @exclusivity(unchecked) private var core: StoreTransaction?
@@ -79,7 +79,7 @@ final class TypedTransaction {
     /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. Nobody else may
     /// have the session.
     func suspend(in store: TreeStore) -> Bool {
-        guard isKnownUniquelyReferenced(&core), let core, !core.hasGathered else { return false }
+        guard isKnownUniquelyReferenced(&core), let core, core.canBeginAgain else { return false }
         return store.suspend(core.transaction)
     }
 
@@ -138,12 +138,12 @@ final class TypedTransaction {
     private func release() { ownerNumber.store(0, ordering: .releasing) }
 
     /// The transaction without Swift types.
-    func entities() throws(HornbeamError) -> StoreTransaction { try open() }
+    package func entities() throws(HornbeamError) -> StoreTransaction { try open() }
 
     /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
     /// would look up the type of what `body` gives: 300 instructions.
     @inline(__always)
-    func run<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
+    package func run<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         let isClaimed = ownStore == nil ? false : try claim()
         defer { if isClaimed { release() } }
         do {
@@ -155,7 +155,7 @@ final class TypedTransaction {
 
     /// The same for what changes an entity: in a read the error names it.
     @inline(__always)
-    func change<Result>(
+    package func change<Result>(
         _ what: String, of entity: @autoclosure () -> String, _ body: (TypedTransaction) throws -> Result
     ) throws -> Result {
         let isClaimed = ownStore == nil ? false : try claim()
@@ -255,7 +255,7 @@ final class TypedTransaction {
     var mayHaveUniqueKeys: Bool { ownStore != nil || models.hasResolvers }
 
     /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
-    func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
+    package func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
         let core = try open()
         if let last, last.type == ObjectIdentifier(Entity.self), last.generation == core.generation {
             return last.store
@@ -290,10 +290,10 @@ final class TypedTransaction {
     }
 
     /// Takes a type in, or throws as `store` does.
-    func take(_ model: (some EntityModelProtocol).Type) throws { _ = try store(model) }
+    package func take(_ model: (some EntityModelProtocol).Type) throws { _ = try store(model) }
 
     /// Whether this is a context without a database, which makes what it is asked for.
-    var takesAll: Bool { ownStore != nil }
+    package var takesAll: Bool { ownStore != nil }
 
     // MARK: - Rows
 
@@ -302,7 +302,7 @@ final class TypedTransaction {
         try store(Entity.self).rowID(ofAny: id)
     }
 
-    func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
+    package func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
         try id(of: row, in: try store(Entity.self), Entity.self)
     }
 
@@ -330,22 +330,22 @@ final class TypedTransaction {
         try store(Entity.self).id(of: row)
     }
 
-    func isStored<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Bool {
+    package func isStored<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Bool {
         try storedRow(of: id, Entity.self) != nil
     }
 
-    func isStored<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> Bool {
+    package func isStored<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> Bool {
         try store(Entity.self).isSaved(row)
     }
 
-    func entity<Entity: EntityModelProtocol>(at row: RowID, _: Entity.Type) throws -> Entity? {
+    package func entity<Entity: EntityModelProtocol>(at row: RowID, _: Entity.Type) throws -> Entity? {
         guard let reader = try store(Entity.self).row(row) else { return nil }
         return try Entity(row: reader)
     }
 
     /// The stored ones of `rows`, in their order.
     /// - Parameter stored: gets their rows, if it isn't nil.
-    func entities<Entity: EntityModelProtocol>(at rows: [RowID], stored: inout [RowID]?) throws -> [Entity] {
+    package func entities<Entity: EntityModelProtocol>(at rows: [RowID], stored: inout [RowID]?) throws -> [Entity] {
         let store = try store(Entity.self)
         stored?.reserveCapacity(rows.count)
         return try Entity._entities(rows.count) { read in
@@ -465,7 +465,7 @@ final class TypedTransaction {
     }
 
     /// The ids of rows, of entities that aren't stored too.
-    func ids<ID: IndexKey>(of rows: [RowID], _ store: EntityStore) throws -> [ID] {
+    package func ids<ID: IndexKey>(of rows: [RowID], _ store: EntityStore) throws -> [ID] {
         // A loop: what maps in generic code goes through tables of functions.
         var ids: [ID] = []
         ids.reserveCapacity(rows.count)

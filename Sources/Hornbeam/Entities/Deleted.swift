@@ -102,7 +102,7 @@ extension EntityModelProtocol {
 // MARK: - As an entity
 
 extension Deleted {
-    public static var entityName: String { EntityType.tombstoneName(of: Entity.entityName) }
+    public static var entityName: String { EntityDescription.tombstoneName(of: Entity.entityName) }
 
     public static var entityShape: EntityShape<Self> {
         GenericEntity.shape {

@@ -4,18 +4,18 @@
 
 import Glibc
 
-enum Nesting {
+package enum Nesting {
     /// So many levels of entities may lie in the relations of one another.
-    static let most = 32
+    package static let most = 32
 
-    static func tooDeep(_ what: String) -> String {
+    package static func tooDeep(_ what: String) -> String {
         "\(what): it lies within more than \(most) entities, each in a relation of the one before; link those further "
             + "down by their ids, and save them by themselves"
     }
 }
 
 /// Levels of what is encoded, decoded or described, which knows no session.
-enum CodedNesting {
+package enum CodedNesting {
     /// How many a thread is in. Nil if the system has no key left: then nothing is bounded.
     private static let level: pthread_key_t? = {
         var key: pthread_key_t = 0
@@ -23,20 +23,20 @@ enum CodedNesting {
     }()
 
     /// Goes down one level, which `ascend` takes back; false if there are too many.
-    static func descend() -> Bool {
+    package static func descend() -> Bool {
         guard let level else { return true }
         let now = UInt(bitPattern: pthread_getspecific(level))
         guard now < Nesting.most else { return false }
         return pthread_setspecific(level, UnsafeRawPointer(bitPattern: now + 1)) == 0
     }
 
-    static func ascend() {
+    package static func ascend() {
         guard let level else { return }
         pthread_setspecific(level, UnsafeRawPointer(bitPattern: UInt(bitPattern: pthread_getspecific(level)) - 1))
     }
 
     /// The same; `.invalid` if there are too many.
-    static func descend(into what: @autoclosure () -> String) throws(HornbeamError) {
+    package static func descend(into what: @autoclosure () -> String) throws(HornbeamError) {
         guard descend() else { throw HornbeamError(.invalid, Nesting.tooDeep(what())) }
     }
 }

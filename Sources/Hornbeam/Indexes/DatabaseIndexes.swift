@@ -2,8 +2,8 @@
 // Registered indexes at the database: registering, in one write transaction beside any number of readers, dropping, and
 // what there is of them.
 
-import HornbeamPages
-import HornbeamTree
+package import HornbeamPages
+package import HornbeamTree
 import Synchronization
 
 extension Database {
@@ -125,7 +125,7 @@ extension Database {
     /// indexes when it has its turn, and waits here until they are those of the state that the file is in. So nobody
     /// else's change comes between, to be undone with this one. A transaction that has changed nothing commits too:
     /// that fails if the state that it was built on does.
-    func commit(
+    package func commit(
         _ transaction: Transaction, _ change: (RegisteredIndexes) -> RegisteredIndexes
     ) throws(StorageError) {
         try registry.withLock { (registered) throws(StorageError) in
@@ -187,7 +187,7 @@ extension Database {
     }
 
     /// Turns the engine's errors into the typed API's; others pass.
-    func indexing<Result>(_ body: () throws -> Result) throws -> Result {
+    package func indexing<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
         } catch let error as StorageError {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The entries of registered indexes whose code takes a decoded entity.
 
-import HornbeamPages
-import HornbeamTree
+package import HornbeamPages
+package import HornbeamTree
 
 extension IndexRegistration {
     /// - Parameters:
@@ -12,7 +12,7 @@ extension IndexRegistration {
     ///   - others: trees beside the first one. An index with any is a table: it has one entry at most of an entity in
     ///     each of its trees, under a key that ends in the row id alone.
     ///   - flaw: why it can't be registered, if so.
-    convenience init<Entity: EntityModelProtocol>(
+    package convenience init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
         reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, others: Int = 0, flaw: String? = nil,
         plannable: Plannable? = nil, rewritten: (@Sendable (Bytes) -> [UInt8]?)? = nil,
@@ -20,7 +20,8 @@ extension IndexRegistration {
     ) {
         self.init(
             name: name, version: version, kind: kind, settings: settings, entity: Entity.entityName,
-            model: ObjectIdentifier(Entity.self), reduction: reduction, others: others, flaw: flaw, plannable: plannable,
+            model: ObjectIdentifier(Entity.self), reduction: reduction, others: others, flaw: flaw,
+            plannable: plannable,
             rewritten: rewritten, emitter: EntityEmitter(isTable: others > 0, entries: entries))
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What counts as a word: declared with a full-text index, stored with it, applied to texts and to what is searched for.
 
-import HornbeamText
+package import HornbeamText
 
 /// How a full-text index makes words of texts. Another analyzer in the declaration, another version of it, or of the
 /// Unicode data or the stemmer behind it, is never mixed with what is stored: the index is built anew when the database
 /// is opened.
 public struct TextAnalyzer: Sendable {
-    let analyzer: Analyzer
+    package let analyzer: Analyzer
 
     /// A language whose words are reduced to stems, by the algorithms of Snowball (https://snowballstem.org).
     public enum Language: String, CaseIterable, Sendable {
@@ -58,7 +58,7 @@ public struct TextAnalyzer: Sendable {
     }
 
     /// As it stands in the schema.
-    var declaration: String? { analyzer == .words ? nil : analyzer.specification }
+    package var declaration: String? { analyzer == .words ? nil : analyzer.specification }
 }
 
 extension TextAnalyzer: Hashable {

@@ -3,13 +3,15 @@
 // finds all that led to it. The log is bounded: who comes too late finds a gap, and asks its query again.
 
 /// Commits by number. A commit that fell stays without harm: no later one was built on it, so no way leads there.
-struct CommitLog: Sendable {
+package struct CommitLog: Sendable {
     /// In the order in which they entered.
     private var commits: [CommitChanges] = []
     private var places: [UInt64: Int] = [:]
     private var size = RowCapture.Size()
 
-    mutating func append(_ commit: CommitChanges) {
+    package init() {}
+
+    package mutating func append(_ commit: CommitChanges) {
         add(commit)
         guard size.isTooMuch else { return }
         // Half of them at once, so that the next commits needn't.
@@ -39,7 +41,7 @@ struct CommitLog: Sendable {
     }
 
     /// Forgets the commits up to the one that made state `number`.
-    mutating func forget(upTo number: UInt64) {
+    package mutating func forget(upTo number: UInt64) {
         var count = 0
         while count < commits.count, commits[count].number <= number {
             take(commits[count])
@@ -48,10 +50,10 @@ struct CommitLog: Sendable {
         if count > 0 { drop(count) }
     }
 
-    mutating func forgetAll() { self = CommitLog() }
+    package mutating func forgetAll() { self = CommitLog() }
 
     /// The commits that lead from state `seen` to state `number`, the oldest first; nil if one is missing.
-    func commits(after seen: UInt64, to number: UInt64) -> [CommitChanges]? {
+    package func commits(after seen: UInt64, to number: UInt64) -> [CommitChanges]? {
         var found: [CommitChanges] = []
         var state = number
         while state > seen {
@@ -62,5 +64,5 @@ struct CommitLog: Sendable {
         return state == seen ? found.reversed() : nil
     }
 
-    var count: Int { commits.count }
+    package var count: Int { commits.count }
 }

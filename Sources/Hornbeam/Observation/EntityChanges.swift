@@ -30,12 +30,13 @@ extension StoreChanges {
     }
 
     /// The entities that a transaction has inserted or updated so far, in the order in which each was saved last.
-    func saved<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
+    package func saved<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.saved)
     }
 
     /// What differs of one type between the states of two reads.
     init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: TypedTransaction, to new: TypedTransaction) throws {
+        self.init()
         try add(try new.store(Entity.self)) { body in
             try new.forEachChangedRow(of: Entity.self, since: old, body)
             return true

@@ -14,17 +14,28 @@ public struct ListChanges: Sendable, Equatable {
         public let from: Int
         /// In the new list.
         public let to: Int
+
+        package init(from: Int, to: Int) {
+            self.from = from
+            self.to = to
+        }
     }
 
     /// Positions in the old list, ascending.
-    public internal(set) var deletions: [Int] = []
+    public package(set) var deletions: [Int] = []
     /// Positions in the new list, ascending.
-    public internal(set) var insertions: [Int] = []
+    public package(set) var insertions: [Int] = []
+
     /// In the order of their destinations. No more than are needed: elements that only make room for others don't move.
-    public internal(set) var moves: [Move] = []
+    public package(set) var moves: [Move] = []
     /// Positions in the new list, ascending, of elements that were in the old one too and have another content now,
     /// whether they moved or not.
-    public internal(set) var updates: [Int] = []
+    public package(set) var updates: [Int] = []
+
+    package init(deletions: [Int] = [], insertions: [Int] = [], moves: [Move] = [], updates: [Int] = []) {
+        (self.deletions, self.insertions) = (deletions, insertions)
+        (self.moves, self.updates) = (moves, updates)
+    }
 
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
@@ -89,11 +100,23 @@ public struct GroupChanges: Sendable, Equatable {
         /// In the new list.
         public let position: Int
         public let changes: ListChanges
+
+        package init(position: Int, changes: ListChanges) {
+            self.position = position
+            self.changes = changes
+        }
     }
 
     /// Positions in the old list, ascending.
     public let deletions: [Int]
     /// Positions in the new list, ascending.
+
+    package init(deletions: [Int], insertions: [Int], moves: [ListChanges.Move], sections: [Section]) {
+        self.deletions = deletions
+        self.insertions = insertions
+        self.moves = moves
+        self.sections = sections
+    }
     public let insertions: [Int]
     /// In the order of their destinations.
     public let moves: [ListChanges.Move]

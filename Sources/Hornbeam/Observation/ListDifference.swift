@@ -3,23 +3,28 @@
 // that stay are a longest subsequence in the old order, so that no smaller number of moves would do.
 
 /// An element of a result, without its content.
-struct ListItem<ID: Hashable & Sendable>: Sendable {
-    let id: ID
+package struct ListItem<ID: Hashable & Sendable>: Sendable {
+    package let id: ID
     /// The same for the same content.
-    let print: Int
+    package let print: Int
+
+    package init(id: ID, print: Int) {
+        self.id = id
+        self.print = print
+    }
 }
 
 extension Array {
     /// The same with other fingerprints of some, so that they count as changed.
-    func asChanged<ID>(_ ids: Set<ID>) -> Self where Element == ListItem<ID> {
+    package func asChanged<ID>(_ ids: Set<ID>) -> Self where Element == ListItem<ID> {
         if ids.isEmpty { return self }
         return map { ids.contains($0.id) ? ListItem(id: $0.id, print: ~$0.print) : $0 }
     }
 }
 
-enum ListDifference {
+package enum ListDifference {
     /// An identity that comes several times stands for its first, second … occurrence in both lists.
-    static func changes<ID>(from old: [ListItem<ID>], to new: [ListItem<ID>]) -> ListChanges {
+    package static func changes<ID>(from old: [ListItem<ID>], to new: [ListItem<ID>]) -> ListChanges {
         var changes = ListChanges()
         var start = 0
         let shorter = min(old.count, new.count)
@@ -93,7 +98,7 @@ enum ListDifference {
     /// The smallest set of moves between two lists. `pairs` are the rows whose keys changed; all other rows are in the
     /// same order in both lists. If there is a choice, a row whose key changed moves. O(k · log k) for k changed rows,
     /// however long the lists are.
-    static func moves(
+    package static func moves(
         _ pairs: [ListChanges.Move], _ deletions: [Int], _ insertions: [Int]
     ) -> [ListChanges.Move] {
         if pairs.isEmpty { return [] }
@@ -191,7 +196,7 @@ private struct OrderedPart {
 
 extension [Int] {
     /// Of ascending numbers, how many are less.
-    func countBelow(_ number: Int) -> Int {
+    package func countBelow(_ number: Int) -> Int {
         var low = 0
         var high = count
         while low < high {

@@ -95,7 +95,7 @@ final class LiveHub: Sendable {
 }
 
 /// What observing has cost so far. Tests hold it to account.
-final class LiveFigures: Sendable {
+package final class LiveFigures: Sendable {
     struct Counts: Sendable, Equatable {
         /// Times that an observer looked into the store.
         var looks = 0
@@ -112,7 +112,7 @@ final class LiveFigures: Sendable {
     var counts: Counts { mutex.withLock { $0 } }
 
     func noteLook() { mutex.withLock { $0.looks += 1 } }
-    func noteQuery() { mutex.withLock { $0.queries += 1 } }
+    package func noteQuery() { mutex.withLock { $0.queries += 1 } }
     func noteRow() { mutex.withLock { $0.rows += 1 } }
     func noteElement() { mutex.withLock { $0.elements += 1 } }
 }

@@ -11,7 +11,7 @@
 public struct LiveQuery<Element: Sendable>: AsyncSequence, Sendable {
     private let begin: @Sendable () -> Subscription<Element>
 
-    init<Result: LiveResult>(
+    package init<Result: LiveResult>(
         _ database: Database, _ result: @escaping @Sendable () -> Result
     ) where Result.Element == Element {
         begin = {

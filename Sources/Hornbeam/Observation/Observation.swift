@@ -4,23 +4,23 @@
 
 import Dispatch
 import HornbeamPages
-import HornbeamTree
+package import HornbeamTree
 import Synchronization
 
 /// A read of the newest state, for the length of a look.
-struct LiveView {
-    let session: TypedTransaction
+package struct LiveView {
+    package let session: TypedTransaction
     let core: StoreTransaction
-    let figures: LiveFigures
+    package let figures: LiveFigures
 
     /// The number of the state that is seen.
     var version: UInt64 { core.transaction.version }
     /// The trees that the read has looked at so far.
-    var trees: Set<TreeID> { core.transaction.openTrees }
+    package var trees: Set<TreeID> { core.transaction.openTrees }
 }
 
 /// What is kept of a query between two looks. A value, so that it is in nobody else's hands.
-protocol LiveResult: Sendable {
+package protocol LiveResult: Sendable {
     associatedtype Element: Sendable
 
     /// Commits that leave these trees alone can't change the result.

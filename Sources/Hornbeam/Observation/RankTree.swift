@@ -6,15 +6,21 @@
 import HornbeamPages
 
 /// A row in the order of a query.
-struct RankedRow: Sendable {
+package struct RankedRow: Sendable {
     /// Bytes in the order of the sort; empty if there is none.
-    var key: [UInt8]
+    package var key: [UInt8]
     /// Ties go by it.
-    var row: RowID
+    package var row: RowID
     /// A fingerprint of its content.
-    var print: Int
+    package var print: Int
 
-    func order(_ other: RankedRow) -> Int {
+    package init(key: [UInt8], row: RowID, print: Int) {
+        self.key = key
+        self.row = row
+        self.print = print
+    }
+
+    package func order(_ other: RankedRow) -> Int {
         if !key.isEmpty || !other.key.isEmpty {
             let order = key.withUnsafeBytes { left in other.key.withUnsafeBytes { left.order($0) } }
             if order != 0 { return order }
@@ -24,7 +30,7 @@ struct RankedRow: Sendable {
 }
 
 /// Rows in order, each once.
-struct RankTree: Sendable {
+package struct RankTree: Sendable {
     /// The number of a node; negative for none.
     private typealias Link = Int32
 
@@ -40,10 +46,10 @@ struct RankTree: Sendable {
     private var root: Link = -1
     private var random: UInt64 = 0x9E37_79B9_7F4A_7C15
 
-    init() {}
+    package init() {}
 
     /// - Parameter rows: in any order. In theirs, as they nearly always come, each is only compared with the next one.
-    init(_ rows: [RankedRow]) {
+    package init(_ rows: [RankedRow]) {
         let isOrdered = rows.indices.dropFirst().allSatisfy { rows[$0 - 1].order(rows[$0]) < 0 }
         nodes = (isOrdered ? rows : rows.sorted { $0.order($1) < 0 }).map { Node(row: $0) }
         root = build(0..<rows.count)
@@ -58,7 +64,7 @@ struct RankTree: Sendable {
         return Link(middle)
     }
 
-    var count: Int { count(root) }
+    package var count: Int { count(root) }
 
     private func count(_ link: Link) -> Int { link < 0 ? 0 : Int(nodes[Int(link)].count) }
 
@@ -77,7 +83,7 @@ struct RankTree: Sendable {
     }
 
     /// How many rows come before `row`, which need not be there.
-    func rank(of row: RankedRow) -> Int {
+    package func rank(of row: RankedRow) -> Int {
         var link = root
         var before = 0
         while link >= 0 {
@@ -90,7 +96,7 @@ struct RankTree: Sendable {
     }
 
     /// The row at a position; nil beyond the ends.
-    func row(at position: Int) -> RankedRow? {
+    package func row(at position: Int) -> RankedRow? {
         var link = root
         var rest = position
         while link >= 0 {
@@ -148,7 +154,7 @@ struct RankTree: Sendable {
     // MARK: Changing
 
     /// To be called for a row that isn't there.
-    mutating func insert(_ row: RankedRow) {
+    package mutating func insert(_ row: RankedRow) {
         let new: Link
         if let link = free.popLast() {
             nodes[Int(link)] = Node(row: row)
@@ -161,7 +167,7 @@ struct RankTree: Sendable {
     }
 
     /// To be called for a row that is there.
-    mutating func remove(_ row: RankedRow) { root = remove(row, below: root) }
+    package mutating func remove(_ row: RankedRow) { root = remove(row, below: root) }
 
     private mutating func insert(_ new: Link, below link: Link) -> Link {
         guard link >= 0 else { return new }

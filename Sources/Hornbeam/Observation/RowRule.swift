@@ -151,7 +151,7 @@ extension LiveView {
     /// Calls `body` with each row of `store` that is another than before these commits, as it was and as it is.
     /// - Parameter ignored: a column of fixed width in which rows may differ and still be the same.
     /// - Returns: false if it is not known which these are.
-    func forEachChange(
+    package func forEachChange(
         _ commits: [CommitChanges]?, _ store: EntityStore, ignoring ignored: Int?,
         _ body: (RowID, RowReader?, RowReader?) throws -> Void
     ) throws -> Bool {

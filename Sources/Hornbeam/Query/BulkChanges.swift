@@ -143,7 +143,9 @@ extension Query {
 }
 
 extension HornbeamError {
-    static func identityChanged<Entity: EntityModelProtocol>(of id: Entity.ID, to entity: Entity) -> HornbeamError {
+    package static func identityChanged<Entity: EntityModelProtocol>(of id: Entity.ID, to entity: Entity)
+        -> HornbeamError
+    {
         HornbeamError(
             .identityChanged,
             "\(Entity.entityName) \(id) can't be updated: its id was changed to \(entity.id); save what shall have "

@@ -7,7 +7,7 @@ import HornbeamPages
 import HornbeamTree
 
 /// Rows in an order of their own, each at one place or several, found by the place and by the row.
-protocol RowList {
+package protocol RowList {
     func count() throws -> Int
     /// Calls `body` with the rows from a place on, until it returns false.
     func forEach(from place: Int, _ body: (RowID) throws -> Bool) throws
@@ -16,10 +16,12 @@ protocol RowList {
 }
 
 /// The list of a group that there isn't.
-struct EmptyRows: RowList {
-    func count() -> Int { 0 }
-    func forEach(from place: Int, _ body: (RowID) throws -> Bool) {}
-    func indices(of row: RowID, limit: Int) -> [Int] { [] }
+package struct EmptyRows: RowList {
+    package init() {}
+
+    package func count() -> Int { 0 }
+    package func forEach(from place: Int, _ body: (RowID) throws -> Bool) {}
+    package func indices(of row: RowID, limit: Int) -> [Int] { [] }
 }
 
 /// One query for the rows of a list.

@@ -14,7 +14,7 @@ enum RowSource: Sendable {
 
 /// What a list consists of, but for the type of its entities: in generic code each copy of something that has one looks
 /// that up in tables, which took 2,000 instructions of a query of five steps.
-struct ListParts: Sendable {
+package struct ListParts: Sendable {
     var source = RowSource.all
     var filter = Filter.all
     /// Terms, not keys of the entity: in generic code a list of these costs a look at tables of types.
@@ -30,7 +30,7 @@ struct ListParts: Sendable {
     /// Where the list goes on.
     var after: (@Sendable (EntityStore) throws -> QueryPosition)?
     /// For the spelling with the context at the head.
-    var context: Context?
+    package var context: Context?
     /// Whether any of what is equal in the order may come first.
     var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
@@ -96,7 +96,7 @@ struct ListParts: Sendable {
 ///
 /// Without `sorted`, entities come in the order of their row ids, of the ids that were asked for, or of linking.
 public struct QueryList<Entity: EntityModelProtocol>: Sendable {
-    var parts: ListParts
+    package var parts: ListParts
 
     public init(context: Context? = nil) {
         parts = ListParts(context: context)
@@ -111,12 +111,14 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
     }
 
     /// The entities of a hand-kept index.
-    init(listed name: String, rows: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
+    package init(listed name: String, rows: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
         parts = ListParts(source: .own(RowListSource(rows)), list: name)
     }
 
     /// The same of one that tells their places.
-    init(context: Context? = nil, list: String, rows: @escaping @Sendable (TypedTransaction) throws -> any RowList) {
+    package init(
+        context: Context? = nil, list: String, rows: @escaping @Sendable (TypedTransaction) throws -> any RowList
+    ) {
         parts = ListParts(source: .own(RowListSource(list: rows)), context: context, list: list)
     }
 

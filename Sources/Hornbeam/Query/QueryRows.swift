@@ -69,7 +69,7 @@ final class RowListSource: Sendable {
 }
 
 /// What a list that is nested in a query chooses from: the rows that links lead to, of one entity after the other.
-final class NestedLevel {
+package final class NestedLevel {
     private let type: any EntityModelProtocol.Type
     /// Those of the entity whose list is made, each once.
     var linked: [RowID] = []
@@ -131,7 +131,7 @@ extension QueryList {
     }
 
     /// The stored rows in order; of a level of a nested query those among the linked ones.
-    func rows(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> [RowID] {
+    package func rows(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> [RowID] {
         if case .own = source, let listed = try listed(session, in: level) { return try listed.rows() }
         guard let base = try parts.base(session, in: level, of: Entity.self) else {
             return try session.rows(coreQuery, of: Entity.self)

@@ -5,7 +5,7 @@
 import Synchronization
 
 /// The columns of the first few key paths that one entity type was sorted by. Any thread.
-final class SortColumnCache: Sendable {
+package final class SortColumnCache: Sendable {
     /// Keeps its key path for good, so that no other one can come to lie where it was.
     ///
     /// `@unchecked Sendable`: key paths of sorts are `Sendable`, which their common type doesn't say.
@@ -23,7 +23,9 @@ final class SortColumnCache: Sendable {
     /// Filled from the first one on.
     private let entries = InlineArray<8, AtomicLazyReference<Entry>> { _ in AtomicLazyReference() }
 
-    func place(of keyPath: AnyKeyPath) -> ColumnPlace? {
+    package init() {}
+
+    package func place(of keyPath: AnyKeyPath) -> ColumnPlace? {
         for index in 0..<Self.capacity {
             guard let entry = entries[index].load() else { return nil }
             if entry.keyPath === keyPath { return entry.place }
@@ -32,7 +34,7 @@ final class SortColumnCache: Sendable {
     }
 
     /// Without effect if it is there, or once all places are taken: the others are looked up as ever.
-    func insert(_ keyPath: AnyKeyPath, _ place: ColumnPlace) {
+    package func insert(_ keyPath: AnyKeyPath, _ place: ColumnPlace) {
         var made: Entry?
         for index in 0..<Self.capacity {
             if let known = entries[index].load() {
@@ -48,7 +50,12 @@ final class SortColumnCache: Sendable {
 }
 
 /// A column as a key path names it.
-struct ColumnPlace {
-    let number: Int
-    let descending: Bool
+package struct ColumnPlace {
+    package let number: Int
+    package let descending: Bool
+
+    package init(number: Int, descending: Bool) {
+        self.number = number
+        self.descending = descending
+    }
 }

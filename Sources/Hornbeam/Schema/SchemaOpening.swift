@@ -6,11 +6,21 @@ import HornbeamPages
 import HornbeamTree
 
 /// What a database is opened with, as far as its schema is concerned.
-struct SchemaOpening {
-    let models: ModelSet
+package struct SchemaOpening {
+    package let models: ModelSet
     var migrations: [Migration] = []
     var isReadOnly = false
     var progress: MigrationProgress.Handler?
+
+    package init(
+        models: ModelSet, migrations: [Migration] = [], isReadOnly: Bool = false,
+        progress: MigrationProgress.Handler? = nil
+    ) {
+        self.models = models
+        self.migrations = migrations
+        self.isReadOnly = isReadOnly
+        self.progress = progress
+    }
 
     /// - Returns: the schema, and its version if another process may change it under us.
     func run(in store: TreeStore) throws -> (Schema, UInt64?) {
@@ -23,7 +33,8 @@ struct SchemaOpening {
             defer { read.abort() }
             version = try SchemaCatalogue.version(in: read)
             fitting = try SchemaCatalogue.open(
-                models.descriptions, in: read, migrations: migrations.map(\.step), mayChange: !isReadOnly, lacking: { lacks = $0 })
+                models.descriptions, in: read, migrations: migrations.map(\.step), mayChange: !isReadOnly,
+                lacking: { lacks = $0 })
             let steps = try pending(in: read)
             if let fitting, steps.isEmpty { return (fitting, isReadOnly ? version : nil) }
             lacks += steps.map { "the migration step “\($0.name)”" }
@@ -53,7 +64,8 @@ struct SchemaOpening {
 
     private func update(in write: Transaction) throws -> Schema {
         let schema = try SchemaCatalogue.open(
-            models.descriptions, in: write, migrations: migrations.map(\.step), progress: progress, rewrite: models.rewritten)
+            models.descriptions, in: write, migrations: migrations.map(\.step), progress: progress,
+            rewrite: models.rewritten)
         guard let schema else {
             throw HornbeamError(
                 .schemaMismatch, "the file changed while its schema was compared with the models: open it again")

@@ -2,7 +2,7 @@
 // Words that a search may leave out because they say little. Indexes have all words; leaving some out is a matter of
 // one search.
 
-import HornbeamText
+package import HornbeamText
 
 /// Words that say little by themselves, to be left out of a search:
 ///
@@ -12,7 +12,7 @@ import HornbeamText
 /// next to nothing. Leaving them out is for searches in which each word must be there: *the history of engines* then
 /// finds *a history of engines* too.
 public struct StopWords: Hashable, Sendable {
-    let list: StopWordList
+    package let list: StopWordList
 
     /// A list of the program's own. Case doesn't count, accents do. Of what is more than one word each is left out.
     public init(_ words: some Sequence<String>) {

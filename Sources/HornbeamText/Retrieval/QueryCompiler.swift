@@ -52,7 +52,6 @@ struct QueryCompiler {
         scope.depth += 1
         guard scope.depth < Self.depthLimit else { throw .invalid("the query is nested too deep") }
         switch query {
-        case .words(let text): return try words(text, scope)
         case .any(let parts):
             var nodes: [QueryNode] = []
             for part in parts {
@@ -67,13 +66,6 @@ struct QueryCompiler {
             let second = try node(second, scope)
             order.removeSubrange(count...)
             return second.map { WithoutNode(first, $0) } ?? first
-        case .phrase, .near, .prefix, .wildcard: return try leaf(query, scope)
-        case .fuzzy(let text, let distance, let prefixLength):
-            var nodes: [QueryNode] = []
-            for token in analyzer.queryTokens(of: text) {
-                nodes += try fuzzy(try fuzzyTerms(token.term, distance, prefixLength), scope)
-            }
-            return Self.any(nodes)
         case .field(let fields, let query):
             scope.fields = scope.fields.map { $0.intersection(fields) } ?? Set(fields)
             return try node(query, scope)
@@ -86,7 +78,23 @@ struct QueryCompiler {
                 throw .invalid("boosts that stand in each other multiply to \(scope.boost), 1e9 is the most")
             }
             return try node(query, scope)
+        case .words, .phrase, .near, .prefix, .wildcard, .fuzzy, .everything: return try simple(query, scope)
+        }
+    }
+
+    /// A form that holds no others. Not inlined: it would make each level of `node` take ten times the stack.
+    @inline(never)
+    private mutating func simple(_ query: TextQuery, _ scope: Scope) throws(StorageError) -> QueryNode? {
+        switch query {
+        case .words(let text): return try words(text, scope)
+        case .fuzzy(let text, let distance, let prefixLength):
+            var nodes: [QueryNode] = []
+            for token in analyzer.queryTokens(of: text) {
+                nodes += try fuzzy(try fuzzyTerms(token.term, distance, prefixLength), scope)
+            }
+            return Self.any(nodes)
         case .everything: return EverythingNode(context)
+        default: return try leaf(query, scope)
         }
     }
 

@@ -5,6 +5,7 @@ import Hornbeam
 import Testing
 
 @testable import HornbeamCommand
+@testable import HornbeamEngine
 
 @Suite("Names in options")
 struct SelectionTests {

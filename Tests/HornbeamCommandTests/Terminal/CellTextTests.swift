@@ -6,6 +6,7 @@ import Hornbeam
 import Testing
 
 @testable import HornbeamCommand
+@testable import HornbeamEngine
 
 @Suite("Values as cells")
 struct CellTextTests {

@@ -6,6 +6,7 @@ import HornbeamPages
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Stone {

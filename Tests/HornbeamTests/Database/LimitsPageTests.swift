@@ -6,7 +6,10 @@ import HornbeamKeys
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 @testable import HornbeamPages
+@testable import HornbeamStatements
 @testable import HornbeamText
 @testable import HornbeamTree
 

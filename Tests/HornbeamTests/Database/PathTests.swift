@@ -2,6 +2,7 @@
 // Paths that name no file, or a file that must not be written over, given to every function that takes a path.
 
 import Foundation
+import HornbeamHandKept
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree

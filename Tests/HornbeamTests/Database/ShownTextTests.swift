@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and reports about long data are short.
 
+import HornbeamHandKept
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamMapReduce
 
 @Suite("Messages about long data")
 struct ShownTextTests {

@@ -2,6 +2,7 @@
 // Copies of a database, and its file made short, beside those who use it.
 
 import Foundation
+import HornbeamMapReduce
 import HornbeamTestSupport
 import Synchronization
 import Testing

@@ -5,6 +5,7 @@
 import Foundation
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 private enum UserStatus: String, Codable, Sendable { case active, away }
 private enum UserRole: String, Codable, Sendable { case admin, guest }

@@ -4,6 +4,7 @@
 
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 private struct Avatar: Codable, Equatable, Sendable {
     var url: String

@@ -9,6 +9,8 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 private enum Color: String, Codable { case red, green, blue }
 private enum Choice: Codable, Hashable { case none, some(Int, name: String) }

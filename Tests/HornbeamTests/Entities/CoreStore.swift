@@ -5,6 +5,7 @@
 import HornbeamTree
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// One write transaction over a store, or the next one over the same store after `reopen`.
 final class CoreStore {
@@ -27,7 +28,7 @@ final class CoreStore {
 
     /// Commits, and begins anew with these descriptions.
     func reopen(
-        _ new: [EntityDescription]? = nil, _ migrations: [Migration.Step] = [],
+        _ new: [EntityDescription]? = nil, _ migrations: [MigrationStep] = [],
         progress: MigrationProgress.Handler? = nil
     ) throws {
         try session.commit()
@@ -35,7 +36,7 @@ final class CoreStore {
         let transaction = try store.beginWrite()
         do {
             let schema = try SchemaCatalogue.open(
-                descriptions, in: transaction, migrations: migrations.map { Migration($0) }, progress: progress)
+                descriptions, in: transaction, migrations: migrations, progress: progress)
             session = StoreTransaction(transaction, schema: try require(schema))
         } catch {
             transaction.abort()

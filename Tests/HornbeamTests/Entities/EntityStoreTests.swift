@@ -6,6 +6,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private let package = EntityDescription(
     name: "Package",
@@ -79,7 +80,7 @@ struct EntityStoreTests {
         arguments: [UInt64.max / 2 + 1, UInt64.max - 1])
     func counterTooLarge(next: UInt64) throws {
         let store = try CoreStore([package])
-        try SchemaCatalogue.setNextRowID(next, "Package", in: store.session.transaction)
+        try SchemaTree.setNextRowID(next, "Package", in: store.session.transaction)
         #expect(throws: StorageError.self) { try store["Package"].ensureRowID(of: .string("a")) }
     }
 

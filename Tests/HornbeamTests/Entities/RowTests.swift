@@ -7,6 +7,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private enum Mood: String { case calm, wild }
 private enum Level: Int, IndexKey { case low = 1, high = 9 }

@@ -6,6 +6,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("Strings of columns")
 struct ShortStringsTests {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is done to many ids at once: all or nothing, and in the order of saves.
 
+import HornbeamHandKept
 import HornbeamTestSupport
 import Testing
 

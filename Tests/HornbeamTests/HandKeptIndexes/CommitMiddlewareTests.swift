@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Middleware: what it sees and may do, in which order, how often, and what becomes of the write when it throws.
 
+import HornbeamHandKept
 import HornbeamTestSupport
 import HornbeamTree
 import Synchronization

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks around single edits, and edits while what is edited is gone through.
 
+import HornbeamHandKept
 import HornbeamTestSupport
 import Testing
 

@@ -3,12 +3,15 @@
 // cut short by a crash.
 
 import Foundation
+import HornbeamHandKept
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 /// A declaration of one index.
 private struct Just<Index: HandKeptIndex>: IndexesType {

@@ -2,6 +2,7 @@
 // Hand-kept indexes against arrays, dictionaries and sets: random edits of every kind, deletions by every way,
 // rollbacks and reopenings, also by a program that doesn't know the indexes.
 
+import HornbeamHandKept
 import HornbeamTestSupport
 import HornbeamTree
 import Testing

@@ -2,6 +2,7 @@
 // Rules that keep indexes, and groups whose entities come and go: the members of a group can be saved whether the group
 // is stored or not.
 
+import HornbeamHandKept
 import Testing
 
 @testable import Hornbeam

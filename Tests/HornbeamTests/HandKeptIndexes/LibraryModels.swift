@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entities and indexes of the tests of hand-kept indexes.
 
+import HornbeamHandKept
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 struct LibraryAuthor: Equatable {

@@ -2,10 +2,12 @@
 // Queries for what hand-kept lists name: whatever is filtered, sorted, cut and gone on after, the answer is that of
 // plain arrays, and no more is looked at than it takes.
 
+import HornbeamHandKept
 import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Shelved: Equatable {

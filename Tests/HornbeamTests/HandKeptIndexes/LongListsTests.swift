@@ -2,6 +2,7 @@
 // Long hand-kept lists and many groups, beside models of them.
 
 import Foundation
+import HornbeamHandKept
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree

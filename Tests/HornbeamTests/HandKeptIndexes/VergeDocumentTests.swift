@@ -3,6 +3,7 @@
 // of one type is none of another's, V1, and V18, that generic code compiles only with the index it needs, is for the
 // compiler: see RefusalTests.)
 
+import HornbeamHandKept
 import HornbeamTestSupport
 import HornbeamTree
 import Testing

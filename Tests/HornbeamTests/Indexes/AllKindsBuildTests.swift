@@ -2,6 +2,8 @@
 // Builds of registered indexes of each kind, beside writes, and cut short at calls to the disk: what is left answers as
 // the entities do, goes on or is absent, and no tree is there that nothing knows.
 
+import HornbeamHandKept
+import HornbeamMapReduce
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree
@@ -9,6 +11,7 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("All kinds of indexes built in the background")
 struct AllKindsBuildTests {

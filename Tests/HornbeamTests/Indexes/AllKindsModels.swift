@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // One entity type with an index of each kind over it, and the answers of each beside what the entities themselves say.
 
+import HornbeamHandKept
 import HornbeamPages
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @EntityModel
 struct Release: Equatable {

@@ -3,12 +3,16 @@
 // last, indexes that go while they are read.
 
 import Foundation
+import HornbeamHandKept
+import HornbeamMapReduce
 import HornbeamPages
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Stamped {

@@ -3,7 +3,10 @@
 // check misses no lost entry; plans name what they read.
 
 import Foundation
+import HornbeamHandKept
+import HornbeamMapReduce
 import HornbeamPages
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Testing

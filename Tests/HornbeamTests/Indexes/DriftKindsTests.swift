@@ -4,12 +4,15 @@
 
 import Foundation
 import HornbeamPages
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 /// Which of two programs it is whose code runs.
 private let isLater = Mutex(false)

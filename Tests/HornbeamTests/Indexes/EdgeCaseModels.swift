@@ -2,10 +2,14 @@
 // An entity that has one value in a property for each kind of index, and what each kind says of a question about it.
 
 import Foundation
+import HornbeamHandKept
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 protocol EdgeValue: IndexKey, Codable, Comparable, Hashable {
     var mapKey: MapKey { get }

@@ -10,6 +10,8 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @Suite("Background builds cut short")
 struct IndexBuildCrashTests {

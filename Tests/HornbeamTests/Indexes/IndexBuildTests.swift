@@ -10,6 +10,8 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 extension BackgroundBuilder.Limits {
     /// So small that some hundred rows take many steps of each kind.

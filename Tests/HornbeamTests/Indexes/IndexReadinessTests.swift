@@ -4,11 +4,14 @@
 
 import Foundation
 import HornbeamPages
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 private typealias LengthIndex = MapIndex<TaggedNote, NoValue, CountReducer<NoValue>>
 

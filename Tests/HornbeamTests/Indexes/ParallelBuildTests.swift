@@ -8,6 +8,8 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @Suite("Indexes built in one transaction")
 struct ParallelBuildTests {

@@ -12,6 +12,8 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @EntityModel
 private struct Folder {

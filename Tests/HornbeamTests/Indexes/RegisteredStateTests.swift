@@ -11,6 +11,8 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 private typealias TextIndex = MapIndex<TaggedNote, NoValue, CountReducer<NoValue>>
 
@@ -43,7 +45,7 @@ struct RegisteredStateTests {
         let store = try TreeStore.open(file: disk)
         let write = try store.beginWrite()
         let schema = try #require(
-            try SchemaCatalogue.open([description], in: write, migrations: [.forget(TaggedNote.self, "text")]))
+            try SchemaCatalogue.open([description], in: write, migrations: [.forget(type: "TaggedNote", name: "text")]))
         let session = StoreTransaction(write, schema: schema)
         if missesRows {
             let rows = try JSONRows("TaggedNote", session: session)

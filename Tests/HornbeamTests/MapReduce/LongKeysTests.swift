@@ -9,6 +9,8 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 private func longIndex(_ collation: TextCollation) -> MapIndex<TaggedNote, Int, IntegerSumReducer<Int>> {
     MapIndex("long", version: "1", collation: collation, reducer: .sum()) {

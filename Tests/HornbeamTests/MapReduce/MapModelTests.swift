@@ -10,6 +10,8 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 /// What an index is to hold, worked out by hand.
 private struct NaiveRows {

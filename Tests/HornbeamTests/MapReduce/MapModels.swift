@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamMapReduce
 
 @EntityModel
 struct TaggedPost: Equatable {

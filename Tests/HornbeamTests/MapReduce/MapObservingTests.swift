@@ -5,6 +5,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @Suite("Live queries of map indexes")
 struct MapObservingTests {

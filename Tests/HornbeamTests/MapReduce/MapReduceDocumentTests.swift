@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamMapReduce
 
 @Suite("The document of the Indexer")
 struct MapReduceDocumentTests {

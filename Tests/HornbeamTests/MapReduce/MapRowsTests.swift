@@ -9,6 +9,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamMapReduce
 
 private typealias BySize = MapIndex<TaggedPost, Int, DeviationReducer<Int>>
 

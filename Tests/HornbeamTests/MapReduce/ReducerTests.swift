@@ -7,6 +7,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamMapReduce
 
 @Suite("Reducers")
 struct ReducerTests {

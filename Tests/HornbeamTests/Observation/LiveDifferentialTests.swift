@@ -7,6 +7,7 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// A live query with the result that its elements have led to so far.
 private protocol Follower: AnyObject {

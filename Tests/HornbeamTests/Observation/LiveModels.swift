@@ -3,6 +3,7 @@
 
 import Hornbeam
 import HornbeamTestSupport
+@testable import HornbeamEngine
 
 @EntityModel
 struct LiveNote {

@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 extension Database {
     /// Returns once observers have looked at all that was committed before.

@@ -6,6 +6,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// Every type of a fixed width, nil or not, half of them descending.
 @EntityModel

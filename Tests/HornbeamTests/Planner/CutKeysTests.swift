@@ -5,6 +5,7 @@
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("Keys that an index cuts")
 struct CutKeysTests {

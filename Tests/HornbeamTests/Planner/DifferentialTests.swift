@@ -8,6 +8,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private let columns: [ColumnDescription] = [
     ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "room", type: .int32),

@@ -2,6 +2,7 @@
 // A caller that stops at the first rows of an index's order reads a few pages, however many rows there are, with and
 // without a limit.
 
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import Testing
 

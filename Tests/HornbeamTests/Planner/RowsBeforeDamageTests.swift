@@ -8,6 +8,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private let models = [
     EntityDescription(

@@ -7,6 +7,7 @@ import HornbeamText
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private let columns: [ColumnDescription] = [
     ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "text", type: .string),

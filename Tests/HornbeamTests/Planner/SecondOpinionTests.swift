@@ -8,6 +8,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// A random entity type, and how SQLite is told of it.
 private struct Model {

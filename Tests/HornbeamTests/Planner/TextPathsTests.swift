@@ -6,6 +6,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private let specifications: [String?] = [
     nil, "unicode", "unicode+accents", "unicode+english", "trigrams", "trigrams+accents",

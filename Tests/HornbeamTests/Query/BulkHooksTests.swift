@@ -5,6 +5,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// The common part of the two types below, one without unique indexes and one with.
 private protocol Tallied: EntityModelProtocol, Equatable where ID == Int {

@@ -6,6 +6,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private struct Link: Codable, Hashable, Sendable {
     var kind: Int

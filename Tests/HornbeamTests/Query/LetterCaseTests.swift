@@ -5,6 +5,7 @@ import Foundation
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Lettered {

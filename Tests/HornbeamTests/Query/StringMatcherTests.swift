@@ -7,6 +7,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("Tests of strings in rows")
 struct StringMatcherTests {

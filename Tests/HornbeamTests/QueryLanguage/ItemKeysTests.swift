@@ -8,6 +8,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamStatements
 
 @Suite("Keys of items")
 struct ItemKeysTests {

@@ -8,6 +8,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private struct Colour: Codable, Sendable {
     var name: String

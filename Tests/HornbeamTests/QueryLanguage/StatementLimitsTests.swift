@@ -6,6 +6,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamStatements
 
 @EntityModel
 private struct Scrap {

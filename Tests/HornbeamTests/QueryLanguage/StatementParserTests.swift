@@ -5,6 +5,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamStatements
 
 @Suite("Statements as trees")
 struct StatementParserTests {

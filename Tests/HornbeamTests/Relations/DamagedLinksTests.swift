@@ -6,6 +6,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private let rows = (1...3).map { RowID(rawValue: $0) }
 

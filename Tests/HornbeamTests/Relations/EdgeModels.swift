@@ -2,6 +2,7 @@
 // Two types with a relation of each form between them, and within one of them.
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private func relation(_ name: String, _ target: String, many: Bool, inverse: String? = nil) -> RelationDescription {
     RelationDescription(name: name, target: target, toMany: many, inverse: inverse)

@@ -6,6 +6,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private func relation(
     _ name: String, _ target: String, many: Bool, inverse: String? = nil

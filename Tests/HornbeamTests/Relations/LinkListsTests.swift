@@ -5,6 +5,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("Rows of a level")
 struct LinkListsTests {

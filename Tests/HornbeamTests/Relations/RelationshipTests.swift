@@ -3,6 +3,7 @@
 
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 @Suite("Relations")
 struct RelationshipTests {

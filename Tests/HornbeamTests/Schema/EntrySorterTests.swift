@@ -6,6 +6,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("Sorting in runs")
 struct EntrySorterTests {

@@ -6,6 +6,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// The store as tables: what each row has in each column the store knows.
 private struct Table {
@@ -22,7 +23,7 @@ private struct Table {
     }
 
     /// Changes the table by one random step, and says which migration that takes.
-    mutating func change(_ random: inout SeededGenerator) -> [Migration.Step] {
+    mutating func change(_ random: inout SeededGenerator) -> [MigrationStep] {
         made += 1
         let fresh = "c\(made)"
         let place = columns.count > 1 ? 1 + random.below(columns.count - 1) : 0
@@ -52,7 +53,7 @@ private struct Table {
             }
             return [
                 .convert(
-                    Migration.Conversion(type: name, column: new, from: .int64) { value in
+                    MigrationStep.Conversion(type: name, column: new, from: .int64) { value in
                         guard case .int(let number) = value else { return .null }
                         return .string("n\(number)")
                     })

@@ -9,6 +9,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private enum Level: Int, Codable { case low = 1, high = 2 }
 

@@ -8,6 +8,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private func relation(_ name: String, _ target: String, toMany: Bool, inverse: String? = nil) -> RelationDescription {
     RelationDescription(name: name, target: target, toMany: toMany, inverse: inverse)
@@ -291,7 +292,7 @@ struct RelationMigrationTests {
         let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
         let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"])])
         let pieces = relation("pieces", "Part", toMany: true, inverse: "owner")
-        let step = Migration.Step.rename(type: "Whole", from: "parts", to: "pieces", isRelation: true)
+        let step = MigrationStep.rename(type: "Whole", from: "parts", to: "pieces", isRelation: true)
         try store.reopen(
             [whole([pieces]), part([relation("owner", "Whole", toMany: false, inverse: "pieces")])], [step])
         #expect(try store.problems() == [])

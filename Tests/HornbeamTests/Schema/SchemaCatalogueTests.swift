@@ -6,6 +6,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private func item(
     _ columns: [ColumnDescription], _ indexes: [IndexDescription] = [], _ relations: [RelationDescription] = []

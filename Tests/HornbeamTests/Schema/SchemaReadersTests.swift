@@ -8,6 +8,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Note {
@@ -55,11 +56,11 @@ struct SchemaReadersTests {
         let models = try ModelSet([Note.self])
         // As the models have it: the hidden column, and the type of deleted ones.
         let described = models.descriptions
-        func writing(_ types: [EntityDescription], _ steps: [Migration.Step]) throws {
+        func writing(_ types: [EntityDescription], _ steps: [MigrationStep]) throws {
             let file = try SimulatedProcess(on: disk, shared, options: StoreOptions())
             let store = try TreeStore.open(file: file)
             let transaction = try store.beginWrite()
-            let schema = try SchemaCatalogue.open(types, in: transaction, migrations: steps.map { Migration($0) })
+            let schema = try SchemaCatalogue.open(types, in: transaction, migrations: steps)
             try StoreTransaction(transaction, schema: require(schema)).commit()
             try store.close()
         }
@@ -73,7 +74,7 @@ struct SchemaReadersTests {
         var changed = described
         let place = try #require(changed.firstIndex { $0.name == "Note" })
         changed[place].columns[1].type = .int64
-        let conversion = Migration.Conversion(type: "Note", column: changed[place].columns[1], from: .string) { _ in
+        let conversion = MigrationStep.Conversion(type: "Note", column: changed[place].columns[1], from: .string) { _ in
             .int(5)
         }
         try writing(changed, [.convert(conversion)])

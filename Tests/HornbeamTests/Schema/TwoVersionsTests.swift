@@ -5,6 +5,7 @@
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private func type(_ columns: [ColumnDescription], _ indexes: [IndexDescription] = []) -> EntityDescription {
     EntityDescription(name: "Item", columns: [column("id", .int64)] + columns, indexes: indexes)
@@ -72,7 +73,7 @@ struct TwoVersionsTests {
     func renamed() throws {
         let store = try CoreStore([earlier])
         try store.save("Item", [.int(1), .string("x")])
-        let rename = Migration.Step.rename(type: "Item", from: "a", to: "name", isRelation: false)
+        let rename = MigrationStep.rename(type: "Item", from: "a", to: "name", isRelation: false)
         let now = type([column("name", .optional(.string))])
         try store.reopen([now], [rename])
         try store.reopen([earlier], [])

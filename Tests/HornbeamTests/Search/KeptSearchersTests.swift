@@ -9,6 +9,7 @@ import Synchronization
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 @testable import HornbeamText
 
 @EntityModel

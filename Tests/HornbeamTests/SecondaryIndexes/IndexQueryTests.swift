@@ -3,6 +3,7 @@
 
 import Foundation
 import Hornbeam
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import Testing
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexes of several trees of which a damaged file has lost the record, and kept the trees.
 
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("Indexes without their records")
 struct LostRecordTests {

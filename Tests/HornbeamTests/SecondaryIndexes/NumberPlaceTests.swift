@@ -6,6 +6,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamSecondaryIndexes
 
 @Suite("Numbers that a column can't hold")
 struct NumberPlaceTests {

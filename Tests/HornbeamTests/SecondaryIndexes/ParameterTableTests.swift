@@ -7,6 +7,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamSecondaryIndexes
 
 @EntityModel
 private struct Sample {

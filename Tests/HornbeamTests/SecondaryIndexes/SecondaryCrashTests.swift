@@ -3,11 +3,14 @@
 // build in the background; a tree that is missing; and a version that should have been another.
 
 import Foundation
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @Suite("Secondary indexes cut short, damaged, or of other code")
 struct SecondaryCrashTests {

@@ -2,10 +2,12 @@
 // Secondary indexes: what they hold, what they answer, and that no value is lost on the way.
 
 import Foundation
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("Secondary indexes")
 struct SecondaryIndexTests {

@@ -7,6 +7,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamSecondaryIndexes
 
 private let title = IndexColumn<String>("title")
 private let duration = IndexColumn<Int>("duration")

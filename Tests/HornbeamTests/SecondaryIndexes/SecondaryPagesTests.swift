@@ -3,10 +3,12 @@
 
 import Foundation
 import HornbeamPages
+import HornbeamSecondaryIndexes
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("What queries of secondary indexes cost")
 struct SecondaryPagesTests {

@@ -3,11 +3,14 @@
 // that its users have met.
 
 import Foundation
+import HornbeamMapReduce
+import HornbeamSecondaryIndexes
 import HornbeamTestSupport
 import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @Suite("YapDatabase's secondary indexes")
 struct YapDatabaseDocumentTests {

@@ -2,6 +2,7 @@
 // The chat of the entity model's description: users, chats, messages, attachments, with relations of every kind.
 
 import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 struct User {

@@ -4,6 +4,7 @@
 import Foundation
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 @Suite("Entities as the description of the model shows them")
 struct ChatTests {

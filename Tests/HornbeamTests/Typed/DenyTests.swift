@@ -6,6 +6,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Shelf {

@@ -5,6 +5,7 @@ import Foundation
 public import Hornbeam
 import HornbeamTestSupport
 import Testing
+@testable import HornbeamEngine
 
 /// Every type that a property can have.
 @EntityModel

@@ -3,6 +3,7 @@
 
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 private struct Deep: Codable, Sendable {
     var number: Int

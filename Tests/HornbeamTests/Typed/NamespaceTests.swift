@@ -4,6 +4,7 @@
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// Has the name of one inside `Library`, which is meant there.
 @EntityModel

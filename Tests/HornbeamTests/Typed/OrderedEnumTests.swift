@@ -3,6 +3,7 @@
 
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 /// By size, which the raw values don't follow.
 private enum Size: String, Comparable, CaseIterable, Sendable {

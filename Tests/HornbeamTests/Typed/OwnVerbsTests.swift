@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types that write a verb themselves: generic code calls theirs, and theirs does the store's part.
 
+import HornbeamHandKept
 import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// Counts its saves, refuses to be deleted while it is kept, and shows only what is listed.
 @EntityModel

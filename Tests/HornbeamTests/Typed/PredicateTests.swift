@@ -5,6 +5,7 @@
 import Foundation
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 private struct Address: Codable, Equatable, Sendable {
     var city: String

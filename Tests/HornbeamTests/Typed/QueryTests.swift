@@ -5,6 +5,7 @@
 import Foundation
 import Hornbeam
 import Testing
+@testable import HornbeamEngine
 
 enum Status: String, Codable, Sendable { case active, idle, gone }
 

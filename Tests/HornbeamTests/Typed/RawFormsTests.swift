@@ -4,6 +4,7 @@
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Item {

@@ -4,6 +4,7 @@
 import Hornbeam
 import HornbeamTestSupport
 import Testing
+@testable import HornbeamEngine
 
 @EntityModel
 private struct Club {

@@ -8,6 +8,7 @@ import HornbeamFoundation
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private typealias Filtered = Hornbeam.Predicate
 

@@ -7,6 +7,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 private enum Stage: String, Codable { case open, shut }
 /// An enum that is a column value too.

@@ -9,6 +9,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 struct Phone: Codable, Equatable {
     var type: String

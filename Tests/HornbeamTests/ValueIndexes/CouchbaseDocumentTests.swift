@@ -7,6 +7,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @Suite("Couchbase Lite's indexes, as the document has them")
 struct CouchbaseDocumentTests {

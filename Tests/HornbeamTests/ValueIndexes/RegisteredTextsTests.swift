@@ -7,6 +7,7 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 /// Its properties are called as words of the query language are.
 @EntityModel

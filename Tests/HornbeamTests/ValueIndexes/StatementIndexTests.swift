@@ -8,6 +8,7 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 struct StreetAddress: Codable, Equatable {
     var city: String?

@@ -9,6 +9,8 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamStatements
 
 @Suite("Value indexes")
 struct ValueIndexTests {

@@ -8,6 +8,8 @@ import HornbeamTestSupport
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 extension ViewChanges where Entity == Mail, Group == String {
     /// The lists that these changes make of others; `row` gives what is at a position of the later state.

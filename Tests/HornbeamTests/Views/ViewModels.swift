@@ -2,6 +2,7 @@
 // Entities and views of the tests of views, and a list that does by hand what a view does.
 
 import Foundation
+import HornbeamMapReduce
 import HornbeamPages
 import HornbeamTestSupport
 import HornbeamTree

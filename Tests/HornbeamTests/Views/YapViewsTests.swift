@@ -7,6 +7,8 @@ import HornbeamTree
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
+@testable import HornbeamMapReduce
 
 @Suite("Views, as YapDatabase has them")
 struct YapViewsTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ids that go into the wrong index, and code that asks for an index that nobody declares.
 
-import Hornbeam
+import HornbeamHandKept
 
 @EntityModel
 struct Cupboard {

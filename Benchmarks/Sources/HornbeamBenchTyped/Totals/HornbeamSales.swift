@@ -3,7 +3,7 @@
 
 import BenchHarness
 import Foundation
-import Hornbeam
+import HornbeamMapReduce
 
 @EntityModel
 private struct Sale {

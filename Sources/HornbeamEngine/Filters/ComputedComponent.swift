@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index holds that isn't stored: values that the program's code works out from an entity. A condition names
+// what it compares in the same way, so that the planner sees when an index is over just that.
+
+import FoundationEssentials
+import HornbeamKeys
+
+/// An expression that a component of an index or a comparison is of: see `ComputedSubject`.
+package protocol ComputedExpression: Sendable {
+    func isSame(as other: any ComputedExpression) -> Bool
+}
+
+/// What a computed component and a comparison are of: equal if it is the same property.
+///
+/// `@unchecked Sendable`: made of key paths that are sendable, or that are stored properties', which hold nothing.
+package struct ComputedSubject: Equatable, @unchecked Sendable {
+    private enum Property {
+        case keyPath(AnyKeyPath)
+        /// Stored ones, with dots between them.
+        case named(String, of: any Any.Type)
+        /// A part of an order: a property, or one with `.asc` or `.desc`, which it is behind one of these steps.
+        case ordered(AnyKeyPath, behind: [AnyKeyPath])
+        /// A column of texts by a collation.
+        case collated(CollatedColumn)
+        /// An expression over a row.
+        case expression(any ComputedExpression)
+    }
+
+    private let property: Property
+
+    private init(_ property: Property) {
+        self.property = property
+    }
+
+    package init(_ keyPath: any AnyKeyPath & Sendable) { self.init(.keyPath(keyPath)) }
+
+    /// Of a stored property.
+    package init(stored keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
+
+    /// Of stored properties of a type and of one another, with dots between them.
+    package init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
+
+    /// The property that a key path of an order is of. Which of the steps is its last one, if one is, can't be told
+    /// from the key path alone; a property that is asked about can be followed by each.
+    package init(_ keyPath: any AnyKeyPath & Sendable, behind steps: [AnyKeyPath]) {
+        self.init(.ordered(keyPath, behind: steps))
+    }
+
+    init(_ collated: CollatedColumn) { self.init(.collated(collated)) }
+
+    package init(_ expression: any ComputedExpression) { self.init(.expression(expression)) }
+
+    package var collated: CollatedColumn? { if case .collated(let column) = property { column } else { nil } }
+
+    /// A property of it; nil if there is none of this path.
+    package func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
+        guard case .keyPath(let keyPath) = property else { return nil }
+        return keyPath.appending(path: next).map { ComputedSubject(stored: $0) }
+    }
+
+    package var keyPath: AnyKeyPath? { if case .keyPath(let keyPath) = property { keyPath } else { nil } }
+
+    /// As a path says it; nil if it isn't stored.
+    var name: String? {
+        switch property {
+        case .keyPath(let keyPath): keyPath.isNamed ? keyPath.path : nil
+        case .named(let names, _): names
+        case .ordered, .collated, .expression: nil
+        }
+    }
+
+    /// Whether it is stored, so that its names say it.
+    package var isNamed: Bool { keyPath?.isNamed ?? true }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        switch (left.property, right.property) {
+        case (.keyPath(let left), .keyPath(let right)): left == right
+        case (.named(let left, let leftType), .named(let right, let rightType)):
+            left == right && leftType == rightType
+        case (.keyPath(let keyPath), .named(let names, let type)), (.named(let names, let type), .keyPath(let keyPath)):
+            Swift.type(of: keyPath).rootType == type && keyPath.path == names
+        case (.keyPath(let keyPath), .ordered(let whole, let steps)),
+            (.ordered(let whole, let steps), .keyPath(let keyPath)):
+            keyPath == whole || steps.contains { keyPath.appending(path: $0) == whole }
+        case (.ordered(let left, let steps), .ordered(let right, let others)):
+            left == right || steps.contains { right.appending(path: $0) == left }
+                || others.contains { left.appending(path: $0) == right }
+        case (.collated(let left), .collated(let right)): left == right
+        case (.expression(let left), .expression(let right)): left.isSame(as: right)
+        case (.named, .ordered), (.ordered, .named), (.collated, _), (_, .collated), (.expression, _), (_, .expression):
+            false
+        }
+    }
+}
+
+/// A column of texts that are compared by a collation.
+package struct CollatedColumn: Equatable, Sendable {
+    package let entity: String
+    package let column: Int
+    package let collation: TextCollation
+
+    package init(entity: String, column: Int, collation: TextCollation) {
+        self.entity = entity
+        self.column = column
+        self.collation = collation
+    }
+}
+
+/// A component of a key that is worked out from a row. The property must give the same for the same entity, always:
+/// an index over it is of a version, which changes when the property's code does.
+package struct ComputedComponent: Sendable {
+    package let subject: ComputedSubject
+    package let label: String
+    package let type: ColumnType
+    /// The columns that it is worked out from; nil where only the program's code knows.
+    package let sources: [Int]?
+    package let value: @Sendable (RowReader) throws(HornbeamError) -> Value
+
+    package init(
+        _ subject: ComputedSubject, label: String, type: ColumnType, sources: [Int]?,
+        value: @escaping @Sendable (RowReader) throws(HornbeamError) -> Value
+    ) {
+        self.subject = subject
+        self.label = label
+        self.type = type
+        self.sources = sources
+        self.value = value
+    }
+
+    /// The type of a property's stored form; nil if it has none that is ordered.
+    package static func type<Property>(of _: Property.Type) -> ColumnType? {
+        let type = storedType(of: Property.self)
+        return type?.isOrdered == true ? type : nil
+    }
+
+    /// The same, ordered or not.
+    static func storedType<Property>(of _: Property.Type) -> ColumnType? {
+        (Property.self as? any ColumnValue.Type)?.columnType
+            ?? (Property.self as? any RawRepresentable.Type).flatMap { rawType(of: $0) }
+    }
+
+    private static func rawType<Raw: RawRepresentable>(of _: Raw.Type) -> ColumnType? {
+        (Raw.RawValue.self as? any ColumnValue.Type)?.columnType
+    }
+}
+
+/// A comparison of a property that isn't stored. A class, so that a filter stays small.
+package final class ComputedTest: Sendable {
+    let subject: ComputedSubject
+    let comparison: Comparison
+    let literal: Value
+    /// Where it asks for any of several values, not for that one.
+    let list: [Value]?
+    /// For `explain`.
+    let label: String
+    /// The columns that it looks at; nil for all that there may be.
+    let sources: [Int]?
+    let accepts: @Sendable (RowReader) throws -> Bool
+
+    package init(
+        _ subject: ComputedSubject, _ comparison: Comparison, _ literal: Value, list: [Value]? = nil, label: String,
+        sources: [Int]? = nil, accepts: @escaping @Sendable (RowReader) throws -> Bool
+    ) {
+        self.sources = sources
+        self.subject = subject
+        self.comparison = comparison
+        self.literal = literal
+        self.list = list
+        self.label = label
+        self.accepts = accepts
+    }
+}
+
+extension ComputedComponent {
+    /// A column of texts by a collation.
+    package init(column: Int, of type: EntityDescription, by collation: TextCollation) throws(HornbeamError) {
+        let collator = try collation.collator
+        self.init(
+            ComputedSubject(CollatedColumn(entity: type.name, column: column, collation: collation)),
+            label: "\(type.columns[column].name) COLLATE \(collation.words)", type: .data, sources: [column]
+        ) { (row) throws(HornbeamError) in
+            guard let text = try row.string(column) else { return .null }
+            return .data(Data(try collator.key(of: text)))
+        }
+    }
+}

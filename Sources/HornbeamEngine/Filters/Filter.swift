@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries as data: what the planner reads. Columns are numbers, values are literals; only what can't be said so is a
+// closure.
+//
+// Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An
+// ordering comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against
+// a value. `not` is plain negation. In sorting null comes first, last in descending order; ties go by row id, always
+// ascending.
+
+import FoundationEssentials
+
+/// How two values compare.
+package enum Comparison: String, Sendable, CaseIterable {
+    case equal = "=="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+}
+
+/// A condition on the entities of one type.
+package indirect enum Filter: Sendable {
+    case all
+    case none
+    /// Stands for a condition that is nested too deep. A query with it fails.
+    case tooDeep
+    case compare(column: Int, Comparison, Value)
+    case isNull(column: Int)
+    case within(column: Int, [Value])
+    case string(StringTest)
+    case text(TextTest)
+    case elements(ElementTest)
+    case links(LinkTest)
+    /// How many stored entities a relation leads to.
+    case linkCount(relation: String, Comparison, Int)
+    /// A full-text query finds the columns. Answered by the full-text index over exactly these columns, if there is
+    /// one.
+    case matches(TextMatch)
+    /// Without a sort, the result is in this order.
+    case ids([Value])
+    /// Without a sort, the result is in the order of linking.
+    case related(RelationSource)
+    /// What only the typed layer can evaluate. The label is for `explain`.
+    case opaque(label: String, @Sendable (RowReader) throws -> Bool)
+    /// The same of one comparison, which an index over what is compared may answer.
+    case computed(ComputedTest)
+    /// Any element of an array passes, which an index of its elements may answer.
+    case anyElement(AnyElementTest)
+    case and([Filter])
+    case or([Filter])
+    case not(Filter)
+}
+
+extension Filter {
+    /// The parts of which all must hold; empty for `all`. Nested `and`s are resolved.
+    package var conjuncts: [Filter] {
+        switch self {
+        case .all: return []
+        case .and(let parts) where parts.allSatisfy({ $0.isConjunct }): return parts
+        case .and, .not:
+            var parts: [Filter] = []
+            addConjuncts(to: &parts)
+            return parts
+        default: return [self]
+        }
+    }
+
+    /// The conjuncts, with alternatives as lists of values.
+    /// - Throws: `.tooLarge` if conditions are nested deeper than `maximumDepth`.
+    func plannedConjuncts() throws(HornbeamError) -> [Filter] {
+        if isSingle { return [self] }
+        // Nearly all conditions are single ones or a list of these: they need neither of the walks below.
+        if case .and(let parts) = self, parts.allSatisfy(\.isSingle) { return parts }
+        guard isWithin(Self.maximumDepth) else { throw Self.depthError }
+        return conjuncts.listingAlternatives
+    }
+
+    /// Whether it is one conjunct with no other condition in it.
+    private var isSingle: Bool {
+        switch self {
+        case .all, .tooDeep, .links, .and, .or, .not: false
+        default: true
+        }
+    }
+
+    /// Whether it is one conjunct, as it is.
+    private var isConjunct: Bool {
+        switch self {
+        case .all, .and, .not: false
+        default: true
+        }
+    }
+
+    /// Both. What is an `and` already takes the other in, so that its parts need not be gathered.
+    package func and(_ other: Filter) -> Filter {
+        guard case .and(let more) = other else {
+            let part = other.asPart
+            return if case .and(let parts) = self { .and(parts + [part]) } else { .and([asPart, part]) }
+        }
+        return if case .and(let parts) = self { .and(parts + more) } else { .and([asPart] + more) }
+    }
+
+    /// Any of both. Chains stay flat, however long they are.
+    package func or(_ other: Filter) -> Filter {
+        var parts: [Filter] = if case .or(let parts) = self { parts } else { [asPart] }
+        if case .or(let more) = other { parts += more } else { parts.append(other.asPart) }
+        return .or(parts)
+    }
+
+    /// The greatest depth of conditions within one another. Functions that go through them, and their release, recurse
+    /// once a level, and the stack of a thread may be as small as 512 KiB.
+    package static var maximumDepth: Int { 128 }
+
+    /// The number of levels that a condition on related entities counts as, because testing it takes as much stack.
+    static var linkDepth: Int { 5 }
+
+    /// The greatest depth at which the planner looks for indexes and for the other ends of links. Deeper conditions are
+    /// tested on rows, because planning takes more stack than testing.
+    static var plannedDepth: Int { 24 }
+
+    /// The filter as a part of another one; `tooDeep` if the whole would be nested too deep. Typed conditions consist
+    /// of such parts, so none of them is nested deeper.
+    package var asPart: Filter { isWithin(Self.maximumDepth - 1) ? self : .tooDeep }
+
+    /// The filter as a condition on related entities; `tooDeep` if the whole would be nested too deep.
+    package var asLinked: Filter { isWithin(Self.maximumDepth - Self.linkDepth) ? self : .tooDeep }
+
+    package static var depthError: HornbeamError {
+        HornbeamError(
+            .tooLarge,
+            "a condition has others in it that are nested more than \(maximumDepth) deep: join long lists of them by "
+                + "one operator, or use .value(_:in:)")
+    }
+
+    /// Whether no condition in it is nested deeper than `levels`.
+    func isWithin(_ levels: Int) -> Bool {
+        switch self {
+        case .tooDeep: false
+        case .and(let parts), .or(let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
+        case .not(let part): levels > 0 && part.isWithin(levels - 1)
+        case .links(let test): levels >= Self.linkDepth && test.filter.isWithin(levels - Self.linkDepth)
+        default: true
+        }
+    }
+
+    private func addConjuncts(to parts: inout [Filter]) {
+        switch self {
+        case .all: break
+        case .and(let inner): for part in inner { part.addConjuncts(to: &parts) }
+        case .not(.not(let inner)): inner.addConjuncts(to: &parts)
+        default: parts.append(self)
+        }
+    }
+
+    package static func conjunction(_ parts: [Filter]) -> Filter {
+        switch parts.count {
+        case 0: .all
+        case 1: parts[0]
+        default: .and(parts)
+        }
+    }
+
+    /// For people and `explain`. The recursive cases have a function of their own, so that a level takes little stack.
+    package func text(_ type: EntityDescription) -> String {
+        switch self {
+        case .and(let parts): return Self.text(parts, " && ", type)
+        case .or(let parts): return Self.text(parts, " || ", type)
+        case .not(let part): return Self.text([part], "", type, before: "!")
+        case .links(let test): return test.describe()
+        default: return textOfOne(type)
+        }
+    }
+
+    private static func text(
+        _ parts: [Filter], _ sign: String, _ type: EntityDescription, before: String = ""
+    ) -> String {
+        var text = before
+        text += "("
+        for place in parts.indices {
+            if place > 0 { text += sign }
+            text += parts[place].text(type)
+        }
+        text += ")"
+        return text
+    }
+
+    private func textOfOne(_ type: EntityDescription) -> String {
+        func name(_ column: Int) -> String {
+            type.columns.indices.contains(column) ? type.columns[column].label : "#\(column)"
+        }
+        func names(_ columns: [Int]) -> String { columns.map(name).joined(separator: ", ") }
+        switch self {
+        case .all: return "true"
+        case .none: return "false"
+        case .tooDeep: return "(…)"
+        case .compare(let column, let comparison, let value):
+            return "\(name(column)) \(comparison.rawValue) \(value.text)"
+        case .isNull(let column): return "\(name(column)) == nil"
+        case .within(let column, let values):
+            return "\(name(column)) in [\(values.map(\.text).joined(separator: ", "))]"
+        case .string(let test): return test.describe(names(test.columns))
+        case .text(let test): return "\(names(test.columns)) \(test.isNegated ? "not " : "")\(test.label)"
+        case .elements(let test):
+            let values = test.values.map(\.text).joined(separator: ", ")
+            return "\(name(test.column)) contains \(test.wantsAll ? "all" : "any") of [\(values)]"
+        case .linkCount(let relation, let comparison, let count):
+            return "count of \(relation) \(comparison.rawValue) \(count)"
+        case .matches(let match): return "\(names(match.columns)) matches \(match.described(type))"
+        case .ids(let ids):
+            return "id in [\(ids.prefix(5).map(\.text).joined(separator: ", "))\(ids.count > 5 ? ", …" : "")]"
+        case .related(let source): return "in \(source.type) \(source.source.text).\(source.relation)"
+        case .opaque(let label, _): return label
+        case .computed(let test): return test.label
+        case .anyElement(let test): return test.label
+        case .links, .and, .or, .not: return text(type)
+        }
+    }
+}
+
+extension Value {
+    /// As in filter text and messages: strings quoted, dates in ISO 8601.
+    package var text: String {
+        switch self {
+        case .null: "nil"
+        case .bool(let flag): flag ? "true" : "false"
+        case .int(let number): String(number)
+        case .uint(let number): String(number)
+        case .double(let number): String(number)
+        case .date(let seconds): "\"\(ISODate.text(seconds) ?? String(seconds))\""
+        case .uuid(let id): "\"\(id.uuidString)\""
+        case .string(let text): "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        case .data(let data): "<\(data.count) bytes>"
+        case .decimal(let number): number.description
+        case .json(let text): text
+        case .array(let values): "[" + values.map(\.text).joined(separator: ", ") + "]"
+        }
+    }
+}
+
+/// One term of a sort. Small, because planning copies it.
+package struct SortTerm: Sendable {
+    package enum Key: Sendable {
+        case column(Int)
+        /// How many stored entities a relation leads to.
+        case linkCount(String)
+        /// Best score of the `matches` filter first (descending) or last. Ties go by id.
+        case score
+        /// What is worked out from the row, which an index may hold.
+        indirect case derived(ComputedComponent)
+        /// What only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
+        indirect case opaque(
+            label: String, key: @Sendable (RowReader) throws -> any Sendable,
+            order: @Sendable (any Sendable, any Sendable) -> Int)
+    }
+
+    package var key: Key
+    package var descending: Bool
+
+    package init(_ key: Key, descending: Bool = false) {
+        self.key = key
+        self.descending = descending
+    }
+
+    package static func column(_ column: Int, descending: Bool = false) -> SortTerm {
+        SortTerm(.column(column), descending: descending)
+    }
+
+    package static let bestScore = SortTerm(.score, descending: true)
+
+    /// Whether it is that one.
+    package var isBestScore: Bool {
+        if case .score = key { descending } else { false }
+    }
+
+    package func text(_ type: EntityDescription) -> String {
+        let name =
+            switch key {
+            case .column(let column): type.columns.indices.contains(column) ? type.columns[column].label : "#\(column)"
+            case .linkCount(let relation): "count of \(relation)"
+            case .score: "score"
+            case .derived(let component): component.label
+            case .opaque(let label, _, _): label
+            }
+        return descending ? name + " desc" : name
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader asks of rows: an index that holds it spares their look-up.
+
+/// What a reader of rows asks of them, and nothing else.
+package struct RowNeeds: Sendable {
+    package var columns: Set<Int> = []
+    /// Whether its result is the same in whatever order the rows come.
+    package var isOrderFree = true
+    /// Whether texts must come as they were written.
+    package var wantsExactText = false
+    /// The same where rows that are equal come as one: as one of them has it.
+    package var wantsTextOfOne = false
+
+    package init(
+        columns: Set<Int> = [], isOrderFree: Bool = true, wantsExactText: Bool = false, wantsTextOfOne: Bool = false
+    ) {
+        self.columns = columns
+        self.isOrderFree = isOrderFree
+        self.wantsExactText = wantsExactText
+        self.wantsTextOfOne = wantsTextOfOne
+    }
+
+    package func union(_ other: RowNeeds) -> RowNeeds {
+        RowNeeds(
+            columns: columns.union(other.columns), isOrderFree: isOrderFree && other.isOrderFree,
+            wantsExactText: wantsExactText || other.wantsExactText,
+            wantsTextOfOne: wantsTextOfOne || other.wantsTextOfOne)
+    }
+}

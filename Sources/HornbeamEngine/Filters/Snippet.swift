@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is shown of a hit: the passage that says best why it was found, with what was found marked in it.
+
+package import HornbeamText
+
+/// A passage of a text, as it stands there, and what the search found in it.
+public struct Snippet: Sendable, Hashable {
+    public let text: String
+    /// Of `text`: whole characters, ascending, apart from each other.
+    public let highlights: [Range<String.Index>]
+    /// Which of the properties that were asked for it is of, from 0.
+    public let property: Int
+    /// Of a property that is an array which of its elements, from 0; 0 of any other.
+    public let element: Int
+    /// Whether the text of the property, or of the element, begins, and ends, with it.
+    public let isStart: Bool
+    public let isEnd: Bool
+
+    package init(_ passage: Passage, _ sections: [TextSection], property: Int, element: Int) {
+        self.property = property
+        self.element = element
+        let whole = sections[passage.section].text
+        text = String(whole[passage.range])
+        let base = whole.utf8.distance(from: whole.startIndex, to: passage.range.lowerBound)
+        var found: [Range<String.Index>] = []
+        for range in passage.highlights {
+            let start = whole.utf8.distance(from: whole.startIndex, to: range.lowerBound) - base
+            let end = whole.utf8.distance(from: whole.startIndex, to: range.upperBound) - base
+            let lower = text.utf8.index(text.startIndex, offsetBy: start)
+            found.append(lower..<text.utf8.index(lower, offsetBy: end - start))
+        }
+        highlights = found
+        isStart = passage.range.lowerBound == whole.startIndex
+        isEnd = passage.range.upperBound >= whole.endIndex
+    }
+
+    /// The text with marks around what was found, and `ellipsis` where something was left out.
+    /// - Parameter escape: what becomes of each piece of the text between marks: for HTML, one that writes `&lt;` for
+    ///   `<`.
+    public func marked(
+        _ start: String = "**", _ end: String = "**", ellipsis: String = "…",
+        escape: (Substring) -> String = { String($0) }
+    ) -> String {
+        var marked = isStart ? "" : ellipsis
+        var place = text.startIndex
+        for range in highlights {
+            marked += escape(text[place..<range.lowerBound]) + start + escape(text[range]) + end
+            place = range.upperBound
+        }
+        return marked + escape(text[place...]) + (isEnd ? "" : ellipsis)
+    }
+}

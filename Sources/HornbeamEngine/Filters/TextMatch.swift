@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The full-text condition of a filter: a query over columns, and what each of these counts.
+
+package import HornbeamText
+
+/// A full-text query over columns. A class, so that a filter stays small.
+package final class TextMatch: Sendable {
+    package let columns: [Int]
+    /// The full-text index whose words are meant, by its name; nil leaves that to the columns.
+    package let index: String?
+    /// Its fields are places in `columns`.
+    package let query: TextQuery
+    /// Of the columns, in their order; empty if all count alike.
+    package let weights: [Double]
+    /// Why nothing can be searched so, told by whoever runs it.
+    package let problem: HornbeamError?
+
+    package init(columns: [Int], query: TextQuery, weights: [Double] = [], using index: String? = nil) {
+        self.columns = columns
+        self.index = index
+        self.query = query
+        self.weights = weights
+        problem = nil
+    }
+
+    /// What can't be searched. It is a condition all the same, so that it has its place in a query.
+    package init(columns: [Int], problem: HornbeamError) {
+        self.columns = columns
+        index = nil
+        query = .everything
+        weights = []
+        self.problem = problem
+    }
+
+    /// The words, if any of them is all that is asked for.
+    var words: String? {
+        if case .words(let words) = query, weights.isEmpty { words } else { nil }
+    }
+
+    /// As in the language of queries, with numbers for the fields.
+    var text: String {
+        if let words { words } else { query.text(fields: []) }
+    }
+
+    /// Whether an index must know where words stand to answer it.
+    func needsPositions(_ analyzer: Analyzer) -> Bool {
+        words == nil && (!weights.isEmpty || query.needsPositions(analyzer))
+    }
+
+    func described(_ type: EntityDescription) -> String {
+        if problem != nil { return "(what can't be searched)" }
+        let names = columns.map { type.columns.indices.contains($0) ? type.columns[$0].label : "#\($0)" }
+        let weighted = weights.isEmpty ? "" : " weighted \(weights)"
+        let named = index.map { " using \($0)" } ?? ""
+        return Value.string(query.text(fields: names)).text + weighted + named
+    }
+
+    /// The query that a text in the language of queries says about these columns.
+    package static func query(
+        _ text: String, of columns: [Int], _ type: EntityDescription
+    ) throws(HornbeamError) -> TextQuery {
+        do {
+            return try QuerySyntax(fields: columns.map { type.columns[$0].name }).parse(text)
+        } catch {
+            throw HornbeamError(.invalid, error.description)
+        }
+    }
+}
+
+extension Filter {
+    /// Any word of the text occurs in the columns.
+    package static func matches(columns: [Int], text: String) -> Filter {
+        .matches(TextMatch(columns: columns, query: .words(text)))
+    }
+}

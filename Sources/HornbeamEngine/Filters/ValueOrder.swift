@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// How values compare where there are no keys of them to compare: as keys would. For types without NaN that is what
+// Swift's operators do. NaN is where they differ: it equals itself, and is greater than every number.
+
+import FoundationEssentials
+
+extension Comparison {
+    /// Whether it holds of two values in this order (negative, zero, positive).
+    @inline(__always)
+    package func holds(_ order: Int) -> Bool {
+        switch self {
+        case .equal: order == 0
+        case .notEqual: order != 0
+        case .less: order < 0
+        case .lessOrEqual: order <= 0
+        case .greater: order > 0
+        case .greaterOrEqual: order >= 0
+        }
+    }
+
+    /// Whether it holds between two values of one type. Nothing is less or greater than null.
+    fileprivate func holds(_ left: Value, _ right: Value) -> Bool {
+        switch self {
+        case .equal: left.comparable == right.comparable
+        case .notEqual: left.comparable != right.comparable
+        default: left.numberOrder(right).map(holds) ?? false
+        }
+    }
+}
+
+extension Value {
+    /// Equal exactly where keys are: NaN equals NaN, and nothing else.
+    var comparable: Value {
+        switch self {
+        // No number of this place can be an array.
+        case .double(let number) where number.isNaN: .array([])
+        case .date(let seconds) where seconds.isNaN: .array([])
+        case .decimal(let number) where number.isNaN: .array([])
+        case .array(let values): .array(values.map(\.comparable))
+        default: self
+        }
+    }
+
+    /// The order of two numbers or dates; nil for any other values.
+    fileprivate func numberOrder(_ other: Value) -> Int? {
+        func order<Number: Comparable>(_ left: Number, _ right: Number) -> Int {
+            ValueOrder.precedes(left, right) ? -1 : ValueOrder.precedes(right, left) ? 1 : 0
+        }
+        return switch (self, other) {
+        case (.double(let left), .double(let right)), (.date(let left), .date(let right)): order(left, right)
+        case (.decimal(let left), .decimal(let right)): order(left, right)
+        default: nil
+        }
+    }
+}
+
+extension ColumnType {
+    /// Whether Swift's operators compare its values otherwise than keys do.
+    var hasNaN: Bool {
+        switch self {
+        case .float, .double, .date, .decimal: true
+        case .optional(let wrapped): wrapped.hasNaN
+        case .array(let element): element.hasNaN
+        default: false
+        }
+    }
+}
+
+/// Swift values of one type as the store compares them, if that is not as Swift's own operators do.
+package struct StoredOrder<Property: Sendable>: Sendable {
+    /// Nil for types whose operators say the same.
+    package init?() {
+        guard ComputedComponent.storedType(of: Property.self)?.hasNaN == true else { return nil }
+    }
+
+    /// A comparison with the stored form of a value.
+    package func test(_ comparison: Comparison, _ literal: Value) -> @Sendable (Property) -> Bool {
+        { comparison.holds(stored($0), literal) }
+    }
+
+    func stored(_ value: Property) -> Value { literal(value) ?? .null }
+}
+
+extension String {
+    /// A value in the label of a condition. Foundation's own description of a date that is none is a trap.
+    package init<Property>(shown value: Property) {
+        let hasNaN = ComputedComponent.storedType(of: Property.self)?.hasNaN == true
+        self = hasNaN ? literal(value)?.text ?? "nil" : "\(value)"
+    }
+}
+
+/// Whether a value is among these.
+package func membership<Property: Equatable & Sendable>(_ values: [Property]) -> @Sendable (Property) -> Bool {
+    guard let order = StoredOrder<Property>() else { return { values.contains($0) } }
+    let wanted = Set(values.map { order.stored($0).comparable })
+    return { wanted.contains(order.stored($0).comparable) }
+}
+
+/// The order of values as stored columns have it: Swift's, and NaN behind all numbers.
+package enum ValueOrder {
+    package static func precedes<Property: Comparable>(_ left: Property, _ right: Property) -> Bool {
+        // To Swift a decimal that is none equals itself, and is less than all others.
+        if Property.self == Decimal.self, let left = left as? Decimal, let right = right as? Decimal {
+            return !left.isNaN && (right.isNaN || left < right)
+        }
+        if left < right { return true }
+        // Only NaN isn't equal to itself. What wraps it may have a place for it already.
+        return left == left && right != right && !(right < left)
+    }
+}

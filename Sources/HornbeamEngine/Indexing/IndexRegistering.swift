@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registering: brings the file's index up to the code that is given, by nothing if it is the same, by the rows that it
+// has missed, or by building it from all rows. All in one write transaction, beside any number of readers.
+
+import HornbeamPages
+package import HornbeamTree
+import Synchronization
+
+/// What there is to do before an index can follow its rows.
+package enum RegistrationWork: Equatable {
+    case none
+    /// The tree's reduced values, as far as a program without the code has left them unknown.
+    case completion
+    /// The rows that it has missed.
+    case missedRows
+    case building
+}
+
+/// One registering, in one transaction. The index's reduction must have been given to the store before.
+package struct IndexRegistering {
+    package let registration: IndexRegistration
+    package let transaction: Transaction
+    package let schema: Schema
+    package var progress: MigrationProgress.Handler?
+    var threads = RowBatch.standardThreads
+
+    package init(
+        registration: IndexRegistration, transaction: Transaction, schema: Schema,
+        progress: MigrationProgress.Handler? = nil, threads: Int = RowBatch.standardThreads
+    ) {
+        self.registration = registration
+        self.transaction = transaction
+        self.schema = schema
+        self.progress = progress
+        self.threads = threads
+    }
+
+    package func type() throws -> EntityType { try schema.type(registration.entity) }
+
+    /// `.indexMismatch` if the name is another index's.
+    package func work() throws -> RegistrationWork {
+        try registration.check()
+        let type = try type()
+        guard let stored = try RegisteredCatalogue.read(registration.name, in: transaction) else { return .building }
+        guard stored.record.entity == registration.entity, stored.record.kind == registration.kind else {
+            throw HornbeamError(
+                .indexMismatch,
+                "index “\(registration.name)” is of kind \(stored.record.kind) over \(stored.record.entity), and "
+                    + "registered as \(registration.kind) over \(registration.entity): give it another name, or "
+                    + "unregister the stored one")
+        }
+        guard stored.identity == registration.identity,
+            stored.record.columns == RegisteredCatalogue.fingerprint(type.description),
+            let tree = try IndexTrees(of: stored, in: transaction)?.first, try hasReduction(tree)
+        else { return .building }
+        if let missed = try transaction.tree(stored.missedName) {
+            return try isShort(missed, of: type) ? .missedRows : .building
+        }
+        return try transaction.lacksReductions(tree) ? .completion : .none
+    }
+
+    /// Whether catching up takes less than building. Each missed row is looked up in both states; building reads the
+    /// rows in their order.
+    package func isShort(_ missed: TreeID, of type: EntityType) throws -> Bool {
+        try transaction.count(missed) < transaction.count(type.rows) / 4 + 100
+    }
+
+    package func hasReduction(_ tree: TreeID) throws -> Bool {
+        let stored = try transaction.reduction(of: tree)
+        return stored?.name == registration.reduction?.name && stored?.size == registration.reduction?.size
+    }
+
+    /// The index as the file has it once the work is done.
+    package func index() throws -> StoredIndex {
+        StoredIndex(
+            name: registration.name, identity: registration.identity,
+            record: StoredIndex.Record(
+                entity: registration.entity, kind: registration.kind, version: registration.version,
+                settings: registration.settings,
+                columns: RegisteredCatalogue.fingerprint(try type().description)))
+    }
+
+    /// Does the work; the index as it is afterwards.
+    package func run(_ work: RegistrationWork) throws -> (StoredIndex, AttendedIndex) {
+        let type = try type()
+        let index = try index()
+        if work == .building {
+            if let old = try RegisteredCatalogue.read(registration.name, in: transaction) {
+                try RegisteredCatalogue.drop(old, in: transaction)
+            }
+            try RegisteredCatalogue.dropBuild(of: registration.name, in: transaction)
+            try RegisteredCatalogue.begin(index, in: transaction)
+        }
+        let options = TreeOptions(reduction: registration.reduction)
+        guard let trees = try IndexTrees(of: index, in: transaction, create: work == .building, options) else {
+            throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks a tree"))
+        }
+        let tree = trees.first
+        let attended = try AttendedIndex(registration, trees, type)
+        switch work {
+        case .none: break
+        case .completion: try transaction.completeReductions(tree)
+        case .missedRows:
+            do {
+                try catchUp(index, attended, type)
+            } catch is HornbeamError {
+                // A row as it was can't be read, say. What the rows are now is enough to build it.
+                return try run(.building)
+            }
+            try transaction.completeReductions(tree)
+        case .building: try build(attended, type)
+        }
+        return (index, attended)
+    }
+
+    private func build(_ index: AttendedIndex, _ type: EntityType) throws {
+        var batch = RowBatch(index, type, transaction, threads: threads)
+        var sorter = EntrySorter(transaction)
+        var reports = StepProgress(
+            .buildingIndex, type.name, registration.name, total: Int(clamping: try transaction.count(type.rows)),
+            progress)
+        var cursor = try transaction.cursor(type.rows)
+        while try cursor.next() {
+            guard cursor.key.count == 8, let rowID = RowID(key: cursor.key) else {
+                throw StorageError.corrupt(Corruption(tree: "e:\(type.name)", reason: "a key is no row id"))
+            }
+            batch.add(rowID, cursor.value)
+            if batch.isFull { try batch.finish(into: &sorter) }
+            try reports.advance()
+        }
+        try batch.finish(into: &sorter)
+        try sorter.finish { key, _, value in try index.trees.append(key, value, in: transaction) }
+        try reports.finish()
+    }
+
+    /// What a sample shows of entries that are other code's.
+    package func drift(of index: AttendedIndex) throws -> HornbeamError? {
+        try DriftProbe(index: index, type: try type(), transaction: transaction).run()
+    }
+
+    private func catchUp(_ stored: StoredIndex, _ index: AttendedIndex, _ type: EntityType) throws {
+        guard let missed = try transaction.tree(stored.missedName) else { return }
+        let follower = registration.emitter.follower(of: [index])
+        var reports = StepProgress(
+            .buildingIndex, type.name, registration.name, total: Int(clamping: try transaction.count(missed)), progress)
+        var cursor = try transaction.cursor(missed)
+        while try cursor.next() {
+            guard cursor.key.count == 8, let rowID = RowID(key: cursor.key) else {
+                throw StorageError.corrupt(Corruption(tree: stored.missedName, reason: "a key is no row id"))
+            }
+            try catchUp(rowID, noted: Array(cursor.value), follower, type)
+            try reports.advance()
+        }
+        _ = try transaction.dropTree(stored.missedName)
+        try reports.finish()
+    }
+
+    /// Brings the index from what a row was, by the note of it, to what it is.
+    package func catchUp(_ rowID: RowID, noted: [UInt8], _ follower: any IndexFollower, _ type: EntityType) throws {
+        let former = try MissedRow.row(noted)
+        let changes = try (former ?? []).withUnsafeBytes { bytes in
+            let old = try former.map { _ in try RowReader(bytes, of: type) }
+            let new = try transaction.get(type.rows, rowID).map { try RowReader($0, of: type) }
+            return try follower.changes(rowID, from: old, to: new)
+        }
+        for change in changes { try change.apply(rowID, in: transaction) }
+    }
+}
+
+/// A registered index, as a list of them shows it.
+public struct RegisteredIndexDescription: Sendable, Equatable {
+    public enum State: Sendable, Equatable {
+        /// It follows every change.
+        case current
+        /// The program hasn't registered it since the database was opened. It has missed the changes of this many
+        /// entities, and gets them when it is registered again.
+        case unattended(missed: Int)
+        /// It is being built in the background, or was until the database was closed: so many of its entities are
+        /// looked at. If there is a former index of the name, that is listed too.
+        case building(done: Int, total: Int)
+        /// What the file says of it is damaged: nobody can ask it, nor register another one of its name before it is
+        /// dropped by `unregister`.
+        case unreadable
+    }
+
+    public let name: String
+    public let entity: String
+    public let kind: String
+    public let version: String
+    public let settings: [String: String]
+    public let state: State
+    /// Rows in it.
+    public let entries: Int
+    /// Of the pages that its tree takes, long values not counted.
+    public let bytes: Int
+
+    package init(
+        name: String, entity: String, kind: String, version: String, settings: [String: String], state: State,
+        entries: Int, bytes: Int
+    ) {
+        self.name = name
+        self.entity = entity
+        self.kind = kind
+        self.version = version
+        self.settings = settings
+        self.state = state
+        self.entries = entries
+        self.bytes = bytes
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys of groups and hashes: one component, as an index has it, read back by its type. Text comes back in its composed
+// form, which is equal to what was given.
+
+import HornbeamKeys
+package import HornbeamPages
+
+package enum KeptKey {
+    /// `.tooLarge` if the key is longer than any can be.
+    package static func bytes<Key: IndexKey>(_ key: Key, _ trees: KeptTrees) throws -> [UInt8] {
+        let type = Key.columnType
+        guard let value = key.columnValue.converted(to: type) else {
+            throw HornbeamError(
+                .invalid, "\("\(key)".shown()) can't be a key of index “\(trees.name)”: it is no \(type)")
+        }
+        var writer = KeyWriter(capacity: 32)
+        try KeyCoding.appendComponent(value, as: type, descending: false, to: &writer)
+        guard writer.bytes.count <= KeptTrees.maximumKey else {
+            throw StorageError.tooLarge(
+                what: "a key of index “\(trees.name)”", size: writer.bytes.count, limit: KeptTrees.maximumKey)
+        }
+        return writer.bytes
+    }
+
+    /// `.corrupt` if the bytes are no key of the type.
+    package static func read<Key: IndexKey>(_ bytes: Bytes, _ trees: KeptTrees) throws -> Key {
+        guard let value = value(bytes, Key.columnType), let key = Key(columnValue: value) else {
+            throw trees.damaged("a key is no \(Key.columnType)")
+        }
+        return key
+    }
+
+    /// Nil if the bytes are no key of the type.
+    static func value(_ bytes: Bytes, _ type: ColumnType) -> Value? {
+        var reader = KeyReader(bytes)
+        guard let value = try? KeyCoding.readComponent(type, from: &reader), reader.isAtEnd else { return nil }
+        return value
+    }
+}

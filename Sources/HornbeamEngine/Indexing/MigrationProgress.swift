@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a database that is being opened tells about the work that its schema needs.
+
+/// How far a step of opening has come. Rows are counted by each step anew: `done` never exceeds `total`.
+public struct MigrationProgress: Sendable, Equatable {
+    /// What is being done.
+    public enum Step: String, Sendable {
+        /// Rows get other columns: conversions, derived properties, properties that are forgotten.
+        case migratingRows
+        /// Links get another form: those of a relation, or those of a type, which lie together, on the way there.
+        case migratingLinks
+        /// Rows that are older than a property get its default.
+        case completingRows
+        /// An index is built from the rows.
+        case buildingIndex
+        /// A step of the program's own.
+        case running
+    }
+
+    public var step: Step
+    /// The entity type; empty for a step of the program's own.
+    public var entity: String
+    /// The index, the relation or the program's step; empty where all rows or all links of a type are meant.
+    public var name: String
+    public var done: Int
+    public var total: Int
+
+    /// Gets a report now and then. Throw to cancel: opening then fails with the error, and the file is as it was.
+    public typealias Handler = (MigrationProgress) throws -> Void
+}
+
+/// Reports of one step, at its end and every 1,024 rows.
+package struct StepProgress {
+    private let handler: MigrationProgress.Handler?
+    private var progress: MigrationProgress
+
+    package init(
+        _ step: MigrationProgress.Step, _ entity: String, _ name: String = "", total: Int,
+        _ handler: MigrationProgress.Handler?
+    ) {
+        self.handler = handler
+        progress = MigrationProgress(step: step, entity: entity, name: name, done: 0, total: total)
+    }
+
+    mutating func advance() throws {
+        progress.done += 1
+        if progress.done.isMultiple(of: 1024), progress.done < progress.total { try handler?(progress) }
+    }
+
+    package mutating func finish() throws {
+        progress.done = progress.total
+        try handler?(progress)
+    }
+}

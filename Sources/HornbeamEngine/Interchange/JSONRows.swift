@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entities as lines of JSON, by description only: `{"id":1,"name":"x","author":5,"tags":[1,2]}`, relations as ids.
+// Exact both ways: integers and decimals as written, doubles in the shortest form that reads back the same (NaN and
+// infinities as strings), data in base64, dates in ISO 8601 (UTC), or, where no such text is exact, as seconds since
+// 2001-01-01, which is also how a number is read. A number that the property can't hold is refused.
+
+import FoundationEssentials
+package import HornbeamPages
+
+/// Reads and writes the entities of one type. Use within the session's transaction.
+package struct JSONRows {
+    private let store: EntityStore
+    private let session: StoreTransaction
+    private let type: EntityType
+    private let columns: [String: Int]
+
+    package init(_ type: String, session: StoreTransaction) throws {
+        store = try session.store(type)
+        self.session = session
+        self.type = store.type
+        columns = Dictionary(self.type.description.columns.enumerated().map { ($1.name, $0) }) { first, _ in first }
+    }
+
+    private func invalid(_ what: String) -> HornbeamError {
+        HornbeamError(.invalid, what)
+    }
+
+    // MARK: Writing
+
+    /// One entity as a line, without the line feed. Columns and relations that are null or empty are left out.
+    package func line(_ rowID: RowID, _ row: RowReader) throws -> String {
+        var members: [(name: String, value: JSONNode)] = []
+        for (number, column) in type.description.columns.enumerated() {
+            let value = try row.value(number)
+            if value != .null { members.append((column.name, Self.node(value))) }
+        }
+        for side in type.relations {
+            let target = try session.store(side.target)
+            let ids = try session.edges.targets(side, of: rowID).map { Self.node(try target.id(of: $0) ?? .null) }
+            if side.isToMany {
+                if !ids.isEmpty { members.append((side.name, .array(ids))) }
+            } else if let id = ids.first {
+                members.append((side.name, id))
+            }
+        }
+        return JSONNode.object(members).text
+    }
+
+    package static func node(_ value: Value) -> JSONNode {
+        switch value {
+        case .null: .null
+        case .bool(let flag): .bool(flag)
+        case .int(let number): .number(String(number))
+        case .uint(let number): .number(String(number))
+        case .double(let number):
+            number.isNaN
+                ? .string("NaN")
+                : number.isInfinite ? .string(number < 0 ? "-Infinity" : "Infinity") : .number(number.description)
+        case .date(let seconds): ISODate.text(seconds).map { .string($0) } ?? node(.double(seconds))
+        case .uuid(let id): .string(id.uuidString)
+        case .string(let text): .string(text)
+        case .data(let data): .string(data.base64EncodedString())
+        case .decimal(let number): number.isNaN ? .string("NaN") : .number(number.description)
+        case .json(let text): (try? JSONParser.parse(text)) ?? .string(text)
+        case .array(let values): .array(values.map(node))
+        }
+    }
+
+    // MARK: Reading
+
+    /// Saves the entity of one line, replacing one of the same id. Relations that the line names are set, others left
+    /// as they are. `.invalid`, with nothing changed, if the line is no such entity.
+    @discardableResult
+    package func save(line: Bytes) throws -> RowID {
+        guard let members = try JSONParser.members(line) else {
+            throw invalid("the line is no JSON object: each line holds one, without brackets or commas around it")
+        }
+        var values = [Value](repeating: .null, count: type.description.columns.count)
+        var links: [(side: EdgeSide, ids: [Value])] = []
+        var names: Set<String> = []
+        for (name, node, at) in members {
+            guard names.insert(name).inserted else {
+                throw invalid("“\(name)” is there twice, \(JSONParser.place(at, in: line))")
+            }
+            if let column = columns[name] {
+                values[column] = try value(node, type.description.columns[column], at, line)
+            } else if let side = type.relations.first(where: { $0.name == name }) {
+                links.append((side, try ids(node, side, at, line)))
+            } else {
+                throw unknown(name)
+            }
+        }
+        var row = store.makeRow()
+        // A line that tells when its entity was saved keeps that.
+        store.stamp(&row)
+        for (number, column) in type.description.columns.enumerated() {
+            if values[number] == .null, !column.type.isOptional {
+                throw invalid("\(type.name).\(column.name) is missing, and can't be nil")
+            }
+            if !column.isHidden || values[number] != .null { row.set(values[number], number) }
+        }
+        let isTimeGiven = type.updatedAt.map { values[$0] != .null } ?? false
+        return try save(try row.finish(), id: values[0], isTimeGiven ? .given : .stamped, links)
+    }
+
+    private func save(
+        _ row: [UInt8], id: Value, _ time: SavedTime, _ links: [(side: EdgeSide, ids: [Value])]
+    ) throws -> RowID {
+        var targets: [(store: EntityStore, rows: [RowID])] = []
+        do {
+            // Before the row: one of them may be refused.
+            for (side, ids) in links {
+                let target = try session.store(side.target)
+                targets.append((target, []))
+                for id in ids { targets[targets.count - 1].rows.append(try target.ensureRowID(of: id)) }
+            }
+            let rowID = try store.ensureRowID(of: id, saving: true)
+            try store.save(row, rowID, time: time)
+            for (link, target) in zip(links, targets) { try session.edges.set(link.side, rowID, target.rows) }
+            return rowID
+        } catch {
+            for (target, rows) in targets { for row in rows { try target.noteUnlinked(row) } }
+            throw error
+        }
+    }
+
+    private func unknown(_ name: String) -> HornbeamError {
+        let known = type.description.columns.map(\.name) + type.relations.map(\.name)
+        let hint = NearestName.hint(name, among: known) ?? "it has \(known.joined(separator: ", "))"
+        return invalid("\(type.name) has neither a property nor a relation “\(name)”; \(hint)")
+    }
+
+    private func ids(_ node: JSONNode, _ side: EdgeSide, _ at: Int, _ line: Bytes) throws -> [Value] {
+        let target = try session.store(side.target).type
+        let id = ColumnDescription(name: "\(side.name)", type: target.idType)
+        switch node {
+        case .null: return []
+        case .array(let nodes) where side.isToMany: return try nodes.map { try value($0, id, at, line) }
+        case .array: throw invalid("\(type.name).\(side.name) leads to one \(side.target): give one id")
+        default: return [try value(node, id, at, line)]
+        }
+    }
+
+    /// - Parameter at: the byte of the line at which the node begins, for errors.
+    private func value(
+        _ node: JSONNode, _ column: ColumnDescription, _ at: Int, _ line: Bytes
+    ) throws(HornbeamError) -> Value {
+        if let value = Self.value(node, as: column.type) { return value }
+        throw invalid(
+            "\(type.name).\(column.name), \(column.type.withArticle), can't be \(node.text.shown(60)): "
+                + "\(Self.reason(node, as: column.type)), \(JSONParser.place(at, in: line))")
+    }
+
+    /// Says why a node can't be a value of the type.
+    static func reason(_ node: JSONNode, as type: ColumnType) -> String {
+        switch (type.unwrapped, node) {
+        case (.array(let element), .array(let nodes)):
+            guard let wrong = nodes.first(where: { value($0, as: element) == nil }) else { return "it doesn't fit" }
+            return "\(wrong.text.shown(60)) is not \(element.withArticle): \(reason(wrong, as: element))"
+        case (_, .null): return "it can't be null"
+        case (.bool, _): return "it must be true or false"
+        case (.double, .number(let text)): return reason(text, Double.self)
+        case (.float, .number(let text)): return reason(text, Float.self)
+        case (.double, _), (.float, _): return #"it must be a number, "NaN", "Infinity" or "-Infinity""#
+        case (.date, _): return #"it must be a text such as "2024-05-02T17:30:00Z", or seconds since 2001-01-01"#
+        case (.uuid, _): return "it must be a text of 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12"
+        case (.string, _): return "it must be a text in quotes"
+        case (.url, _): return "it must be a URL in quotes"
+        case (.data, _): return "it must be a text in base64"
+        case (.decimal, .number(let text)), (.decimal, .string(let text)):
+            return WrittenNumber(text) == nil ? "it must be a number" : "a decimal holds 38 digits"
+        case (.decimal, _): return "it must be a number"
+        case (.array, _): return "it must be an array"
+        case (let integer, .number(let text)):
+            return WrittenNumber(text)?.isWhole == true ? "it must be \(integer.bounds)" : "it must be a whole number"
+        default: return "it must be a whole number"
+        }
+    }
+
+    private static func reason<Number: BinaryFloatingPoint & LosslessStringConvertible>(
+        _ text: String, _: Number.Type
+    ) -> String {
+        guard let nearest = Number(text) else { return "it must be a number" }
+        if nearest.isInfinite { return "the greatest number it holds is \(Number.greatestFiniteMagnitude)" }
+        return "the nearest number it holds is \(nearest)"
+    }
+
+    /// The value of a column of `type`; nil if the node is no such value.
+    package static func value(_ node: JSONNode, as type: ColumnType) -> Value? {
+        switch (type, node) {
+        case (.optional(let wrapped), _): return node == .null ? .null : value(node, as: wrapped)
+        case (.bool, .bool(let flag)): return .bool(flag)
+        case (.int8, .number(let text)), (.int16, .number(let text)), (.int32, .number(let text)),
+            (.int64, .number(let text)):
+            return WrittenNumber.int64(text).flatMap { Value.int($0).converted(to: type) }
+        case (.uint8, .number(let text)), (.uint16, .number(let text)), (.uint32, .number(let text)),
+            (.uint64, .number(let text)):
+            return WrittenNumber.uint64(text).flatMap { Value.uint($0).converted(to: type) }
+        case (.float, .number(let text)): return WrittenNumber.float(text).map { .double(Double($0)) }
+        case (.float, _), (.double, _): return double(node).map { .double($0) }
+        case (.date, .string(let text)): return (ISODate.seconds(text) ?? double(node)).map { .date($0) }
+        case (.date, _): return double(node).map { .date($0) }
+        case (.uuid, .string(let text)): return UUID(uuidString: text).map { .uuid($0) }
+        case (.string, .string(let text)): return .string(text)
+        case (.url, .string(let text)): return Value.string(text).converted(to: .url)
+        case (.data, .string(let text)): return Data(base64Encoded: text).map { .data($0) }
+        case (.decimal, .number(let text)), (.decimal, .string(let text)):
+            return WrittenNumber.decimal(text).map { .decimal($0) }
+        case (.json, _): return .json(node.text)
+        case (.array(let element), .array(let nodes)):
+            var values: [Value] = []
+            for node in nodes {
+                guard let value = value(node, as: element) else { return nil }
+                values.append(value)
+            }
+            return .array(values)
+        default: return nil
+        }
+    }
+
+    private static func double(_ node: JSONNode) -> Double? {
+        switch node {
+        case .number(let text): WrittenNumber.double(text)
+        case .string(JSONSpecial.nan): .nan
+        case .string(JSONSpecial.infinity): .infinity
+        case .string(JSONSpecial.negativeInfinity): -.infinity
+        default: nil
+        }
+    }
+}
+
+extension Value {
+    /// JSON text that reads back as this value.
+    package var json: String { JSONRows.node(self).text }
+
+    /// Says why the bytes are no JSON value, and at which place; nil if they are a JSON value.
+    package static func flaw(inJSON bytes: Bytes) -> String? {
+        do throws(HornbeamError) {
+            _ = try JSONParser.parse(bytes)
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+}

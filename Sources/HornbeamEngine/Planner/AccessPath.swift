@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways to candidates, with the byte ranges and row ids that the executor needs.
+
+/// The targets of one source of a relation, in the order of linking.
+package struct LinkedRows {
+    let side: EdgeSide
+    /// Nil if it was never heard of.
+    let source: RowID?
+    /// Only those behind this one.
+    let last: RowID?
+    let count: Int
+    /// Whether all of them are stored.
+    let isWhole: Bool
+}
+
+/// Rows whose relation leads to any of those that another query finds.
+package struct Join {
+    let side: EdgeSide
+    let query: EntityQuery
+    /// How many the query finds, about.
+    let targets: Int
+}
+
+/// How a range of an index is walked for its order.
+package struct IndexWalk {
+    /// How entries come that are equal in the order.
+    enum Ties: Equatable {
+        case rows(descending: Bool)
+        case ids(descending: Bool)
+    }
+
+    var isReversed = false
+    /// How many leading components make the order, if not all of them.
+    var leading: Int?
+    /// Only an order that ends in the id has others than ascending rows.
+    var ties = Ties.rows(descending: false)
+
+    /// Whether entries come as they lie in the tree, also those of one key.
+    var isAsItLies: Bool { leading == nil && ties == .rows(descending: isReversed) }
+}
+
+/// Where candidates come from.
+package enum AccessPath {
+    case rowScan
+    /// Ranges of row ids, ascending.
+    case rows([KeyRange])
+    /// By their ids, forwards or backwards; with nil for row ids that are put in order.
+    case byID(IDRange, reversed: Bool?)
+    /// In this order; ids that name no row are left out.
+    case list([RowID], name: Plan.Access)
+    case linked(LinkedRows)
+    /// Those of another path's rows that are linked, in the order of linking.
+    indirect case among(LinkedRows, AccessPath)
+    case join(Join)
+    /// Without a walk as the entries lie, for row ids that are put in order.
+    case index(IndexMatch, IndexWalk?)
+    /// Rows with an element in ranges of an array index, by their row ids.
+    case elements(ElementMatch)
+    case text(EntityTextIndex, TextMatch, ranked: Bool)
+    case union([AccessPath])
+    /// Of a ranked search, which comes first, with another path: the search finds nothing but what that gives.
+    case intersection([AccessPath])
+    case nothing
+}
+
+extension AccessPath {
+    func described(rows: Int) -> Plan.Access {
+        switch self {
+        case .rowScan: .rowScan(rows: rows)
+        case .rows(let ranges): .idRange(rows: ranges.reduce(0) { $0 + $1.count })
+        case .byID(let range, nil): .idRange(rows: range.count)
+        case .byID(let range, let reversed?): .idOrder(entries: range.count, reversed: reversed)
+        case .list(_, let name): name
+        case .linked(let links):
+            .relation(name: "\(links.side.type).\(links.side.name)", targets: links.count)
+        case .among(let links, let path):
+            .intersection([Self.linked(links).described(rows: rows), path.described(rows: rows)])
+        case .join(let join): .join(relation: join.side.name, targets: join.targets)
+        case .index(let match, let walk):
+            .index(
+                name: match.index.description.name, ranges: match.rangeCount, entries: match.count,
+                reversed: walk?.isReversed ?? false)
+        case .elements(let found):
+            .index(
+                name: found.match.index.description.name, ranges: found.match.rangeCount, entries: found.match.count,
+                reversed: false)
+        case .text(let index, let match, let ranked):
+            .text(index: index.description.name, query: match.text, ranked: ranked)
+        case .union(let parts): .union(parts.map { $0.described(rows: rows) })
+        case .intersection(let parts): .intersection(parts.map { $0.described(rows: rows) })
+        case .nothing: .nothing
+        }
+    }
+
+    var isSearch: Bool { if case .text = self { true } else { false } }
+
+    /// A search in the order of scores, and where the rows are from that it may find; nil for all.
+    var ranked: (index: EntityTextIndex, match: TextMatch, among: AccessPath?)? {
+        switch self {
+        case .text(let index, let match, true): return (index, match, nil)
+        case .intersection(let parts):
+            guard parts.count == 2, case .text(let index, let match, true) = parts[0] else { return nil }
+            return (index, match, parts[1])
+        default: return nil
+        }
+    }
+
+    /// Whether an offset can be found without reading what is before it.
+    var canSkip: Bool {
+        switch self {
+        case .rowScan, .rows, .linked: true
+        case .byID(let range, _?): range.isWhole
+        case .index(let match, _?): match.range != nil
+        default: false
+        }
+    }
+
+    /// Whether it may name entities that aren't stored.
+    var mayMiss: Bool {
+        switch self {
+        case .list, .join: true
+        case .linked(let links): !links.isWhole
+        case .among(_, let path): path.mayMiss
+        case .byID(let range, _): !range.isWhole
+        case .union(let parts): parts.contains(where: \.mayMiss)
+        default: false
+        }
+    }
+
+    /// Upper bound of the candidates, as far as it is known without reading; of a long list of values an estimate.
+    package func candidates(rows: Int) -> Int {
+        switch self {
+        case .rowScan: rows
+        case .rows(let ranges): ranges.reduce(0) { $0 + $1.count }
+        case .byID(let range, _): range.count
+        case .list(let rowIDs, _): rowIDs.count
+        case .linked(let links): links.count
+        case .among(let links, let path): min(links.count, path.candidates(rows: rows))
+        case .join: rows
+        case .index(let match, _): match.count
+        case .elements(let found): min(rows, found.match.count)
+        case .text: rows
+        case .union(let parts): min(rows, parts.map { $0.candidates(rows: rows) }.reduce(0, +))
+        case .intersection(let parts): parts.map { $0.candidates(rows: rows) }.min() ?? 0
+        case .nothing: 0
+        }
+    }
+}
+
+extension IndexMatch {
+    /// The price of going to each range, without reading the entries there.
+    var seekCost: Double {
+        if let wanted { return (Price.key + Price.seek) * Double(wanted.values.count) }
+        return range == nil ? Price.seek * Double(rangeCount) : 0
+    }
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner is asked.
+
+/// A query over one entity type. Without a sort the order is that of the first `ids` or `related` condition, else by
+/// row id. A limit of nil is none; negative limits and offsets give nothing.
+package struct EntityQuery: Sendable {
+    package var type: String
+    package var filter: Filter
+    package var sort: [SortTerm]
+    package var limit: Int?
+    package var offset: Int
+    /// Only what comes behind this place in the query's order; the offset counts from there.
+    package var after: (@Sendable (EntityStore) throws -> QueryPosition)?
+    /// What the rows are read for; nil is all of them. Not looked at where only their ids are asked for.
+    package var needs: RowNeeds?
+    /// Whether any of what is equal in the sort may come first.
+    package var ignoresTies = false
+    /// Whether it is an error to test or sort all rows of the type.
+    package var requiresIndex = false
+    /// Whether the caller gets rows, row ids or the number of results.
+    package var wanted = Wanted.rows
+    /// Whether the caller accepts the rows as they lie, each with its place in the order.
+    package var placesRows = false
+    /// Whether the caller may stop before the last result. The planner then prefers a path in the query's order to a
+    /// sort in memory.
+    package var mayStop = false
+
+    package enum Wanted { case rows, rowIDs, count }
+
+    var wantsRows: Bool { wanted == .rows }
+
+    /// Whether the filter alone says what the results are.
+    package var isWhole: Bool { limit == nil && offset == 0 && after == nil }
+
+    package init(
+        type: String, filter: Filter = .all, sort: [SortTerm] = [], limit: Int? = nil, offset: Int = 0
+    ) {
+        self.type = type
+        self.filter = filter
+        self.sort = sort
+        self.limit = limit
+        self.offset = offset
+    }
+}

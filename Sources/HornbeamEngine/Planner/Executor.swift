@@ -1,0 +1,593 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a plan: streams candidates in order, tests what the access path left open, and stops when the limit is full.
+// Rows are borrowed from their pages: whoever gets one must not change the store before it is done with it.
+
+import HornbeamPages
+import HornbeamText
+import HornbeamTree
+
+/// Runs one plan. A class, because each step's closure keeps it: a copy of all it has would be a retain for each part.
+package final class Executor {
+    private let plan: QueryPlan
+    private let store: EntityStore
+    private let filter: RowFilter
+    /// A list, or what links lead to, may name entities that were never saved.
+    private let isList: Bool
+    /// Where the path may begin too early: what doesn't come behind this is passed over.
+    private var start: (order: RowOrder, place: RowOrder.Place)?
+    /// Rows that must still be looked at in any case. Here, not in a variable of the closures that count it down: each
+    /// of their looks would be checked for another's.
+    @exclusivity(unchecked) private var needed = Int.max
+    /// Candidates that the path itself passes over.
+    private var skipped = 0
+    /// Makes rows of the path's entries, where these hold all that is asked for.
+    private let covered: CoveredRow?
+    /// Counts what the steps have to do with; nearly always nil.
+    private let tally: PlanTally?
+
+    package convenience init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
+        try self.init(try Planner(query, store), store)
+    }
+
+    /// Takes the planner, not its plan, which would be copied.
+    package init(_ planner: consuming Planner, _ store: EntityStore, tally: PlanTally? = nil) throws {
+        plan = try planner.plan()
+        planner.texts?.noteTests(in: store)
+        self.store = store
+        self.tally = tally
+        if plan.covering != .no, case .index(let match, _) = plan.path {
+            covered = CoveredRow(match.index, store.type, plan.covering)
+        } else {
+            covered = nil
+        }
+        filter = try RowFilter(plan.residual, type: store.type, session: store.session)
+        isList = plan.path.mayMiss
+        guard let position = plan.position, !position.isReached, plan.sort.isEmpty else { return }
+        let order = try RowOrder(plan.accessOrder, type: store.type, session: store.session)
+        start = (order, try position.place(order, store))
+    }
+
+    /// Whether all rows are read before the first result is handed on.
+    package var sortsInMemory: Bool { !plan.sort.isEmpty }
+
+    /// How many results there are, if it is known without reading.
+    package var knownCount: Int? { plan.knownCount }
+
+    /// The plan's index from run to run of rows that are equal in what is needed of them; nil if it doesn't tell that,
+    /// or the order matters.
+    func groupScan(_ needs: RowNeeds) -> GroupScan? {
+        guard covered != nil, needs.isOrderFree, plan.sort.isEmpty, plan.limit == nil, plan.offset == 0,
+            plan.position == nil, case .index(let match, _) = plan.path
+        else { return nil }
+        return GroupScan(match, needs, leaving: plan.residual, store)
+    }
+
+    /// The row ids of all results in order, if reading all rows as they lie and putting each into its place takes less
+    /// than reading them one by one in this order. Otherwise nil.
+    package func order() throws -> [RowID]? {
+        // The count comes before the path, because nearly all lists are short.
+        guard let count = plan.pathCount, try store.places(count), plan.limit == nil, plan.offset == 0,
+            plan.position == nil, filter.acceptsAll, covered == nil
+        else { return nil }
+        switch plan.path {
+        case .rowScan where !plan.sort.isEmpty: break
+        case .index(let match, let walk?) where plan.sort.isEmpty:
+            if let order = try orderAsItLies(match, walk) { return order }
+        default: return nil
+        }
+        var order: [RowID] = []
+        try run(needsRows: false) { rowID, _, _ in
+            order.append(rowID)
+            return true
+        }
+        return order
+    }
+
+    /// The row ids of an index's range, if its entries lie in the order of the query. Many are read at once.
+    private func orderAsItLies(_ match: IndexMatch, _ walk: IndexWalk) throws -> [RowID]? {
+        guard let range = match.range, walk.isAsItLies, !walk.isReversed,
+            match.index.components.allSatisfy({ $0.type.fixedWidth != nil })
+        else { return nil }
+        var found: [UInt64] = []
+        found.reserveCapacity(min(range.count, 1 << 16))
+        try IndexScan(match.index, range, store).addRowIDs(to: &found)
+        return found.map { RowID(rawValue: $0) }
+    }
+
+    /// How many results a path gives that is all of the plan and counts by itself; nil if it isn't. No row is looked
+    /// up for it.
+    func countOfPath() throws -> Int? {
+        guard filter.acceptsAll, plan.sort.isEmpty, plan.limit == nil, start == nil else { return nil }
+        var count = try countOfLinks()
+        if case .text(let index, let match, false) = plan.path {
+            count = try IndexSearch(index, match, store).count()
+        }
+        return count.map { max(0, $0 - plan.offset) }
+    }
+
+    /// How many stored entities the links of a path lead to that is nothing else.
+    private func countOfLinks() throws -> Int? {
+        guard case .linked(let links) = plan.path, filter.acceptsAll else { return nil }
+        guard let source = links.source else { return 0 }
+        return try store.session.edges.storedCount(links.side, of: source, behind: links.last)
+    }
+
+    /// As many results as are known to come, within reason: a count may be damaged.
+    package var expectedCount: Int { min(plan.knownCount ?? 0, 1000) }
+
+    package func forEach(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
+        try run(needsRows: true) { rowID, row, score in
+            guard let row else { return true }
+            return try body(rowID, row, score)
+        }
+    }
+
+    /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
+    package func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
+        if let (index, match, among) = plan.path.ranked {
+            return try ranked(try IndexSearch(index, match, store), among: among, needsRows, body)
+        }
+        if plan.sort.isEmpty {
+            let passed = plan.offset > 0 ? try candidates(before: plan.offset) : 0
+            skipped = passed ?? 0
+            var skip = passed == nil ? plan.offset : 0
+            var left = plan.limit ?? .max
+            try matching(needsRows: needsRows) { rowID, row in
+                if skip > 0 {
+                    skip -= 1
+                    return true
+                }
+                left -= 1
+                return try body(rowID, row, nil) && left > 0
+            }
+        } else {
+            try sorted(needsRows, body)
+        }
+    }
+
+    /// The last result; none is read but that one if the counted trees tell where it is. The plan must be one without
+    /// an offset, for the first result alone, so that the path that gives the order has been chosen.
+    /// - Returns: nil if there is none; `isKnown` false if only all results tell.
+    func last() throws -> (isKnown: Bool, rowID: RowID?) {
+        if case .nothing = plan.path { return (true, nil) }
+        guard plan.sort.isEmpty, let count = try plan.pathCount ?? countOfLinks() else { return (false, nil) }
+        guard count > 0 else { return (true, nil) }
+        guard let passed = try candidates(before: count - 1) else { return (false, nil) }
+        skipped = passed
+        var found: RowID?
+        try matching(needsRows: false) { rowID, _ in
+            found = rowID
+            return false
+        }
+        return (true, found)
+    }
+
+    /// How many candidates come before the result with this number: counted trees tell it without reading them. Nil
+    /// if they have to be read.
+    private func candidates(before number: Int) throws -> Int? {
+        guard filter.acceptsAll, start == nil else { return nil }
+        if case .linked(let links) = plan.path {
+            guard let source = links.source else { return number }
+            return try store.session.edges.links(before: number, links.side, of: source, behind: links.last)
+        }
+        return !isList && plan.path.canSkip ? number : nil
+    }
+
+    // MARK: Candidates
+
+    /// The candidates that pass the residual filter.
+    private func matching(needsRows: Bool, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        guard needsRows || isList || !filter.acceptsAll || start != nil else {
+            return try candidates(plan.path) { rowID, _ in try body(rowID, nil) }
+        }
+        if let covered { return try matching(covered, body) }
+        // Never more rows are looked up together than must be looked at in any case.
+        needed = plan.sort.isEmpty ? plan.budget.map { $0 - skipped } ?? .max : .max
+        if let fallback = plan.fallback { return try matching(fallback, body) }
+        if try candidateRows(plan.path, { try take($0, $1, body) }) { return }
+        var waiting = RowLookups()
+        do {
+            try candidates(plan.path) { rowID, _ in
+                waiting.add(rowID)
+                guard waiting.isFull || waiting.count >= needed else { return true }
+                return try waiting.finish(in: store) { try take($0, $1, body) }
+            }
+        } catch {
+            // The rows before the damage come first, and may be enough.
+            if try !waiting.finish(in: store, { try take($0, $1, body) }) { return }
+            throw error
+        }
+        _ = try waiting.finish(in: store) { try take($0, $1, body) }
+    }
+
+    /// Those of a walk that may be given up, and then those of a scan behind it.
+    private func matching(_ fallback: ScanFallback, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        let order = try RowOrder(fallback.sort, type: store.type, session: store.session)
+        var progress = WalkProgress(wanted: needed)
+        var isEnough = false
+        var place: RowOrder.Place?
+        var waiting = RowLookups()
+        func visit(_ rowID: RowID, _ row: RowReader?) throws -> Bool {
+            let before = needed
+            isEnough = try !take(rowID, row, body)
+            if progress.count(isPassing: needed < before, fallback), !isEnough, let row {
+                place = try order.place(rowID, row)
+            }
+            return !isEnough && place == nil
+        }
+        do {
+            try candidates(plan.path) { rowID, _ in
+                waiting.add(rowID)
+                guard waiting.isFull || waiting.count >= needed else { return true }
+                return try waiting.finish(in: store, visit)
+            }
+        } catch {
+            // The rows before the damage come first, and may be enough.
+            if try !waiting.finish(in: store, visit), isEnough { return }
+            throw error
+        }
+        if !isEnough, place == nil { _ = try waiting.finish(in: store, visit) }
+        guard !isEnough, let place else { return }
+        try scan(fallback, order, behind: start?.place ?? (fallback.ignoresTies ? nil : place), body)
+    }
+
+    /// What a walk that was given up has left, in the order of the query.
+    private func scan(
+        _ fallback: ScanFallback, _ order: RowOrder, behind place: RowOrder.Place?,
+        _ body: (RowID, RowReader?) throws -> Bool
+    ) throws {
+        let filter = try RowFilter(fallback.filter, type: store.type, session: store.session)
+        var best = SortedRows(order, limit: needed, after: place, needsRows: true)
+        var read = 0
+        try store.forEachRow { rowID, row in
+            read += 1
+            tally?.rows += 1
+            guard try filter.accepts(rowID, row) else { return true }
+            tally?.passed += 1
+            try best.insert(rowID, row)
+            return true
+        }
+        tally?.note(.rowScan(rows: read), read)
+        try best.finish(in: store, body)
+    }
+
+    /// Those that pass, as rows that are made of the index's entries.
+    private func matching(_ covered: CoveredRow, _ body: (RowID, RowReader?) throws -> Bool) throws {
+        func take(_ rowID: RowID, _ key: Bytes?) throws -> Bool {
+            if let key, let row = try covered.row(of: key) { return try self.take(rowID, row, body) }
+            return try self.take(rowID, try store.row(rowID), body)
+        }
+        guard case .index(let match, nil) = plan.path else { return try candidates(plan.path, take) }
+        // In any order, which is that of the entries.
+        if match.wanted != nil {
+            return try match.forEachEntry(in: store) { rowID, key in try take(rowID, key) }
+        }
+        var goesOn = true
+        for range in match.ranges where goesOn && range.count > 0 {
+            try IndexScan(match.index, range, store).entries { rowID, key in
+                goesOn = try take(rowID, key)
+                return goesOn
+            }
+        }
+    }
+
+    /// Hands on a candidate that passes the filter; false if that is enough.
+    @inline(__always)
+    private func take(
+        _ rowID: RowID, _ row: RowReader?, _ body: (RowID, RowReader?) throws -> Bool
+    ) throws -> Bool {
+        guard let row else {
+            if isList { return true }
+            throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
+        }
+        tally?.rows += 1
+        guard try filter.acceptsAll || filter.accepts(rowID, row) else { return true }
+        tally?.passed += 1
+        if let start {
+            guard try start.order.isBehind(start.place, try start.order.place(rowID, row)) else { return true }
+            // All others follow it.
+            self.start = nil
+        }
+        needed -= 1
+        return try body(rowID, row)
+    }
+
+    /// Those of a path that comes by the rows themselves; false if it doesn't.
+    private func candidateRows(_ path: AccessPath, _ body: (RowID, RowReader) throws -> Bool) throws -> Bool {
+        switch path {
+        case .rowScan: try store.forEachRow(skipping: skipped, body)
+        case .rows(let ranges):
+            var goesOn = true
+            var skip = skipped
+            for range in ranges where goesOn {
+                if skip >= range.count {
+                    skip -= range.count
+                    continue
+                }
+                try store.forEachRow(from: range.from, to: range.to, skipping: skip) { rowID, row in
+                    goesOn = try body(rowID, row)
+                    return goesOn
+                }
+                skip = 0
+            }
+        case .byID(let range, let isReversed?):
+            return try store.forEachRow(in: range, isReversed: isReversed, skipping: skipped, body)
+        default: return false
+        }
+        return true
+    }
+
+    /// The row ids, and the keys of entries where these tell the row's.
+    private func candidates(_ path: AccessPath, _ body: (RowID, Bytes?) throws -> Bool) throws {
+        switch path {
+        case .nothing: return
+        case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID, nil) }
+        case .byID(let range, let isReversed?):
+            try store.forEachRowID(in: range, isReversed: isReversed, skipping: skipped) { try body($0, nil) }
+        case .list(let rowIDs, _):
+            for rowID in rowIDs where try !body(rowID, nil) { return }
+        case .linked(let links):
+            guard let source = links.source else { return }
+            try store.session.edges.forEachTarget(links.side, of: source, offset: skipped, behind: links.last) {
+                try body($0, nil)
+            }
+        case .among(let links, let path):
+            guard let source = links.source else { return }
+            let edges = store.session.edges
+            let found = try edges.targets(links.side, of: source, among: try rowIDs(path), behind: links.last)
+            for rowID in found where try !body(rowID, nil) { return }
+        case .index(let match, let walk):
+            guard let range = match.range, walk != nil || match.isInRowOrder else {
+                for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
+                return
+            }
+            let scan = IndexScan(match.index, range, store)
+            guard let walk else { return try scan.entries(body) }
+            if let leading = walk.leading {
+                try LeadingScan(scan, leading: leading, isReversed: walk.isReversed, ties: walk.ties)
+                    .run(skipping: skipped, body)
+            } else if walk.ties == .rows(descending: true) {
+                try DescendingTies(scan: scan, isReversed: walk.isReversed, last: match.last)
+                    .run(skipping: skipped, body)
+            } else if walk.isReversed, let last = match.last {
+                try scan.backward(behind: last, body)
+            } else if walk.isReversed {
+                try scan.backward(skipping: skipped, body)
+            } else {
+                try scan.forward(skipping: skipped, body)
+            }
+        case .text, .union, .intersection, .join, .elements, .byID(_, nil):
+            for rowID in try rowIDs(path) where try !body(RowID(rawValue: rowID), nil) { return }
+        }
+    }
+
+    /// All row ids of a path, ascending, each once.
+    private func rowIDs(_ path: AccessPath) throws -> [UInt64] {
+        let found = try gathered(path)
+        tally?.note(path.described(rows: 0), found.count)
+        return found
+    }
+
+    private func gathered(_ path: AccessPath) throws -> [UInt64] {
+        switch path {
+        case .index(let match, _):
+            var found: [UInt64] = []
+            // Within reason: a count may be damaged.
+            found.reserveCapacity(min(match.count, 1 << 16))
+            try match.forEachEntry(in: store) { rowID, _ in
+                found.append(rowID.rawValue)
+                return true
+            }
+            for range in match.ranges where range.count > 0 {
+                try IndexScan(match.index, range, store).addRowIDs(to: &found)
+            }
+            if !match.isInRowOrder { KeySort.sort(&found) }
+            return found
+        case .elements(let found): return try found.rowIDs(store)
+        case .text(let index, let match, _): return try IndexSearch(index, match, store).matches()
+        case .union(let parts):
+            var found: [UInt64] = []
+            for part in parts { found += try rowIDs(part) }
+            KeySort.sort(&found)
+            var last: UInt64?
+            return found.filter { rowID in
+                defer { last = rowID }
+                return rowID != last
+            }
+        case .intersection(let parts):
+            var found: RowSelection?
+            // What was found before is part of a search, so that it need not find more than that.
+            for part in parts.filter({ !$0.isSearch }) + parts.filter(\.isSearch) {
+                if case .text(let index, let match, _) = part {
+                    found = RowSelection(try IndexSearch(index, match, store).matches(among: found))
+                    tally?.note(part.described(rows: 0), found?.rows.count ?? 0)
+                } else {
+                    let more = try selection(part)
+                    found = found.map { RowSelection(Self.intersection($0.rows, more.rows)) } ?? more
+                }
+            }
+            return found?.rows ?? []
+        case .join(let join):
+            return Array(Set(try sources(join))).sorted()
+        case .byID(let range, _):
+            var found: [UInt64] = []
+            try store.forEachRowID(in: range, isReversed: false, skipping: 0) {
+                found.append($0.rawValue)
+                return true
+            }
+            return found.sorted()
+        case .rowScan, .rows, .list, .linked, .among, .nothing:
+            var found: [UInt64] = []
+            try candidates(path) { rowID, _ in
+                found.append(rowID.rawValue)
+                return true
+            }
+            return Set(found).sorted()
+        }
+    }
+
+    /// The same for a search to be restricted to.
+    private func selection(_ path: AccessPath) throws -> RowSelection {
+        guard case .index(let match, _) = path, RowSelectionCache.keeps(match) else {
+            return RowSelection(try rowIDs(path))
+        }
+        let entries = try store.transaction.identity(of: match.index.tree)
+        return try store.selections.rows(match, of: entries) { try rowIDs(path) }
+    }
+
+    /// Rows that are linked to what the join's query finds, in any order, possibly with repeats.
+    private func sources(_ join: Join) throws -> [UInt64] {
+        let edges = store.session.edges
+        var found: [UInt64] = []
+        for target in try store.session.rowIDs(join.query) {
+            try edges.forEachSource(join.side, of: target) {
+                found.append($0.rawValue)
+                return true
+            }
+        }
+        return found
+    }
+
+    private static func intersection(_ left: [UInt64], _ right: [UInt64]) -> [UInt64] {
+        var found: [UInt64] = []
+        var at = 0
+        for value in left {
+            while at < right.count, right[at] < value { at += 1 }
+            if at < right.count, right[at] == value { found.append(value) }
+        }
+        return found
+    }
+
+    // MARK: Orders that no path gives
+
+    private func sorted(_ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
+        let order = try RowOrder(plan.sort, type: store.type, session: store.session, scores: try scores())
+        var best = SortedRows(
+            order, limit: plan.budget, after: try plan.position?.place(order, store), needsRows: needsRows)
+        try matching(needsRows: true) { rowID, row in
+            if let row { try best.insert(rowID, row) }
+            return true
+        }
+        if needsRows { return try best.finish(skipping: plan.offset, in: store) { try body($0, $1, nil) } }
+        for rowID in best.finish().dropFirst(plan.offset) where try !body(rowID, nil, nil) { return }
+    }
+
+    /// What a sort by something else and score goes by.
+    private func scores() throws -> [RowID: Double] {
+        guard let (index, match) = plan.scores else { return [:] }
+        var filter = TextFilter.all
+        if case .intersection(let parts) = plan.path, let others = parts.first(where: { !$0.isSearch }) {
+            filter = .selection(try selection(others))
+        }
+        let hits = try IndexSearch(index, match, store).search(limit: .max, filter: filter)
+        return Dictionary(hits.map { (RowID(rawValue: $0.row), $0.score) }) { first, _ in first }
+    }
+
+    /// - Parameter among: where the rows are from that may be found; nil for all.
+    private func ranked(
+        _ search: IndexSearch, among: AccessPath?, _ needsRows: Bool,
+        _ body: (RowID, RowReader?, Double?) throws -> Bool
+    ) throws {
+        // The search knows errors of storage only; others are kept and thrown after it.
+        var failure: (any Error)?
+        func accepts(_ row: UInt64) -> Bool {
+            guard failure == nil else { return false }
+            do {
+                let rowID = RowID(rawValue: row)
+                let row = try hitRow(rowID)
+                tally?.rows += 1
+                let passes = try filter.accepts(rowID, row)
+                if passes { tally?.passed += 1 }
+                return passes
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        let test: TextFilter.Test? = filter.acceptsAll ? nil : { accepts($0) }
+        let rows = try among.map { try selection($0) }
+        let hits = try search.search(
+            limit: plan.budget ?? .max, after: try last(search),
+            filter: rows.map { .selection($0, passing: test) } ?? test.map { .matching($0) } ?? .all,
+            tieBreak: try tieBreak { failure = $0 })
+        if let failure { throw failure }
+        for hit in hits.dropFirst(plan.offset) {
+            let rowID = RowID(rawValue: hit.row)
+            let row = needsRows ? try store.row(rowID) : nil
+            if filter.acceptsAll, row != nil {
+                tally?.rows += 1
+                tally?.passed += 1
+            }
+            guard try body(rowID, row, hit.score) else { return }
+        }
+    }
+
+    private func hitRow(_ rowID: RowID) throws -> RowReader {
+        if let row = try store.row(rowID) { return row }
+        throw store.corrupt("e:\(store.type.name)", "full text names \(rowID), which has no row")
+    }
+
+    /// The hit that a ranked list goes on after, with the score that it has now.
+    private func last(_ search: IndexSearch) throws -> TextHit? {
+        guard let position = plan.position else { return nil }
+        if let hit = position.position.hit { return TextHit(row: hit.row.rawValue, score: hit.score) }
+        guard let rowID = position.rowID, let score = try search.explain(rowID)?.value else {
+            throw HornbeamError(
+                .invalid,
+                "\(store.type.name) \(position.position.id.text) isn't found by the search any more, so the list has "
+                    + "no place after it: use an offset")
+        }
+        return TextHit(row: rowID.rawValue, score: score)
+    }
+
+    /// Equal scores go by what else the query is sorted by, as in any sort; if there is nothing, by the smaller id.
+    /// Integer ids that are their row ids need no look.
+    private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
+        if !plan.ties.isEmpty {
+            let order = try RowOrder(plan.ties, type: store.type, session: store.session)
+            let start = try plan.position?.place(order, store)
+            // Each hit is compared with several others. Of those that a limit leaves out none need be remembered.
+            var places: [UInt64: RowOrder.Place] = [:]
+            let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
+            func place(_ row: UInt64) throws -> RowOrder.Place {
+                if let known = places[row] { return known }
+                let rowID = RowID(rawValue: row)
+                // What the list goes on after isn't in it, and stands where it stood.
+                if let start, start.rowID == rowID { return start }
+                let place = try order.place(rowID, try hitRow(rowID))
+                if places.count >= remembered { places.removeAll(keepingCapacity: true) }
+                places[row] = place
+                return place
+            }
+            return { left, right in
+                do {
+                    return order.precedes(try place(left), try place(right))
+                } catch {
+                    fail(error)
+                    return left < right
+                }
+            }
+        }
+        // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
+        // The hit that the list goes on after may be gone; and then maybe only its id was none.
+        let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }
+        let isRow = gone.flatMap(\.rowID).map { $0 < .firstAssigned } ?? true
+        if isRow, store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }
+        let goneKey = try gone.map { try store.idKey($0.position.id) }
+        return { left, right in
+            if left < RowID.firstAssigned.rawValue, right < RowID.firstAssigned.rawValue { return left < right }
+            do {
+                let (first, second) = (RowID(rawValue: left), RowID(rawValue: right))
+                guard let goneKey, let row = gone?.rowID, row == first || row == second else {
+                    return try self.store.idPrecedes(first, second)
+                }
+                let other = try self.store.id(of: row == first ? second : first)
+                guard let key = try other.map({ try self.store.idKey($0) }) else { return left < right }
+                return row == first ? goneKey.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(goneKey)
+            } catch {
+                fail(error)
+                return left < right
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges of an index from run to run: entries that are equal in their leading components, and how many there are. Short
+// runs are walked through; of a long one the counted tree tells the number, and the cursor goes straight behind it, so
+// that the cost is that of the different values and not of the entries, and never more than that of the entries. (Known
+// as a loose index scan, or skip scan.) Whatever depends on values and how many rows have each is answered so.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// Rows that are equal in all that is read of them.
+package struct EqualRows {
+    /// How many.
+    package let count: Int
+    /// Whether there are no others that are equal to them.
+    package let isAll: Bool
+
+    package static var one: EqualRows { EqualRows(count: 1, isAll: false) }
+}
+
+/// Ranges of an index whose leading components are all that is read of its rows.
+package struct GroupScan {
+    let index: EntityIndex
+    let ranges: [KeyRange]
+    /// Components that are equal within a run.
+    let leading: Int
+    /// How many of them tell runs apart: the fewer, the longer these are.
+    let width: Int
+    /// Those of them that rows are made of, and where these begin in a key.
+    private let read: Range<Int>
+    private let offset: Int
+    /// Whether a run is all there is of its values: its components are just what is asked for.
+    let isExact: Bool
+    /// Whether a run may lie across the end of its range.
+    private let isCut: Bool
+    private let covering: Covering
+    /// What is left to be tested on a row of each run.
+    private let residual: Filter
+    private let store: EntityStore
+
+    /// Entries of a run that are walked through before the rest of it is counted: about as many as take what counting
+    /// and going behind them does.
+    private static let walked = 16
+
+    /// - Parameters:
+    ///   - match: whose ranges hold all that the query asks for but for `residual`.
+    ///   - needs: what is read of the rows.
+    /// - Returns: nil if the index doesn't hold all that is read.
+    init?(_ match: IndexMatch, _ needs: RowNeeds, leaving residual: Filter = .all, _ store: EntityStore) {
+        let index = match.index
+        guard match.isCounted, !index.isHashed, residual.isOfColumns,
+            let all = residual.needs.map({ needs.union($0) })
+        else { return nil }
+        var leading = match.fixed
+        var asked: Set<Int> = []
+        for column in all.columns {
+            guard let place = index.columns.firstIndex(of: column) else { return nil }
+            leading = max(leading, place + 1)
+            if needs.columns.contains(column), place >= match.fixed { asked.insert(place) }
+        }
+        // What the ranges fix is the same in all rows, and need not be read if nobody asks for it and it is known how
+        // long it is.
+        let isPrefixRead =
+            match.prefix.isEmpty || match.prefix.count >= IndexKeyBytes.keptSize
+            || index.columns[..<match.fixed].contains { all.columns.contains($0) }
+        read = (isPrefixRead ? 0 : match.fixed)..<leading
+        offset = isPrefixRead ? 0 : match.prefix.count
+        guard leading > 0, CoveredRow.covers(index, read, store.type) else { return nil }
+        self.index = index
+        ranges = match.ranges
+        self.leading = leading
+        width = leading - match.fixed
+        isCut = leading <= match.fixed
+        isExact = asked.count == width && (!isCut || ranges.count == 1)
+        // Other texts than those that are asked for only tell runs apart.
+        let isWritten = needs.wantsTextOfOne && CoveredRow.hasText(needs.columns, store.type)
+        covering = all.wantsExactText || isWritten ? .exactValues : .values
+        self.residual = residual
+        self.store = store
+    }
+
+    /// Calls `body` with a row of each run, which may hold nothing but what is read of it, and the number of its rows.
+    /// - Parameter limit: so many runs are enough.
+    func run(atMost limit: Int? = nil, _ body: (RowReader, EqualRows) throws -> Void) throws {
+        let covered = CoveredRow(index, store.type, covering, read, from: offset)
+        let filter = try RowFilter(residual, type: store.type, session: store.session)
+        var left = limit ?? .max
+        try withUnsafeTemporaryAllocation(byteCount: IndexKeyBytes.cutSize, alignment: 8) { memory in
+            var equal = Run(memory)
+            for range in ranges where range.count > 0 && left > 0 {
+                try run(range, &equal, covered, filter, &left, body)
+            }
+        }
+    }
+
+    private func run(
+        _ range: KeyRange, _ equal: inout Run, _ covered: CoveredRow, _ filter: RowFilter, _ left: inout Int,
+        _ body: (RowReader, EqualRows) throws -> Void
+    ) throws {
+        let isUnique = index.isUnique
+        let acceptsAll = filter.acceptsAll
+        var cursor = try store.transaction.cursor(index.tree)
+        var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+        try range.to.withUnsafeBytes { end in
+            while isValid, left > 0, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
+                guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
+                    throw store.corrupt("index \(index.description.name)", "an entry names no row")
+                }
+                let row: RowReader
+                var size: Int?
+                if let made = try covered.row(of: entry.key) {
+                    row = made
+                    size = covered.readSize
+                } else {
+                    size = index.leadingSize(entry.key, leading)
+                    guard let found = try store.row(rowID) else {
+                        throw store.corrupt("e:\(store.type.name)", "an index names \(rowID), which has no row")
+                    }
+                    row = found
+                }
+                if let size { equal.begin(Bytes(rebasing: entry.key[..<size])) }
+                var count = 1
+                isValid = try cursor.next()
+                // An entry whose key doesn't tell these components is a run of its own.
+                if size != nil {
+                    while isValid, count < Self.walked, let next = try cursor.entry(), equal.takes(next.key),
+                        !isCut || end.isEmpty || next.key.order(end) < 0
+                    {
+                        count += 1
+                        isValid = try cursor.next()
+                    }
+                    if isValid, count == Self.walked { (count, isValid) = try skip(equal.bytes, range, &cursor) }
+                }
+                // Equal keys of which nothing tells need not lie together, and not in order.
+                if size == nil { left = .max } else if left != .max { left -= 1 }
+                if try acceptsAll || filter.accepts(rowID, row) {
+                    try body(row, EqualRows(count: count, isAll: isExact && size != nil))
+                }
+            }
+        }
+    }
+
+    /// What the entries of a run begin with.
+    private struct Run: ~Copyable {
+        private let memory: UnsafeMutableRawBufferPointer
+        private var size = 0
+
+        init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
+
+        var key: Bytes { Bytes(start: memory.baseAddress, count: size) }
+        var bytes: [UInt8] { Array(key) }
+
+        /// No more than a key has.
+        @inline(__always)
+        mutating func begin(_ key: Bytes) {
+            if let target = memory.baseAddress, let source = key.baseAddress { target.copyShort(source, key.count) }
+            size = key.count
+        }
+
+        @inline(__always)
+        func takes(_ entry: Bytes) -> Bool {
+            entry.count >= size && Bytes(rebasing: entry[..<size]).order(key) == 0
+        }
+    }
+
+    /// Counts a whole run, as far as it lies in its range, and goes behind it.
+    private func skip(_ run: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (Int, Bool) {
+        var (from, to) = (run, KeyWriter.successor(ofPrefix: run) ?? [])
+        if from.lexicographicallyPrecedes(range.from) { from = range.from }
+        if !range.to.isEmpty, to.isEmpty || range.to.lexicographicallyPrecedes(to) { to = range.to }
+        let count = try from.withBytes { (from) throws(StorageError) in
+            try to.withBytes { (to) throws(StorageError) in
+                try store.transaction.count(index.tree, from: from, to: to)
+            }
+        }
+        return (Int(entries: count), to.isEmpty ? false : try cursor.seek(to))
+    }
+
+    /// Calls `body` with the first row of each group, going from one to the next; false if a key is so long that the
+    /// index alone doesn't tell: then what it was called with doesn't count.
+    package func forEachFirst(_ body: (RowID) throws -> Void) throws -> Bool {
+        for range in ranges {
+            var cursor = try store.transaction.cursor(index.tree)
+            var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
+            while isValid, let entry = try cursor.entry(),
+                range.to.isEmpty || range.to.withUnsafeBytes({ entry.key.order($0) < 0 })
+            {
+                guard let rowID = index.rowID(key: entry.key, value: entry.value) else {
+                    throw store.corrupt("index \(index.description.name)", "an entry names no row")
+                }
+                guard entry.key.count < IndexKeyBytes.keptSize, let size = index.leadingSize(entry.key, leading) else {
+                    return false
+                }
+                let next = KeyWriter.successor(ofPrefix: Array(entry.key.prefix(size)))
+                try body(rowID)
+                guard let next else { break }
+                isValid = try cursor.seek(next)
+            }
+        }
+        return true
+    }
+
+    /// Whether runs come in the ascending order of just these columns.
+    func isAscending(_ columns: [Int]) -> Bool {
+        isExact && ranges.count == 1 && index.columns[..<leading].suffix(columns.count).elementsEqual(columns)
+            && index.components[..<leading].suffix(columns.count).allSatisfy { !$0.descending }
+    }
+}
+
+extension EntityStore {
+    /// Calls `body` with rows that stand for all of the query's, each with the number of those that are equal to it in
+    /// what the query needs of rows; they may hold nothing else. One by one in the query's order, unless an index tells
+    /// more at once and the order doesn't matter. Planned once.
+    /// - Parameters:
+    ///   - limit: so many groups are enough, which must be the first in ascending order of `columns`. `body` may get
+    ///     more.
+    package func forEach(
+        _ query: EntityQuery, atMost limit: Int? = nil, by columns: [Int] = [],
+        _ body: (RowReader, EqualRows) throws -> Void
+    ) throws {
+        let needs = query.needs
+        let planner = try Planner(query, self)
+        if let scan = try planner.groupScan() {
+            return try scan.run(atMost: scan.isAscending(columns) ? limit : nil, body)
+        }
+        let executor = try Executor(planner, self)
+        if let needs, let scan = executor.groupScan(needs) { return try scan.run(body) }
+        try executor.run(needsRows: true) { _, row, _ in
+            if let row { try body(row, .one) }
+            return true
+        }
+    }
+}

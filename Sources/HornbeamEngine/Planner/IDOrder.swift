@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders by id, for which no index is declared: integers that are their own row ids order the rows themselves, and all
+// other ids are keys of the tree of ids, which leads from each to its row as a unique index does. So the entities of
+// any type come by their ids in three parts at most: ids below zero, rows, ids from 2^40 on.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// What an order by id means for a query.
+struct IDOrder {
+    /// Whether the query is sorted by id, maybe behind something else, and rows lie in that order.
+    let isThatOfRows: Bool
+    /// Whether the id alone is the order.
+    let isAll: Bool
+    /// How many terms of the sort count.
+    let terms: Int
+
+    /// Of a query without a sort.
+    static let none = IDOrder(isThatOfRows: false, isAll: false, terms: 0)
+
+    /// Nothing behind the id counts, which no two entities share; nor does an ascending id where rows lie in its
+    /// order, for ties come by rows.
+    static func of(
+        _ sort: [SortTerm], _ conjuncts: [Filter], _ position: PlannedPosition?, _ store: EntityStore
+    ) throws -> IDOrder {
+        guard let place = sort.indices.first(where: { sort[$0].isID }) else {
+            return IDOrder(isThatOfRows: false, isAll: false, terms: sort.count)
+        }
+        let isThatOfRows = try store.rowsLieByID
+        var counts = !isThatOfRows || sort[place].descending
+        // Where an id is no row id, rows don't tell its place; and a list has another order if it is not sorted.
+        if let position, position.rowID == nil { counts = true }
+        if place == 0, conjuncts.contains(where: \.hasOwnOrder) { counts = true }
+        return IDOrder(isThatOfRows: isThatOfRows, isAll: place == 0 && counts, terms: counts ? place + 1 : place)
+    }
+}
+
+/// Entities whose ids lie in a range.
+package struct IDRange {
+    /// One of the parts that come one after the other.
+    enum Part {
+        /// Of integer ids that are row ids.
+        case rows(KeyRange)
+        /// Of others.
+        case ids(KeyRange)
+
+        var range: KeyRange {
+            switch self {
+            case .rows(let range), .ids(let range): range
+            }
+        }
+    }
+
+    /// Ascending; none is empty.
+    let parts: [Part]
+    /// Whether each id is that of a row.
+    let isWhole: Bool
+
+    var count: Int { parts.reduce(0) { $0 > .max - $1.range.count ? .max : $0 + $1.range.count } }
+
+    /// The parts, if all are of rows.
+    var rows: [KeyRange]? {
+        let rows = parts.compactMap { if case .rows(let range) = $0 { range } else { nil } }
+        return rows.count == parts.count ? rows : nil
+    }
+}
+
+/// What conditions say of ids, as a range of their keys.
+private struct IDKeyBounds {
+    private(set) var from: [UInt8] = []
+    /// Without it; empty is an open end.
+    private(set) var to: [UInt8] = []
+    /// Those that say nothing else.
+    private(set) var answered = ConjunctSet()
+    private(set) var isNarrowed = false
+    /// Comparisons that the range is of.
+    private(set) var comparisons: [Filter] = []
+
+    init(_ conjuncts: [Filter], _ type: EntityType) throws {
+        for (place, conjunct) in conjuncts.enumerated() {
+            switch conjunct {
+            case .compare(0, let comparison, let value):
+                if try narrow(comparison, value, type) { answered.insert(place) }
+            case .string(let test) where type.idType == .string && test.isPlainPrefix && test.columns == [0]:
+                var key = KeyWriter()
+                key.append(prefix: test.text)
+                guard key.bytes.count <= EntityStore.maximumIDSize else { continue }
+                raise(key.bytes)
+                KeyWriter.successor(ofPrefix: key.bytes).map { lower($0) }
+                isNarrowed = true
+            default: continue
+            }
+        }
+    }
+
+    /// Whether the range says all of the comparison.
+    mutating func narrow(_ comparison: Comparison, _ value: Value, _ type: EntityType) throws -> Bool {
+        let literal = try RowFilter.literal(value, 0, type)
+        if comparison == .notEqual || literal == .null { return false }
+        var key = KeyWriter(capacity: 24)
+        try KeyCoding.append(literal, as: type.idType, to: &key)
+        // A longer one is no id's.
+        guard key.bytes.count <= EntityStore.maximumIDSize else { return false }
+        // Keys don't begin with one another: what comes behind one comes behind it and a zero.
+        let next = key.bytes + [0]
+        switch comparison {
+        case .greater: raise(next)
+        case .greaterOrEqual: raise(key.bytes)
+        case .less: lower(key.bytes)
+        case .lessOrEqual: lower(next)
+        case .equal, .notEqual:
+            raise(key.bytes)
+            lower(next)
+        }
+        comparisons.append(.compare(column: 0, comparison, value))
+        isNarrowed = true
+        return true
+    }
+
+    mutating func raise(_ bound: [UInt8]) {
+        if from.lexicographicallyPrecedes(bound) { from = bound }
+    }
+
+    mutating func lower(_ bound: [UInt8]) {
+        if to.isEmpty || bound.lexicographicallyPrecedes(to) { to = bound }
+    }
+}
+
+extension Planner {
+    /// All that the conditions on ids leave, where these are the order. None of it is sorted in memory.
+    func orderByID() throws -> Candidate? {
+        let isReversed = sort[0].descending
+        var bounds = try IDKeyBounds(conjuncts, type)
+        if query.requiresIndex, !bounds.isNarrowed, !conjuncts.isEmpty, query.limit == nil { return nil }
+        let comparison: Comparison = isReversed ? .less : .greater
+        let isBehind = try position.map { try bounds.narrow(comparison, $0.position.id, type) } ?? false
+        let range = try idRange(bounds)
+        return Candidate(
+            path: .byID(range, reversed: isReversed), answered: bounds.answered, isOrdered: true,
+            cost: range.rows == nil
+                ? cost(range.count, bounds.answered, isOrdered: true, entry: Price.entry, row: Price.scatteredRow)
+                : cost(range.count, bounds.answered, isOrdered: true, entry: Price.scannedRow),
+            isBehind: isBehind)
+    }
+
+    /// The rows of a range of ids that are no integers, in the order of the rows.
+    func idKeys() throws -> Candidate? {
+        guard let (range, answered) = try idKeys(of: conjuncts) else { return nil }
+        return Candidate(
+            path: .byID(range, reversed: nil), answered: answered, isOrdered: false,
+            cost: cost(range.count, answered, isOrdered: false, row: Price.row))
+    }
+
+    /// What conditions leave of ids that are no integers, and which of them it answers; nil if they say nothing of
+    /// them.
+    func idKeys(of conditions: [Filter]) throws -> (range: IDRange, answered: ConjunctSet)? {
+        guard !type.hasIntegralIDs else { return nil }
+        let bounds = try IDKeyBounds(conditions, type)
+        return bounds.isNarrowed ? (try idRange(bounds), bounds.answered) : nil
+    }
+
+    /// The entities with ids within bounds.
+    private func idRange(_ bounds: IDKeyBounds) throws -> IDRange {
+        var parts: [IDRange.Part] = []
+        func add(from low: [UInt8], to high: [UInt8]) throws {
+            var part = bounds
+            part.raise(low)
+            if !high.isEmpty { part.lower(high) }
+            let (from, to) = (part.from, part.to)
+            if !to.isEmpty, !from.lexicographicallyPrecedes(to) { return }
+            let count = Int(entries: try store.transaction.count(type.ids, from: from, to: to))
+            if count > 0 { parts.append(.ids(KeyRange(from: from, to: to, count: count))) }
+        }
+        if type.hasIntegralIDs {
+            let isInRows = try store.rowsLieByID
+            if !isInRows { try add(from: [], to: try store.idKey(Value.int(0).converted(to: type.idType) ?? .null)) }
+            let numbers = try IDBounds(bounds.comparisons, type)?.range ?? 0..<RowID.firstAssigned.rawValue
+            let rows = try counted(numbers.lowerBound, numbers.upperBound)
+            if rows.count > 0 { parts.append(.rows(rows)) }
+            // Small types have none.
+            if !isInRows, let first = Value.uint(RowID.firstAssigned.rawValue).converted(to: type.idType) {
+                try add(from: try store.idKey(first), to: [])
+            }
+        } else {
+            try add(from: [], to: [])
+        }
+        let isOfRows = parts.allSatisfy { if case .rows = $0 { true } else { false } }
+        return IDRange(parts: parts, isWhole: try isOfRows || !store.isTable && !store.mayMiss())
+    }
+
+    /// How many entries of a range are equal to the first one that a walk comes to.
+    func firstGroup(_ match: IndexMatch, _ walk: IndexWalk) throws -> Int {
+        guard let range = match.range, let leading = walk.leading, range.count > 0 else { return 0 }
+        var cursor = try store.transaction.cursor(match.index.tree)
+        let isThere =
+            walk.isReversed
+            ? try range.to.isEmpty ? cursor.last() : cursor.seek(range.to) ? cursor.previous() : cursor.last()
+            : try range.from.isEmpty ? cursor.first() : cursor.seek(range.from)
+        if !isThere { return 0 }
+        let size = match.index.leadingSize(cursor.key, leading) ?? min(cursor.key.count, IndexKeyBytes.keptSize)
+        let group = Array(cursor.key.prefix(size))
+        let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: [])
+        return try matcher.counted(match.index, group, KeyWriter.successor(ofPrefix: group) ?? []).count
+    }
+}
+
+// MARK: - Walking
+
+extension EntityStore {
+    /// Whether all rows lie in the order of their ids.
+    var rowsLieByID: Bool {
+        get throws { try type.hasIntegralIDs && transaction.count(type.ids) == 0 }
+    }
+
+    /// The rows of ids in their order, if they come by rows alone; false if they don't.
+    func forEachRow(
+        in range: IDRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID, RowReader) throws -> Bool
+    ) throws -> Bool {
+        guard let rows = range.rows else { return false }
+        var skip = skipped
+        var goesOn = true
+        for part in isReversed ? rows.reversed() : rows where goesOn {
+            if skip >= part.count {
+                skip -= part.count
+                continue
+            }
+            try forEachRow(part, isReversed: isReversed, skipping: skip) { rowID, row in
+                goesOn = try body(rowID, row)
+                return goesOn
+            }
+            skip = 0
+        }
+        return true
+    }
+
+    /// The row ids of ids in their order, also those of entities that aren't stored.
+    func forEachRowID(
+        in range: IDRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID) throws -> Bool
+    ) throws {
+        var skip = skipped
+        var goesOn = true
+        for part in isReversed ? range.parts.reversed() : range.parts where goesOn {
+            if skip >= part.range.count {
+                skip -= part.range.count
+                continue
+            }
+            func take(_ rowID: RowID) throws -> Bool {
+                goesOn = try body(rowID)
+                return goesOn
+            }
+            switch part {
+            case .rows(let rows):
+                try forEachRow(rows, isReversed: isReversed, skipping: skip) { rowID, _ in try take(rowID) }
+            case .ids(let ids): try forEachID(ids, isReversed: isReversed, skipping: skip, take)
+            }
+            skip = 0
+        }
+    }
+
+    private func forEachRow(
+        _ range: KeyRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID, RowReader) throws -> Bool
+    ) throws {
+        guard isReversed else { return try forEachRow(from: range.from, to: range.to, skipping: skipped, body) }
+        try forEachEntry(of: type.rows, range, isReversed: true, skipping: skipped) { key, value in
+            guard key.count == 8, let rowID = RowID(key: key) else {
+                throw corrupt("e:\(type.name)", "a key is no row id")
+            }
+            return try body(rowID, try RowReader(value, of: type))
+        }
+    }
+
+    private func forEachID(
+        _ range: KeyRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID) throws -> Bool
+    ) throws {
+        try forEachEntry(of: type.ids, range, isReversed: isReversed, skipping: skipped) { _, value in
+            guard let rowID = RowID(stored: value) else { throw corrupt("i:\(type.name)", "an entry holds no row id") }
+            return try body(rowID)
+        }
+    }
+
+    /// The entries of a range of a tree, until `body` returns false. Those skipped are not read.
+    private func forEachEntry(
+        of tree: TreeID, _ range: KeyRange, isReversed: Bool, skipping skipped: Int,
+        _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
+    ) throws {
+        var cursor = try transaction.cursor(tree)
+        var isValid: Bool
+        if skipped > 0 {
+            let begin = range.from.isEmpty ? 0 : try transaction.count(tree, from: [], to: range.from)
+            let end = try range.to.isEmpty ? transaction.count(tree) : transaction.count(tree, from: [], to: range.to)
+            guard begin < end, UInt64(skipped) < end - begin else { return }
+            isValid = try cursor.seek(index: isReversed ? end - 1 - UInt64(skipped) : begin + UInt64(skipped))
+        } else if isReversed {
+            isValid = try range.to.isEmpty ? cursor.last() : cursor.seek(range.to) ? cursor.previous() : cursor.last()
+        } else {
+            isValid = try range.from.isEmpty ? cursor.first() : cursor.seek(range.from)
+        }
+        try range.from.withUnsafeBytes { from in
+            try range.to.withUnsafeBytes { to in
+                while isValid, let entry = try cursor.entry(),
+                    isReversed ? entry.key.order(from) >= 0 : to.isEmpty || entry.key.order(to) < 0
+                {
+                    guard try body(entry.key, entry.value) else { return }
+                    isValid = isReversed ? try cursor.previous() : try cursor.next()
+                }
+            }
+        }
+    }
+}
+
+extension EntityType {
+    /// Whether its ids are integers of any width.
+    fileprivate var hasIntegralIDs: Bool {
+        switch idType.unwrapped {
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64: true
+        default: false
+        }
+    }
+}
+
+extension SortTerm {
+    fileprivate var isID: Bool { if case .column(0) = key { true } else { false } }
+}
+
+extension Filter {
+    /// Whether what it finds has an order of its own.
+    fileprivate var hasOwnOrder: Bool {
+        switch self {
+        case .ids, .related: true
+        default: false
+        }
+    }
+}
+
+extension StringTest {
+    /// Whether it is a prefix of one text that a range of keys may hold.
+    fileprivate var isPlainPrefix: Bool {
+        kind == .hasPrefix && !isNegated && isCaseSensitive && isDiacriticSensitive && columns.count == 1
+    }
+}

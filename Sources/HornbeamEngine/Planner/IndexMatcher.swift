@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index can do for a conjunction: any leftmost prefix of equalities, then a list of values or one range. The
+// ranges found hold every entry that the answered conjuncts accept and no other; bounds too long for a key widen them,
+// and the conjunct stays to be tested on the row.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+struct IndexMatcher {
+    let type: EntityType
+    let transaction: Transaction
+    let conjuncts: [Filter]
+
+    /// Nil if the index narrows nothing, and if it lacks rows that the conjuncts accept.
+    func match(_ index: EntityIndex) throws -> IndexMatch? {
+        guard let condition = index.condition else { return try narrowing(index) }
+        guard let implied = try condition.implied(by: conjuncts, type) else { return nil }
+        return try (narrowing(index) ?? whole(index)).answering(implied)
+    }
+
+    /// All entries.
+    func whole(_ index: EntityIndex) throws -> IndexMatch {
+        let count = Int(entries: try transaction.count(index.tree))
+        return IndexMatch(index, KeyRange(from: [], to: [], count: count), answered: ConjunctSet(), fixed: 0)
+    }
+
+    private func narrowing(_ index: EntityIndex) throws -> IndexMatch? {
+        if index.computed.isEmpty { return try columns(index) }
+        // What is asked of a computed component is said as of a column: then there is nothing special about it.
+        let stated = conjuncts.map { index.stated($0) }
+        return try IndexMatcher(type: type, transaction: transaction, conjuncts: stated).columns(index)
+    }
+
+    /// What it can do for conjuncts on its columns, whatever its rows.
+    func columns(_ index: EntityIndex) throws -> IndexMatch? {
+        guard let leading = index.columns.first, conjuncts.contains(where: { $0.mentions(leading) }) else { return nil }
+        if index.isHashed { return try hashed(index) }
+        var key = KeyWriter(capacity: 40)
+        var answered = ConjunctSet()
+        var fixed = 0
+        for component in index.components {
+            guard let (position, value) = try equality(on: component) else { break }
+            try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+            guard key.bytes.count <= IndexKeyBytes.keptSize else {
+                let kept = Array(key.bytes.prefix(IndexKeyBytes.keptSize))
+                let range = try counted(index, startingWith: kept)
+                return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: kept)
+            }
+            answered.insert(position)
+            fixed += 1
+        }
+        let prefix = key.bytes
+        if fixed < index.components.count {
+            let component = index.components[fixed]
+            if let match = try list(index, component, prefix, answered, fixed) { return match }
+            if let match = try range(index, component, prefix, answered, fixed) { return match }
+        }
+        guard fixed > 0 else { return nil }
+        let range = try counted(index, startingWith: prefix)
+        return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
+    }
+
+    /// What an index by hashes finds, if the whole key is given. Two keys may share a hash, so nothing is answered: the
+    /// rows are looked at.
+    private func hashed(_ index: EntityIndex) throws -> IndexMatch? {
+        if let only = index.components.first, index.components.count == 1 {
+            for case .within(only.column, let values) in conjuncts {
+                if values.count > Self.countedValues {
+                    return try estimated(index, WantedValues(prefix: [], values: values), ConjunctSet(), 0)
+                }
+                return try ranges(
+                    index, Set(try values.map { try start(of: $0, [], only, in: index) }), ConjunctSet(), 0)
+            }
+        }
+        var key = KeyWriter(capacity: 40)
+        for component in index.components {
+            guard let (_, value) = try equality(on: component) else { return nil }
+            try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+        }
+        let hash = IndexKeyBytes.hashed(key.bytes)
+        let range = try counted(index, startingWith: hash)
+        return IndexMatch(index, range, answered: ConjunctSet(), fixed: index.components.count, prefix: hash)
+    }
+
+    private func counted(_ index: EntityIndex, startingWith prefix: [UInt8]) throws -> KeyRange {
+        try counted(index, prefix, KeyWriter.successor(ofPrefix: prefix) ?? [])
+    }
+
+    func counted(_ index: EntityIndex, _ from: [UInt8], _ to: [UInt8]) throws -> KeyRange {
+        let count = try from.withBytes { (from) throws(StorageError) in
+            try to.withBytes { (to) throws(StorageError) in
+                !to.isEmpty && from.order(to) >= 0 ? 0 : try transaction.count(index.tree, from: from, to: to)
+            }
+        }
+        return KeyRange(from: from, to: to, count: Int(entries: count))
+    }
+
+    /// The key of `prefix` and one component more.
+    private func encoded(
+        _ prefix: [UInt8], _ value: Value, _ component: EntityIndex.Component
+    ) throws -> [UInt8] {
+        var key = KeyWriter(capacity: prefix.count + 24)
+        key.bytes.append(contentsOf: prefix)
+        try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+        return key.bytes
+    }
+
+    private func literal(_ value: Value, _ component: EntityIndex.Component) throws -> Value {
+        guard component.column < 0 else { return try RowFilter.literal(value, component.column, type) }
+        guard let converted = value.converted(to: .optional(component.type)) else {
+            throw HornbeamError(.invalid, "\(value.text) can't be compared with a computed \(component.type)")
+        }
+        return converted
+    }
+
+    private func equality(on component: EntityIndex.Component) throws -> (Int, Value)? {
+        for (position, conjunct) in conjuncts.enumerated() {
+            switch conjunct {
+            case .compare(component.column, .equal, let value): return (position, try literal(value, component))
+            case .isNull(component.column): return (position, .null)
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    // MARK: Lists
+
+    /// Number of values whose entries are counted. Of longer lists as many are counted, as a sample.
+    private static let countedValues = 64
+
+    private func list(
+        _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: ConjunctSet,
+        _ fixed: Int
+    ) throws -> IndexMatch? {
+        for (position, conjunct) in conjuncts.enumerated() {
+            guard case .within(component.column, let values) = conjunct else { continue }
+            // An entry that begins with a key that was cut need not have the wanted value.
+            let isWhole = try values.allSatisfy { try isKeptWhole($0, prefix, component) }
+            let answered = isWhole ? answered.inserting(position) : answered
+            if values.count > Self.countedValues {
+                return try estimated(index, WantedValues(prefix: prefix, values: values), answered, fixed)
+            }
+            let starts = Set(try values.map { try start(of: $0, prefix, component, in: index) })
+            if let only = starts.first, starts.count == 1 {
+                let range = try counted(index, startingWith: only)
+                return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
+            }
+            return try ranges(index, starts, answered, fixed)
+        }
+        return nil
+    }
+
+    /// Whether the key of the prefix and a value is short enough to be stored as it is.
+    private func isKeptWhole(_ value: Value, _ prefix: [UInt8], _ component: EntityIndex.Component) throws -> Bool {
+        if prefix.count <= IndexKeyBytes.keptSize / 2 {
+            if component.type.fixedWidth != nil { return true }
+            // A byte of text takes three bytes of a key at most.
+            if component.column >= 0, case .string(let text) = value, text.utf8.count <= 100 { return true }
+        }
+        return try encoded(prefix, literal(value, component), component).count <= IndexKeyBytes.keptSize
+    }
+
+    /// The beginning of the entries with a value.
+    private func start(
+        of value: Value, _ prefix: [UInt8], _ component: EntityIndex.Component, in index: EntityIndex
+    ) throws -> [UInt8] {
+        let key = try encoded(prefix, literal(value, component), component)
+        if index.isHashed { return IndexKeyBytes.hashed(key) }
+        return key.count <= IndexKeyBytes.keptSize ? key : Array(key.prefix(IndexKeyBytes.keptSize))
+    }
+
+    /// A range for each beginning.
+    private func ranges(
+        _ index: EntityIndex, _ starts: Set<[UInt8]>, _ answered: ConjunctSet, _ fixed: Int
+    ) throws -> IndexMatch {
+        let ascending = starts.sorted { $0.lexicographicallyPrecedes($1) }
+        return IndexMatch(
+            index, try ascending.map { try counted(index, startingWith: $0) }, answered: answered, fixed: fixed)
+    }
+
+    /// The values of a long list, with about how many entries they have.
+    private func estimated(
+        _ index: EntityIndex, _ wanted: WantedValues, _ answered: ConjunctSet, _ fixed: Int
+    ) throws -> IndexMatch {
+        let values = wanted.values
+        var found = 0.0
+        for sample in 0..<Self.countedValues {
+            let value = values[sample * values.count / Self.countedValues]
+            let start = try start(of: value, wanted.prefix, index.components[fixed], in: index)
+            found += Double(try counted(index, startingWith: start).count)
+        }
+        let all = Double(try transaction.count(index.tree))
+        // The list may repeat values.
+        let estimate = min(all, found / Double(Self.countedValues) * Double(values.count), Double(1 << 60))
+        // Of one row and less nothing else would be looked at.
+        return IndexMatch(index, wanted: wanted, count: max(2, Int(estimate)), answered: answered, fixed: fixed)
+    }
+
+    /// The keys of a match's wanted values, ascending. Each is the beginning of its entries, and no key begins with
+    /// another.
+    func points(_ match: IndexMatch) throws -> [[UInt8]] {
+        guard let wanted = match.wanted else { return [] }
+        let component = match.index.components[match.fixed]
+        let starts = Set(try wanted.values.map { try start(of: $0, wanted.prefix, component, in: match.index) })
+        return starts.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+
+    // MARK: Ranges
+
+    /// Bounds of keys; nil is that of all values of the component but null.
+    private struct Bounds {
+        var from: [UInt8]?
+        var to: [UInt8]?
+
+        mutating func raise(_ bound: [UInt8]?) {
+            guard let bound else { return }
+            if from?.lexicographicallyPrecedes(bound) ?? true { from = bound }
+        }
+
+        mutating func lower(_ bound: [UInt8]?) {
+            guard let bound else { return }
+            if to.map({ bound.lexicographicallyPrecedes($0) }) ?? true { to = bound }
+        }
+    }
+
+    private func range(
+        _ index: EntityIndex, _ component: EntityIndex.Component, _ prefix: [UInt8], _ answered: ConjunctSet,
+        _ fixed: Int
+    ) throws -> IndexMatch? {
+        var bounds = Bounds()
+        var answered = answered
+        var isNarrowed = false
+        for (position, conjunct) in conjuncts.enumerated() {
+            switch conjunct {
+            case .compare(component.column, let comparison, let value):
+                let literal = try literal(value, component)
+                guard comparison != .notEqual, literal != .null else { continue }
+                var bytes = try encoded(prefix, literal, component)
+                let isWhole = bytes.count <= IndexKeyBytes.keptSize
+                if !isWhole { bytes = Array(bytes.prefix(IndexKeyBytes.keptSize)) }
+                narrow(&bounds, comparison, bytes, component.descending, isWhole: isWhole)
+                if isWhole { answered.insert(position) }
+                isNarrowed = true
+            case .string(let test) where isPrefix(test, component):
+                var key = KeyWriter()
+                key.bytes = prefix
+                key.appendPresent()
+                key.append(prefix: test.text)
+                if component.descending { key.invert(from: prefix.count) }
+                let bytes = Array(key.bytes.prefix(IndexKeyBytes.keptSize))
+                bounds.raise(bytes)
+                bounds.lower(KeyWriter.successor(ofPrefix: bytes))
+                isNarrowed = true
+            case .not(.isNull(component.column)):
+                if prefix.count < IndexKeyBytes.keptSize { answered.insert(position) }
+                isNarrowed = true
+            default: continue
+            }
+        }
+        guard isNarrowed else { return nil }
+        // Everything but null: the marker of a present value, inverted where the order is. Behind a prefix that is as
+        // long as what is kept of a long key there may be that key's hash instead: everything then.
+        let isCut = prefix.count >= IndexKeyBytes.keptSize
+        let marker: UInt8 = component.descending ? 0xFE : 1
+        let from = bounds.from ?? (isCut ? prefix : prefix + [marker])
+        let to = bounds.to ?? (isCut ? KeyWriter.successor(ofPrefix: prefix) ?? [] : prefix + [marker + 1])
+        let range = try counted(index, from, to)
+        return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
+    }
+
+    private func isPrefix(_ test: StringTest, _ component: EntityIndex.Component) -> Bool {
+        test.kind == .hasPrefix && !test.isNegated && test.isCaseSensitive && test.isDiacriticSensitive
+            && test.columns == [component.column]
+            && component.type == .string
+    }
+
+    /// `bytes` is the key of the literal, inverted already if descending; or its beginning, if the whole is too long:
+    /// then both bounds include all that begins so.
+    private func narrow(
+        _ bounds: inout Bounds, _ comparison: Comparison, _ bytes: [UInt8], _ descending: Bool, isWhole: Bool
+    ) {
+        func after() -> [UInt8]? { KeyWriter.successor(ofPrefix: bytes) }
+        switch (comparison, descending) {
+        case (.greater, false): bounds.raise(isWhole ? after() : bytes)
+        case (.greaterOrEqual, false): bounds.raise(bytes)
+        case (.less, false): bounds.lower(isWhole ? bytes : after())
+        case (.lessOrEqual, false): bounds.lower(after())
+        case (.greater, true): bounds.lower(isWhole ? bytes : after())
+        case (.greaterOrEqual, true): bounds.lower(after())
+        case (.less, true): bounds.raise(isWhole ? after() : bytes)
+        case (.lessOrEqual, true): bounds.raise(bytes)
+        case (.equal, _):
+            bounds.raise(bytes)
+            bounds.lower(after())
+        case (.notEqual, _): break
+        }
+    }
+}
+
+extension Filter {
+    /// Whether it says something of one column that an index over it may answer.
+    fileprivate func mentions(_ column: Int) -> Bool {
+        switch self {
+        case .compare(column, _, _), .isNull(column), .within(column, _): true
+        case .string(let test): test.columns == [column]
+        case .not(.isNull(column)): true
+        default: false
+        }
+    }
+}
+
+extension EntityIndex {
+    /// The number that the component goes by which is what a term of a sort goes by; nil if there is none.
+    @inline(__always)
+    func column(of term: SortTerm) -> Int? {
+        switch term.key {
+        case .column(let column): column
+        case .derived(let wanted): computed.firstIndex { $0.subject == wanted.subject }.map { -1 - $0 }
+        case .linkCount, .score, .opaque: nil
+        }
+    }
+
+    /// A comparison of one of the computed components as if that were a column; anything else as it is.
+    func stated(_ conjunct: Filter) -> Filter {
+        guard case .computed(let test) = conjunct,
+            let place = computed.firstIndex(where: { $0.subject == test.subject })
+        else { return conjunct }
+        let column = -1 - place
+        if let list = test.list { return .within(column: column, list) }
+        switch (test.literal, test.comparison) {
+        case (.null, .equal): return .isNull(column: column)
+        case (.null, .notEqual): return .not(.isNull(column: column))
+        default: return .compare(column: column, test.comparison, test.literal)
+        }
+    }
+}

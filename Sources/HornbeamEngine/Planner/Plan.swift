@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a query is answered, as a value and as text. Counts of index ranges are exact: counted trees know them before
+// an entry is read.
+
+/// How a query is answered: what `explain` gives.
+public struct Plan: Sendable, Hashable {
+    /// Where the candidates come from.
+    public indirect enum Access: Sendable, Hashable {
+        /// All rows, in the order of their row ids.
+        case rowScan(rows: Int)
+        /// The rows of a range of ids, in the order of their row ids; `rows` is exact for integers, and for others
+        /// counts ids that are linked to and not stored too.
+        case idRange(rows: Int)
+        /// Entities in the order of their ids, of a range of these or of all: counted in the same way.
+        case idOrder(entries: Int, reversed: Bool)
+        /// Rows looked up by their ids.
+        case ids(count: Int)
+        /// Ranges of an index; `entries` is exact, of a list of more than 1,000 values an estimate.
+        case index(name: String, ranges: Int, entries: Int, reversed: Bool)
+        /// The targets of a relation.
+        case relation(name: String, targets: Int)
+        /// Rows whose relation leads to what another query finds, about so many.
+        case join(relation: String, targets: Int)
+        /// A full-text search; `ranked` if the order is that of the scores.
+        case text(index: String, query: String, ranked: Bool)
+        /// Entities that any of these finds.
+        case union([Access])
+        /// Entities that all of these find.
+        case intersection([Access])
+        /// Nothing can match.
+        case nothing
+    }
+
+    /// Where the order comes from.
+    public enum Order: Sendable, Hashable {
+        /// The access path gives it.
+        case byAccess
+        /// The matching rows are sorted, only the best `limit` kept.
+        case inMemory([String])
+    }
+
+    public var entity: String
+    public var access: Access
+    /// What is tested on each candidate's row; nil if the access path answers the whole filter.
+    public var filter: String?
+    public var order: Order
+    public var limit: Int?
+    public var offset: Int
+    /// Candidates that the access path gives, if all are read: exact for rows, ids, relations and index ranges.
+    public var candidates: Int
+    /// Whether the index holds all that is asked for, so that no row is read but where a key doesn't tell its values:
+    /// in plans of aggregates.
+    public var isCovering: Bool
+    /// Whether the number of results is known without reading an entry.
+    public var isCountKnown: Bool
+    /// Indexes that would be used if they, or the query, were otherwise: those of another collation, or of another
+    /// version of it.
+    public var remarks: [String] = []
+    /// Whether rows that are equal in what is read of them come as one, with their number: of many of them the index
+    /// tells it without reading them. In plans of aggregates.
+    public var isByValue = false
+    /// The hand-kept index that the ids come from, or that what the access gives is looked for in.
+    public var list: String?
+
+    package init(
+        entity: String, access: Access, filter: String? = nil, order: Order, limit: Int? = nil, offset: Int,
+        candidates: Int, isCovering: Bool, isCountKnown: Bool, remarks: [String] = [], isByValue: Bool = false,
+        list: String? = nil
+    ) {
+        self.entity = entity
+        self.access = access
+        self.filter = filter
+        self.order = order
+        self.limit = limit
+        self.offset = offset
+        self.candidates = candidates
+        self.isCovering = isCovering
+        self.isCountKnown = isCountKnown
+        self.remarks = remarks
+        self.isByValue = isByValue
+        self.list = list
+    }
+
+    private func listed(_ name: String) -> String {
+        switch access {
+        case .ids, .nothing: " of list “\(name)”"
+        default: ", looked for in list “\(name)”"
+        }
+    }
+}
+
+extension Plan: CustomStringConvertible {
+    /// Some lines of text.
+    public var description: String {
+        var lines = ["\(entity): \(access)" + (list.map { listed($0) } ?? "")]
+        if let filter { lines.append("filter rows by \(filter)") }
+        if case .inMemory(let terms) = order { lines.append("sort by \(terms.joined(separator: ", "))") }
+        if limit != nil || offset > 0 {
+            let place = order == .byAccess && filter == nil ? " within the access" : ""
+            lines.append(
+                (limit.map { "limit \($0)" } ?? "no limit") + (offset > 0 ? " from \(offset)" : "") + place)
+        }
+        if isCovering { lines.append("covering: values are those of the index") }
+        if isByValue { lines.append("by value: equal ones at once, counted by the index") }
+        if isCountKnown { lines.append("count known without reading") }
+        lines += remarks
+        return lines.joined(separator: "\n  ")
+    }
+}
+
+extension Plan.Access: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .rowScan(let rows): "scan of \(rows) rows"
+        case .idRange(let rows): "range of \(rows) ids"
+        case .idOrder(let entries, let reversed):
+            "\(entries) ids in their order" + (reversed ? ", backwards" : "")
+        case .ids(let count): "look-up of \(count) ids"
+        case .index(let name, let ranges, let entries, let reversed):
+            "index \(name), \(ranges == 1 ? "one range" : "\(ranges) ranges") of \(entries) entries"
+                + (reversed ? ", backwards" : "")
+        case .relation(let name, let targets): "relation \(name), \(targets) targets"
+        case .join(let relation, let targets): "join along \(relation) from about \(targets) targets"
+        case .text(let index, let query, let ranked):
+            "\(ranked ? "ranked search" : "search") of index \(index) for \(Value.string(query).text)"
+        case .union(let parts): "union of (" + parts.map(\.description).joined(separator: ") and (") + ")"
+        case .intersection(let parts): "intersection of (" + parts.map(\.description).joined(separator: ") and (") + ")"
+        case .nothing: "nothing"
+        }
+    }
+}

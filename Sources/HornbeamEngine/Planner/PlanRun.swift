@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What came of a plan: counts of what each step had to do with, beside what the plan said. A run that nobody analyzes
+// counts nothing.
+
+/// A plan that was carried out, and what its steps had to do with: what `explain(.analyze, in:)` gives. Many rows read
+/// for few results want another index, or another component in one.
+public struct PlanRun: Sendable, Hashable {
+    public enum Kind: Sendable {
+        /// Runs the query and counts.
+        case analyze
+    }
+
+    /// A part of the access path whose rows were gathered before a row was read.
+    public struct Part: Sendable, Hashable {
+        public var access: Plan.Access
+        /// How many rows it found.
+        public var found: Int
+    }
+
+    public var plan: Plan
+    /// In the order in which they were done: parts before the union or the intersection that they belong to. Empty
+    /// where the access path gives one candidate after the other.
+    public var parts: [Part] = []
+    /// Candidates whose row was looked at, or the index entry that stands for it, to test or to return it.
+    public var rowsRead = 0
+    /// How many of them passed what the access path left to be tested.
+    public var rowsPassed = 0
+    /// How many results there were, within limit and offset.
+    public var results = 0
+    /// From planning to the last result.
+    public var duration = Duration.zero
+
+    package init(
+        plan: Plan, parts: [Part] = [], rowsRead: Int = 0, rowsPassed: Int = 0, results: Int = 0,
+        duration: Duration = Duration.zero
+    ) {
+        self.plan = plan
+        self.parts = parts
+        self.rowsRead = rowsRead
+        self.rowsPassed = rowsPassed
+        self.results = results
+        self.duration = duration
+    }
+}
+
+extension PlanRun: CustomStringConvertible {
+    /// The plan's lines, then those of the run; the duration is not in them, so that they are the same each time.
+    public var description: String {
+        var lines = ["\(plan)"]
+        for part in parts { lines.append("gathered \(part.found) rows by \(part.access)") }
+        lines.append("read \(rowsRead) rows, \(rowsPassed) passed")
+        lines.append("\(results) results")
+        return lines.joined(separator: "\n  ")
+    }
+}
+
+/// Counts while a plan is carried out.
+package final class PlanTally {
+    package var rows = 0
+    package var passed = 0
+    package private(set) var parts: [PlanRun.Part] = []
+
+    package init() {}
+
+    func note(_ access: Plan.Access, _ found: Int) { parts.append(PlanRun.Part(access: access, found: found)) }
+}
+
+extension StoreTransaction {
+    /// Runs a query for the counts.
+    package func analysis(_ query: EntityQuery) throws -> PlanRun {
+        let store = try store(query.type)
+        let tally = PlanTally()
+        var run = PlanRun(plan: try Planner(query, store).explanation())
+        try Executor(try Planner(query, store), store, tally: tally).run(needsRows: true) { _, _, _ in
+            run.results += 1
+            return true
+        }
+        run.parts = tally.parts
+        run.rowsRead = tally.rows
+        run.rowsPassed = tally.passed
+        return run
+    }
+}

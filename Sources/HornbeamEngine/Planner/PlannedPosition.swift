@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a query goes on, as the planner and the executor need it.
+
+import HornbeamPages
+
+/// A position with the row id that its entity has, or had.
+package struct PlannedPosition {
+    let position: QueryPosition
+    /// Nil for an entity that is not stored and whose id doesn't tell it.
+    package let rowID: RowID?
+    /// Whether the path begins behind it.
+    private(set) var isReached = false
+
+    package init(_ position: QueryPosition, _ store: EntityStore) throws {
+        self.position = position
+        rowID = try position.hit?.row ?? store.rowID(ofAny: position.id)
+    }
+
+    /// `.invalid` if it is that of a hit, and the order isn't that of scores.
+    package func requireOrder(_ sort: [SortTerm], _ type: EntityType) throws(HornbeamError) {
+        guard let hit = position.hit else { return }
+        let isRight = (sort.first?.isBestScore ?? false) && (sort.count == 1 || !position.row.isEmpty)
+        guard !isRight else { return }
+        throw HornbeamError(
+            .invalid,
+            "a list of \(type.name) goes on after a hit (\(position.id.text), score \(hit.score)) only in the order "
+                + "that it was found in: put the match first, or sort as the list of the hit by the score, or go on "
+                + "after an entity")
+    }
+
+    func reached(_ isReached: Bool) -> PlannedPosition {
+        var copy = self
+        copy.isReached = isReached
+        return copy
+    }
+
+    /// The first row id behind it, for results in the order of row ids.
+    func nextRow(_ type: EntityType) throws(HornbeamError) -> UInt64 {
+        guard let rowID else {
+            throw HornbeamError(
+                .invalid,
+                "\(type.name) \(position.id.text) is not stored any more, and without a sort only that would tell its "
+                    + "place: sort by a property, or go on after one that is stored")
+        }
+        return rowID.next?.rawValue ?? .max
+    }
+
+    /// For a list in an order of its own, which it isn't in any more.
+    package func missing(_ type: EntityType) -> HornbeamError {
+        HornbeamError(
+            .invalid,
+            "\(type.name) \(position.id.text) is not in the list any more, and without a sort only that would tell its "
+                + "place: sort by a property, or go on after one that is there")
+    }
+
+    /// Its place in an order. Whether what is equal to one that is gone came before it or comes behind it, nothing
+    /// tells.
+    ///
+    /// `.invalid` if it is gone and the order goes by what only the store tells of it.
+    package func place(_ order: RowOrder, _ store: EntityStore) throws -> RowOrder.Place {
+        if order.needsStored, try rowID.map({ try !store.isSaved($0) }) ?? true {
+            throw HornbeamError(
+                .invalid,
+                "\(store.type.name) \(position.id.text) is not stored any more, and a sort by its last save "
+                    + "or its number of related entities needs it: go on after one that is stored")
+        }
+        return try position.row.withBytes { bytes in
+            var place = try order.place(rowID ?? RowID(rawValue: 0), try RowReader(bytes, of: store.type))
+            if rowID == nil {
+                place.gone = HornbeamError(
+                    .invalid,
+                    "\(store.type.name) \(position.id.text) is not stored any more, and others are equal to it in the "
+                        + "order, so that nothing tells which of them come behind it: sort by the id as well, or go on "
+                        + "after one that is stored")
+            }
+            return place
+        }
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queries for one whole unique key, or for one id, which find one entity at most, and those for a whole key of an index
+// by hashes that one entity has: the look-up that any plan would come to, without making one. What `explain` says of
+// them is what the planner would do: the range of the same index.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamTree
+
+/// What a query for one key finds.
+package enum PointLookup {
+    case none
+    /// The only row, which is there.
+    case row(RowID, RowReader)
+}
+
+extension EntityStore {
+    /// What the query finds, if it asks for nothing but equality with one key; nil if it has to be planned.
+    func soleRow(_ query: borrowing EntityQuery) throws -> PointLookup? {
+        guard query.sort.isEmpty, query.offset == 0, query.after == nil, query.limit.map({ $0 > 0 }) ?? true else {
+            return nil
+        }
+        return try soleRow(query.filter)
+    }
+
+    /// The same of a query that has this condition and no more: no order, nothing to skip.
+    package func soleRow(_ filter: Filter) throws -> PointLookup? {
+        switch filter {
+        case .compare(0, .equal, let value): return try sole(id: value)
+        case .compare(let column, .equal, let value):
+            for index in type.queriedIndexes where index.findsFew && index.columns.count == 1 {
+                guard index.columns[0] == column else { continue }
+                return try sole(index) { _ in value }
+            }
+        case .and(let parts):
+            for index in type.queriedIndexes where index.findsFew && index.columns.count == parts.count {
+                guard parts.equalEach(of: index.columns) else { continue }
+                return try sole(index) { parts.equal($0) }
+            }
+        default: break
+        }
+        return nil
+    }
+
+    private func sole(id: Value) throws -> PointLookup? {
+        let id = try RowFilter.literal(id, 0, type)
+        guard id != .null, let rowID = try rowID(ofAny: id), let row = try row(rowID) else { return PointLookup.none }
+        return .row(rowID, row)
+    }
+
+    /// Nil if several entries have the key, or may have it: one with a nil, or one that is too long for the tree.
+    private func sole(_ index: EntityIndex, _ value: (Int) -> Value?) throws -> PointLookup? {
+        var key = KeyWriter(capacity: 40)
+        for component in index.components {
+            guard let value = value(component.column) else { return nil }
+            let literal = try RowFilter.literal(value, component.column, type)
+            if case .null = literal { return nil }
+            try KeyCoding.appendComponent(literal, as: component.type, descending: component.descending, to: &key)
+        }
+        if index.isHashed { return try sole(hashed: index, key.bytes) }
+        guard key.bytes.count < IndexKeyBytes.cutSize else { return nil }
+        guard let entry = try transaction.get(index.tree, key.bytes) else { return PointLookup.none }
+        let (rowID, row) = try row(RowID(stored: entry), of: index)
+        return .row(rowID, row)
+    }
+
+    /// Nil if several entries have the key's hash.
+    private func sole(hashed index: EntityIndex, _ key: [UInt8]) throws -> PointLookup? {
+        let hash = IndexKeyBytes.hashed(key)
+        var cursor = try transaction.cursor(index.tree)
+        guard try cursor.seek(hash), let entry = try cursor.entry(), entry.key.starts(with: hash) else {
+            return PointLookup.none
+        }
+        let named = index.rowID(key: entry.key, value: entry.value)
+        if try cursor.next(), let next = try cursor.entry(), next.key.starts(with: hash) { return nil }
+        let (rowID, row) = try row(named, of: index)
+        // Another key may have the same hash.
+        return try index.fullKey(of: row).key == key ? .row(rowID, row) : PointLookup.none
+    }
+
+    /// The row that an entry names.
+    private func row(_ named: RowID?, of index: EntityIndex) throws -> (RowID, RowReader) {
+        guard let named else { throw corrupt("index \(index.description.name)", "an entry names no row") }
+        guard let row = try row(named) else {
+            throw corrupt("e:\(type.name)", "an index names \(named), which has no row")
+        }
+        return (named, row)
+    }
+}
+
+extension EntityIndex {
+    /// Whether a whole key may lead to one entity.
+    fileprivate var findsFew: Bool { isUnique || isHashed }
+}
+
+extension [Filter] {
+    /// Whether they are an equality with each of the columns, and nothing else.
+    fileprivate func equalEach(of columns: [Int]) -> Bool {
+        for place in indices {
+            guard case .compare(let column, .equal, _) = self[place], columns.contains(column) else { return false }
+            for other in indices where other != place {
+                if case .compare(column, _, _) = self[other] { return false }
+            }
+        }
+        return columns.allSatisfy { equal($0) != nil }
+    }
+
+    /// What a column must equal, if one of the parts says so.
+    fileprivate func equal(_ column: Int) -> Value? {
+        for place in indices { if case .compare(column, .equal, let value) = self[place] { return value } }
+        return nil
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of a query's results as places that can be compared: columns, counts of links and scores become key bytes
+// that sort as they do; what only the typed layer can order stays a value. Equal places go by the row id, always
+// ascending.
+
+import HornbeamKeys
+import HornbeamPages
+
+/// Where a query goes on: behind the place of this entity, which need not be stored any more.
+package struct QueryPosition: Sendable {
+    package let id: Value
+    /// A row of the type; of a hit empty, if nothing but the score tells its place.
+    package let row: [UInt8]
+    /// Set for a hit of a search.
+    let hit: HitPlace?
+
+    package init(id: Value, row: [UInt8]) {
+        self.init(id: id, row: row, hit: nil)
+    }
+
+    package init(id: Value, row: [UInt8], hit: HitPlace?) {
+        self.id = id
+        self.row = row
+        self.hit = hit
+    }
+}
+
+/// Where a search found an entity: its row then, and the score. A reference, since every plan has room for a position.
+package final class HitPlace: Sendable {
+    let row: RowID
+    let score: Double
+
+    package init(row: RowID, score: Double) { (self.row, self.score) = (row, score) }
+}
+
+/// Makes and compares the places of rows. A class, because closures keep it.
+package final class RowOrder {
+    enum Part {
+        case bytes([UInt8])
+        case value(any Sendable)
+    }
+
+    package struct Place {
+        var parts: [Part]
+        var rowID: RowID
+        /// Why nothing that is equal but for the row id can be told to come behind it, if so: it is gone.
+        var gone: HornbeamError?
+    }
+
+    private enum KeyPart {
+        case column(Int, descending: Bool)
+        case derived(ComputedComponent, descending: Bool)
+        case links(LinkCounter, descending: Bool)
+        case score(descending: Bool)
+    }
+
+    private enum Segment {
+        /// One key of all of them.
+        case key([KeyPart])
+        case opaque(
+            key: (RowReader) throws -> any Sendable, order: (any Sendable, any Sendable) -> Int, descending: Bool)
+    }
+
+    private let segments: [Segment]
+    private let scores: [RowID: Double]
+    /// Whether a place is nothing but bytes, which sort as places do.
+    let isBytes: Bool
+    /// Whether a place needs more than the values of an entity: when it was saved, or its links.
+    let needsStored: Bool
+
+    /// - Parameter scores: of a full-text search, for a sort by them; what isn't there has the score 0.
+    package init(_ terms: [SortTerm], type: EntityType, session: StoreTransaction, scores: [RowID: Double] = [:]) throws
+    {
+        var segments: [Segment] = []
+        func add(_ part: KeyPart) {
+            if case .key(let before)? = segments.last {
+                segments[segments.count - 1] = .key(before + [part])
+            } else {
+                segments.append(.key([part]))
+            }
+        }
+        for term in terms {
+            switch term.key {
+            case .column(let column):
+                guard type.layout.fields.indices.contains(column), type.layout.fields[column].type.isOrdered else {
+                    let fields = type.layout.fields
+                    let name = fields.indices.contains(column) ? fields[column].name : "\(column)"
+                    throw HornbeamError(
+                        .invalid,
+                        "\(type.name).\(name) has no order to sort by: sort by another property, or a computed one")
+                }
+                add(.column(column, descending: term.descending))
+            case .linkCount(let relation):
+                add(.links(try LinkCounter(relation, of: type, session), descending: term.descending))
+            case .derived(let component): add(.derived(component, descending: term.descending))
+            case .score: add(.score(descending: term.descending))
+            case .opaque(_, let key, let order):
+                segments.append(.opaque(key: key, order: order, descending: term.descending))
+            }
+        }
+        self.segments = segments
+        isBytes = !segments.contains { if case .opaque = $0 { true } else { false } }
+        self.scores = scores
+        needsStored = terms.contains { term in
+            switch term.key {
+            case .column(let column): type.description.columns[column].isHidden
+            case .linkCount: true
+            case .derived, .score, .opaque: false
+            }
+        }
+    }
+
+    func place(_ rowID: RowID, _ row: RowReader) throws -> Place {
+        var parts: [Part] = []
+        for segment in segments {
+            switch segment {
+            case .key(let terms): parts.append(.bytes(try key(terms, rowID, row)))
+            case .opaque(let key, _, _): parts.append(.value(try key(row)))
+            }
+        }
+        return Place(parts: parts, rowID: rowID)
+    }
+
+    /// Appends the bytes of a row's place. For orders with `isBytes` only.
+    func append(_ rowID: RowID, _ row: RowReader, to key: inout KeyWriter) throws {
+        guard case .key(let terms)? = segments.first else { return }
+        for term in terms { try append(term, rowID, row, to: &key) }
+    }
+
+    /// Bytes that sort as the places do; nil if what only the typed layer can order is in them.
+    package func key(_ rowID: RowID, _ row: RowReader) throws -> [UInt8]? {
+        guard segments.count == 1, case .key(let terms) = segments[0] else { return nil }
+        return try key(terms, rowID, row)
+    }
+
+    private func key(_ terms: [KeyPart], _ rowID: RowID, _ row: RowReader) throws -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        for term in terms { try append(term, rowID, row, to: &key) }
+        return key.bytes
+    }
+
+    private func append(_ part: KeyPart, _ rowID: RowID, _ row: RowReader, to key: inout KeyWriter) throws {
+        let start = key.bytes.count
+        switch part {
+        case .column(let column, let descending):
+            try KeyCoding.appendComponent(of: row, column: column, descending: descending, to: &key)
+        case .derived(let component, let descending):
+            try KeyCoding.appendComponent(
+                try component.value(row), as: component.type, descending: descending, to: &key)
+        case .links(let counter, let descending):
+            key.append(Int64(try counter.count(rowID)))
+            if descending { key.invert(from: start) }
+        case .score(let descending):
+            key.append(scores[rowID] ?? 0)
+            if descending { key.invert(from: start) }
+        }
+    }
+
+    func precedes(_ left: Place, _ right: Place) -> Bool {
+        let order = self.order(left, right)
+        return order == 0 ? left.rowID < right.rowID : order < 0
+    }
+
+    /// Whether a place comes behind another one, which may be that of something that is gone: then an error if they are
+    /// equal.
+    func isBehind(_ position: Place, _ place: Place) throws(HornbeamError) -> Bool {
+        try isBehind(position, order: order(position, place), place.rowID)
+    }
+
+    /// Whether a row with this key comes behind a position. For orders with `isBytes` only.
+    func isBehind(_ position: Place, _ key: Bytes, _ rowID: RowID) throws(HornbeamError) -> Bool {
+        var order = 0
+        if case .bytes(let bytes)? = position.parts.first { order = bytes.withUnsafeBytes { $0.order(key) } }
+        return try isBehind(position, order: order, rowID)
+    }
+
+    private func isBehind(_ position: Place, order: Int, _ rowID: RowID) throws(HornbeamError) -> Bool {
+        if order == 0, let gone = position.gone { throw gone }
+        return order == 0 ? position.rowID < rowID : order < 0
+    }
+
+    /// Negative if the first comes before the second, 0 if only the row ids tell.
+    private func order(_ left: Place, _ right: Place) -> Int {
+        for (index, segment) in segments.enumerated() {
+            var order = 0
+            switch (segment, left.parts[index], right.parts[index]) {
+            case (_, .bytes(let first), .bytes(let second)):
+                order = first.withUnsafeBytes { first in second.withUnsafeBytes { first.order($0) } }
+            case (.opaque(_, let compare, let descending), .value(let first), .value(let second)):
+                order = descending ? compare(second, first) : compare(first, second)
+            default: break
+            }
+            if order != 0 { return order }
+        }
+        return 0
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The columns that the store keeps for itself, behind the declared ones.
+
+extension ColumnDescription {
+    /// The names of hidden columns begin with a sign that no property's name can have.
+    private static let hiddenSign = "$"
+
+    /// When a row was last saved.
+    package static let updatedAt = ColumnDescription(name: "$updatedAt", type: .optional(.date))
+    /// When it was first saved.
+    package static let createdAt = ColumnDescription(name: "$createdAt", type: .optional(.date))
+    /// How often its properties were changed.
+    package static let version = ColumnDescription(name: "$version", type: .optional(.int64))
+
+    /// Whether it is one that the store keeps for itself.
+    package var isHidden: Bool { name.hasPrefix(Self.hiddenSign) }
+
+    /// The name for people.
+    package var label: String { Self.label(name) }
+
+    package static func label(_ name: String) -> String {
+        name.hasPrefix(hiddenSign) ? String(name.dropFirst(hiddenSign.count)) : name
+    }
+}

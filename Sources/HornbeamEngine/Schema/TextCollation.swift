@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// By which rule texts are ordered and equal: said of an index, of a comparison and of a sort. An index serves those
+// that say the same as it.
+
+import FoundationEssentials
+package import HornbeamKeys
+import HornbeamTree
+
+/// A rule of order and equality for text. `binary` is that of Swift's `String`, and what is meant where none is said.
+///
+///     @Index<Self>(\.name, collation: .unicode(locale: "sv")) private var byName
+///     Person.filter(\.name == "ÅSA".collated(.unicode(caseSensitive: false)))
+///     Person.query().sorted(by: .by(\.name, collation: .unicode(locale: "sv")))
+public struct TextCollation: Sendable, Hashable {
+    package let collation: Collation
+
+    /// The Unicode collation algorithm: letters first, then accents, then case. `a < A < aa`.
+    public static let unicode = TextCollation(collation: .unicode(locale: nil))
+    /// The same with the rules of a locale, such as `sv` or `de-u-co-phonebk`, and for texts that are equal but for
+    /// case, or accents, as one.
+    public static func unicode(
+        locale: String? = nil, caseSensitive: Bool = true, diacriticSensitive: Bool = true
+    ) -> TextCollation {
+        var ignored: Collation.Differences = []
+        if !caseSensitive { ignored.insert(.letterCase) }
+        if !diacriticSensitive { ignored.insert(.accents) }
+        return TextCollation(collation: .unicode(locale: locale, ignoring: ignored))
+    }
+    /// By Unicode scalars, which is Swift's order: the fastest.
+    public static let binary = TextCollation(collation: .binary)
+    /// The same, but that the letters A to Z equal a to z. All others are what they are: “Ä” is not “ä”.
+    public static let asciiCaseInsensitive = TextCollation(collation: .asciiCaseInsensitive)
+    /// By scalars, of case-folded text: “STRASSE” equals “Straße”.
+    public static let caseInsensitive = TextCollation(collation: .caseInsensitive)
+    /// The same without accents: “Émile” equals “emile”.
+    public static let caseAndDiacriticInsensitive = TextCollation(collation: .caseAndDiacriticInsensitive)
+}
+
+extension TextCollation: CustomStringConvertible {
+    /// The name that plans and errors call it by, and files know it by.
+    public var description: String { collation.name }
+}
+
+extension IndexDescription {
+    /// Goes by a collation.
+    package mutating func go(by collation: TextCollation) {
+        guard collation != .binary else { return }
+        self.collation = collation.collation.name
+        // One that can't be had is refused when the database is opened.
+        collationVersion = (try? collation.collator)?.version
+    }
+
+    /// The rule of a column of texts; nil for Swift's own, and for columns of others.
+    package func collation(of type: ColumnType) throws(HornbeamError) -> TextCollation? {
+        guard let collation, type.unwrapped == .string else { return nil }
+        guard let known = Collation(name: collation) else {
+            throw HornbeamError(
+                .schemaMismatch, "index “\(name)” has the collation “\(collation)”, which this library doesn't know")
+        }
+        return TextCollation(collation: known)
+    }
+}
+
+extension IndexDescription {
+    /// The same over what this system's collation makes of texts; nil if it is so, or if this system hasn't got it.
+    package var renewed: IndexDescription? {
+        guard let collation, let known = Collation(name: collation),
+            let version = try? TextCollation(collation: known).collator.version, version != collationVersion
+        else { return nil }
+        var index = self
+        index.collationVersion = version
+        return index
+    }
+
+    /// Whether it is the same but for the version of its collation.
+    func isSame(butForVersion other: IndexDescription) -> Bool {
+        var other = other
+        other.collationVersion = collationVersion
+        return self == other
+    }
+}
+
+/// A text that is compared by a collation: see `collated`.
+public struct CollatedText: Sendable, Hashable {
+    public let text: String
+    public let collation: TextCollation
+}
+
+extension String {
+    /// The text, to be compared by a rule of its own: `\.name == "straße".collated(.caseInsensitive)`.
+    public func collated(_ collation: TextCollation) -> CollatedText {
+        CollatedText(text: self, collation: collation)
+    }
+}
+
+extension TextCollation {
+    /// `.invalid` for a locale that nobody knows.
+    package var collator: Collator {
+        get throws(HornbeamError) {
+            do {
+                return try Collator.shared(collation)
+            } catch {
+                throw HornbeamError(.invalid, "the collation \(self) can't be had: \(error)")
+            }
+        }
+    }
+
+    /// As statements write it.
+    package var words: String {
+        switch collation {
+        case .binary: return "BINARY"
+        case .asciiCaseInsensitive: return "NOCASE"
+        case .caseInsensitive: return "FOLDED"
+        case .caseAndDiacriticInsensitive: return "(FOLDED NODIAC)"
+        case .unicode(nil, []): return "UNICODE"
+        case .unicode(let locale, let ignored):
+            var words = ["UNICODE"]
+            if ignored.contains(.letterCase) { words.append("NOCASE") }
+            if ignored.contains(.accents) { words.append("NODIAC") }
+            if let locale { words.append(Value.string(locale).text) }
+            return "(\(words.joined(separator: " ")))"
+        }
+    }
+}
+
+extension Collator {
+    /// The text's place; `.invalid` if it is too long for that.
+    package func key(of text: String) throws(HornbeamError) -> [UInt8] {
+        do {
+            return try sortKey(of: text)
+        } catch {
+            throw HornbeamError(.invalid, "a text can't be compared by the collation \(collation.name): \(error)")
+        }
+    }
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was changed since consumers last said that they have it: kept in the file, in one tree, by the transactions that
+// make the changes. Each consumer has entries of its own, numbered from 1 on: what it doesn't want costs it nothing,
+// what it is done with goes without a look at the others, and one that stays away holds nothing of theirs.
+//
+//     0 ‖ name               →  the consumer
+//     1 ‖ number ‖ sequence  →  a change: its kind, the state that it made, its type, the entity's id
+//
+// The tree comes with the first consumer and goes with the last: without it nothing is gathered and nothing is written.
+
+package import HornbeamPages
+package import HornbeamTree
+
+/// The trees that a write transaction notes changes of for the log.
+package struct LoggedTrees {
+    var rows: Set<TreeID> = []
+    /// Of links.
+    var links: Set<TreeID> = []
+}
+
+/// The log in one transaction.
+package struct ChangeLog {
+    static let treeName = "log:changes"
+    /// Longest name of a consumer, in bytes.
+    package static let maximumName = 200
+
+    let transaction: Transaction
+    let tree: TreeID
+
+    /// Nil if nobody wants changes, and `create` is false.
+    package init?(in transaction: Transaction, create: Bool = false) throws(StorageError) {
+        guard let tree = try transaction.tree(Self.treeName, create: create) else { return nil }
+        self.transaction = transaction
+        self.tree = tree
+    }
+
+    package static func damaged(_ reason: String) -> StorageError {
+        .corrupt(Corruption(tree: treeName, reason: reason))
+    }
+
+    // MARK: Consumers
+
+    private static func key(_ name: String) -> [UInt8] { [0] + Array(name.utf8) }
+
+    /// The name in a consumer's key; nil if it is none.
+    static func name(_ key: Bytes) -> String? {
+        guard key.first == 0 else { return nil }
+        return String(validating: key.dropFirst(), as: UTF8.self)
+    }
+
+    package func consumer(_ name: String) throws -> StoredConsumer? {
+        guard let bytes = try transaction.get(tree, Self.key(name)) else { return nil }
+        guard let consumer = StoredConsumer(bytes) else { throw Self.damaged("consumer “\(name)” is not readable") }
+        return consumer
+    }
+
+    /// In the order of their names.
+    package func consumers() throws -> [(name: String, stored: StoredConsumer)] {
+        var found: [(String, StoredConsumer)] = []
+        try forEachConsumer { name, consumer in
+            guard let name, let consumer else {
+                throw Self.damaged("consumer \(name.map { "“\($0)”" } ?? "without a name") is not readable")
+            }
+            found.append((name, consumer))
+        }
+        return found
+    }
+
+    /// Calls `body` with each consumer, with nil for what is not readable.
+    private func forEachConsumer(_ body: (String?, StoredConsumer?) throws -> Void) throws {
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.first()
+        while isValid, let entry = try cursor.entry(), entry.key.first == 0 {
+            try body(Self.name(entry.key), StoredConsumer(entry.value))
+            isValid = try cursor.next()
+        }
+    }
+
+    func put(_ consumer: StoredConsumer, _ name: String) throws(StorageError) {
+        try transaction.put(tree, Self.key(name), consumer.bytes)
+    }
+
+    /// One that no consumer has.
+    func newNumber() throws -> UInt32 {
+        let taken = Set(try consumers().map(\.stored.number))
+        return (1...).first { !taken.contains($0) } ?? 0
+    }
+
+    /// Removes a consumer, readable or not, and all changes that are nobody's then; false if there is none.
+    package func remove(_ name: String) throws -> Bool {
+        guard try transaction.delete(tree, Self.key(name)) else { return false }
+        var (count, numbers) = (0, Set<UInt32>())
+        try forEachConsumer { _, consumer in
+            count += 1
+            if let consumer { numbers.insert(consumer.number) }
+        }
+        guard count > 0 else { return try transaction.dropTree(Self.treeName) }
+        for number in try numbersOfChanges() where !numbers.contains(number) { try drop(number, before: .max) }
+        return true
+    }
+
+    // MARK: Changes
+
+    private static func key(_ number: UInt32, _ sequence: UInt64) -> [UInt8] {
+        var key: [UInt8] = [1]
+        withUnsafeBytes(of: number.bigEndian) { key.append(contentsOf: $0) }
+        withUnsafeBytes(of: sequence.bigEndian) { key.append(contentsOf: $0) }
+        return key
+    }
+
+    /// The consumer's number and the sequence in a change's key; nil if it is none.
+    static func change(_ key: Bytes) -> (number: UInt32, sequence: UInt64)? {
+        guard key.count == 13, key.first == 1 else { return nil }
+        return (
+            UInt32(bigEndian: key.loadUnaligned(fromByteOffset: 1, as: UInt32.self)),
+            UInt64(bigEndian: key.loadUnaligned(fromByteOffset: 5, as: UInt64.self))
+        )
+    }
+
+    /// The numbers of the consumers that changes are kept for.
+    private func numbersOfChanges() throws -> [UInt32] {
+        var numbers: [UInt32] = []
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.seek(Self.key(0, 0))
+        while isValid, let entry = try cursor.entry(), let (number, _) = Self.change(entry.key) {
+            numbers.append(number)
+            isValid = try number < .max && cursor.seek(Self.key(number + 1, 0))
+        }
+        return numbers
+    }
+
+    /// Removes what is kept for a consumer before a sequence.
+    private func drop(_ number: UInt32, before sequence: UInt64) throws(StorageError) {
+        _ = try transaction.deleteRange(tree, from: Self.key(number, 0), to: Self.key(number, sequence))
+    }
+
+    /// Up to so many of the changes that are kept for a consumer, in order.
+    package func changes(of consumer: StoredConsumer, limit: Int) throws -> [(sequence: UInt64, change: StoredChange)] {
+        var found: [(UInt64, StoredChange)] = []
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.seek(Self.key(consumer.number, consumer.first))
+        for sequence in (consumer.first..<consumer.next).prefix(limit) {
+            guard isValid, let entry = try cursor.entry(), let key = Self.change(entry.key),
+                key == (consumer.number, sequence), let change = StoredChange(entry.value, of: consumer)
+            else { throw Self.damaged("change \(sequence) of consumer \(consumer.number) is missing or not readable") }
+            found.append((sequence, change))
+            isValid = try cursor.next()
+        }
+        return found
+    }
+
+    /// Takes a consumer's word that it is done with all up to a change.
+    package func acknowledge(_ consumer: StoredConsumer, _ name: String, through sequence: UInt64) throws {
+        guard sequence < consumer.next else {
+            throw HornbeamError(
+                .invalid,
+                "consumer “\(name)” acknowledges change \(sequence), and there were \(consumer.next - 1): "
+                    + "acknowledge what its next() has given")
+        }
+        // What was acknowledged before stays so.
+        guard sequence > consumer.acknowledged else { return }
+        var consumer = consumer
+        consumer.acknowledged = sequence
+        try keep(from: sequence + 1, of: &consumer)
+        try put(consumer, name)
+    }
+
+    /// Lets go of what is before a change.
+    private func keep(from sequence: UInt64, of consumer: inout StoredConsumer) throws(StorageError) {
+        guard sequence > consumer.first else { return }
+        consumer.first = sequence
+        try drop(consumer.number, before: sequence)
+    }
+
+    /// Adds what a transaction has changed, for all who want it.
+    func append(_ changes: StoreChanges, in session: StoreTransaction) throws {
+        if changes.isEmpty { return }
+        for (name, stored) in try consumers() {
+            var consumer = stored
+            // What the bound would take at once is counted, and not put.
+            var excess: UInt64 = 0
+            if stored.limit > 0 {
+                var count: UInt64 = 0
+                try forEach(of: changes, for: stored, session.schema) { _, _, _, _ in count += 1 }
+                excess = count > stored.limit ? count - stored.limit : 0
+            }
+            if excess > 0 {
+                consumer.next += excess
+                try keep(from: consumer.next, of: &consumer)
+            }
+            try forEach(of: changes, for: stored, session.schema) { kind, id, idType, place in
+                if excess > 0 {
+                    excess -= 1
+                } else {
+                    try append(kind, id, idType, place, to: &consumer)
+                }
+            }
+            if consumer.next > stored.next { try putWithinBound(consumer, name) }
+        }
+    }
+
+    /// Calls `body` with each change that a consumer wants, in their order.
+    private func forEach(
+        of changes: StoreChanges, for consumer: StoredConsumer, _ schema: Schema,
+        _ body: (ChangeKind, Value, ColumnType, _ place: Int) throws -> Void
+    ) throws {
+        for (place, type) in consumer.types.enumerated() where type.isWanted {
+            guard let idType = schema.types[type.name]?.idType else { continue }
+            try changes.forEach(of: type.name) { kind, id in
+                if kind != .relinked || type.wantsLinks { try body(kind, id, idType, place) }
+            }
+        }
+    }
+
+    /// The trees whose changes somebody wants. All of them, if that can't be read: who changes one is told then.
+    package func trees(_ schema: Schema) throws(StorageError) -> LoggedTrees {
+        var (trees, isReadable) = (LoggedTrees(), true)
+        var cursor = try transaction.cursor(tree)
+        var isValid = try cursor.first()
+        while isValid, let entry = try cursor.entry(), entry.key.first == 0 {
+            if let consumer = StoredConsumer(entry.value) {
+                for name in consumer.types where name.isWanted {
+                    guard let type = schema.types[name.name] else { continue }
+                    trees.rows.insert(type.rows)
+                    if name.wantsLinks { trees.links.insert(type.links) }
+                }
+            } else {
+                isReadable = false
+            }
+            isValid = try cursor.next()
+        }
+        if !isReadable { trees.rows = Set(schema.types.values.map(\.rows)) }
+        return trees
+    }
+
+    /// Tells those who want one of these types that they have missed changes of it: what a migration has done.
+    /// - Parameter relinked: types of which only links are others.
+    static func miss(_ types: Set<String>, relinked: Set<String>, in transaction: Transaction) throws {
+        guard let log = try ChangeLog(in: transaction) else { return }
+        for (name, stored) in try log.consumers() {
+            let isConcerned = stored.types.contains { type in
+                type.isWanted && (types.contains(type.name) || type.wantsLinks && relinked.contains(type.name))
+            }
+            guard isConcerned else { continue }
+            var consumer = stored
+            consumer.next += 1
+            try log.keep(from: consumer.next, of: &consumer)
+            try log.put(consumer, name)
+        }
+    }
+
+    /// Registers a consumer, or what it wants from now on.
+    package func register(_ name: String, _ wish: ChangeWish) throws {
+        let stored = try consumer(name) ?? StoredConsumer(number: newNumber())
+        try putWithinBound(stored.wanting(wish), name)
+    }
+
+    /// Lets go of what is beyond the consumer's bound.
+    private func putWithinBound(_ consumer: StoredConsumer, _ name: String) throws {
+        var consumer = consumer
+        if consumer.limit > 0, consumer.next - consumer.first > consumer.limit {
+            try keep(from: consumer.next - consumer.limit, of: &consumer)
+        }
+        try put(consumer, name)
+    }
+
+    private func append(
+        _ kind: ChangeKind, _ id: Value, _ idType: ColumnType, _ place: Int, to consumer: inout StoredConsumer
+    ) throws {
+        var bytes: [UInt8] = []
+        guard ValueBytes.append(id, as: idType, to: &bytes) else {
+            throw Self.damaged("\(id.text) is the id of an entity, and none of its type")
+        }
+        let change = StoredChange(kind: kind, version: transaction.number ?? 0, type: place, id: bytes)
+        try transaction.put(tree, Self.key(consumer.number, consumer.next), change.bytes)
+        consumer.next += 1
+    }
+
+    /// A type has another name, or is no more.
+    static func rename(_ type: String, to new: String?, in transaction: Transaction) throws {
+        guard let log = try ChangeLog(in: transaction) else { return }
+        for (name, stored) in try log.consumers() {
+            let places = stored.types.indices.filter { stored.types[$0].name == type }
+            if places.isEmpty { continue }
+            var consumer = stored
+            for place in places {
+                if let new { consumer.types[place].name = new } else { consumer.types[place].isWanted = false }
+            }
+            // What had that name before has no changes any more, and may be wanted as well.
+            try log.put(consumer.wanting(consumer.wish), name)
+        }
+    }
+}

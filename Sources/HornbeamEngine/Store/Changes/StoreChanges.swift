@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was committed, or is about to be, without a query: which entities of which types came, changed and went. For
+// caches, exports and whatever else follows a whole database.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Which entities were changed: by the commits since the element before, or by a transaction so far. One that came and
+/// went again is in no list; one that was deleted and then saved again was updated.
+public struct StoreChanges: Sendable {
+    package struct OfType: Sendable {
+        package var inserted: [Value] = []
+        package var updated: [Value] = []
+        package var deleted: [Value] = []
+        /// Those of no other list whose links came or went, or got other places. For the log alone.
+        var relinked: [Value] = []
+        /// What was inserted or updated, in the order of the last saves; empty where that isn't known.
+        package var saved: [Value] = []
+
+        var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && relinked.isEmpty }
+    }
+
+    package private(set) var types: [String: OfType] = [:]
+    package private(set) var unknown: Set<String> = []
+
+    public var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
+
+    /// Calls `body` with what became of each entity of a type: the inserted ones first, then the updated, then those of
+    /// other links, the deleted ones last.
+    func forEach(of type: String, _ body: (ChangeKind, Value) throws -> Void) rethrows {
+        guard let changed = types[type] else { return }
+        for id in changed.inserted { try body(.inserted, id) }
+        for id in changed.updated { try body(.updated, id) }
+        for id in changed.relinked { try body(.relinked, id) }
+        for id in changed.deleted { try body(.deleted, id) }
+    }
+
+    /// What a transaction has changed so far.
+    /// - Parameter withLinks: whether also what became of links.
+    package init(_ capture: RowCapture, in session: StoreTransaction, withLinks: Bool = false) throws {
+        let touched = capture.touched
+        for name in session.schema.typeNames {
+            guard let type = session.schema.types[name], let former = capture.rows[type.rows] else { continue }
+            let store = try session.store(name)
+            let touched = touched[type.rows] ?? []
+            try add(store, capture.turns(of: store.type.rows)) { body in
+                try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
+                return true
+            }
+        }
+        if withLinks { try addLinks(capture, session) }
+    }
+
+    /// Adds the stored entities of which relations of their own lead elsewhere, as far as nothing else is told of them.
+    private mutating func addLinks(_ capture: RowCapture, _ session: StoreTransaction) throws {
+        guard !capture.links.isEmpty else { return }
+        for name in session.schema.typeNames {
+            guard let type = session.schema.types[name] else { continue }
+            var rows: Set<RowID> = []
+            for (list, changed) in capture.links where changed.tree == type.links {
+                if case .links? = type.role(of: list) { rows.formUnion(changed.rows) }
+            }
+            guard !rows.isEmpty else { continue }
+            let store = try session.store(name)
+            var ofType = types[name] ?? OfType()
+            let told = Set(ofType.inserted + ofType.updated)
+            for row in rows.sorted() {
+                guard let reader = try store.row(row) else { continue }
+                let id = try reader.value(0)
+                if !told.contains(id) { ofType.relinked.append(id) }
+            }
+            if !ofType.isEmpty { types[name] = ofType }
+        }
+    }
+
+    package init() {}
+
+    /// Adds what has become of a type's rows.
+    /// - Parameters:
+    ///   - turns: by when rows were changed last.
+    ///   - forEachChange: calls its argument with each row that is another, as it was and as it is; false if it isn't
+    ///     known which these are.
+    package mutating func add(
+        _ store: EntityStore, _ turns: [RowID: Int]? = nil,
+        _ forEachChange: (_ body: (RowID, RowReader?, RowReader?) throws -> Void) throws -> Bool
+    ) throws {
+        var found: [(row: RowID, wasThere: Bool, isThere: Bool, id: Value)] = []
+        let isKnown = try forEachChange { row, old, new in
+            guard let reader = new ?? old else { return }
+            found.append((row, old != nil, new != nil, try reader.value(0)))
+        }
+        guard isKnown else {
+            unknown.insert(store.type.name)
+            return
+        }
+        found.sort { $0.row < $1.row }
+        // An id that is no row id gets another row when it is saved again.
+        let deleted = Set(found.lazy.filter { !$0.isThere }.map(\.id))
+        let again = Set(found.lazy.filter { !$0.wasThere && deleted.contains($0.id) }.map(\.id))
+        var ofType = OfType()
+        for (_, wasThere, isThere, id) in found {
+            if isThere, wasThere || again.contains(id) {
+                ofType.updated.append(id)
+            } else if isThere {
+                ofType.inserted.append(id)
+            } else if !again.contains(id) {
+                ofType.deleted.append(id)
+            }
+        }
+        if let turns {
+            let saved = found.filter(\.isThere).sorted { turns[$0.row] ?? 0 < turns[$1.row] ?? 0 }
+            ofType.saved = saved.map(\.id)
+        }
+        if !ofType.isEmpty { types[store.type.name] = ofType }
+    }
+}

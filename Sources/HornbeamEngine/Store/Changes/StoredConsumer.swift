@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of the change log: consumers, and changes that are kept for them. Specified in Docs/file-format.md; nothing
+// of them is trusted before it was read here.
+
+import HornbeamPages
+import HornbeamText
+
+/// What a consumer asks for.
+package struct ChangeWish {
+    package var types: [String]
+    package var links: Bool
+    /// 0 for none.
+    package var limit: UInt64
+
+    package init(types: [String], links: Bool, limit: UInt64) {
+        self.types = types
+        self.links = links
+        self.limit = limit
+    }
+}
+
+/// A consumer as the file has it.
+package struct StoredConsumer: Equatable {
+    package struct TypeName: Equatable {
+        package var name: String
+        /// Whether its changes are wanted still; changes name types by their places here.
+        var isWanted: Bool
+        /// Whether those of its links are, too.
+        var wantsLinks = false
+
+        fileprivate static let wanted: UInt8 = 1
+        fileprivate static let links: UInt8 = 2
+    }
+
+    /// Unlike any other's.
+    let number: UInt32
+    /// The last change that it is done with; 0 before the first.
+    package var acknowledged: UInt64 = 0
+    /// The first change that is kept: the one after that, unless the bound has taken some.
+    package var first: UInt64 = 1
+    /// What the next change will be: those from `first` up to it are kept, each of them.
+    package var next: UInt64 = 1
+    /// At most so many changes are kept; 0 is no bound.
+    package var limit: UInt64 = 0
+    package var types: [TypeName] = []
+
+    private static let format: UInt8 = 1
+    /// Numbers of changes are smaller.
+    private static let end: UInt64 = 1 << 63
+
+    init(number: UInt32) { self.number = number }
+
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = [Self.format]
+        bytes.append(little: number)
+        for value in [acknowledged, first, next, limit] { bytes.append(little: value) }
+        for type in types {
+            let name = Array(type.name.utf8)
+            bytes.append((type.isWanted ? TypeName.wanted : 0) | (type.wantsLinks ? TypeName.links : 0))
+            bytes.append(little: UInt16(truncatingIfNeeded: name.count))
+            bytes += name
+        }
+        return bytes
+    }
+
+    /// Nil if these bytes are none.
+    init?(_ bytes: Bytes) {
+        var reader = ByteReader(bytes)
+        guard reader.byte() == Self.format, let number = reader.fixed(UInt32.self),
+            let acknowledged = reader.fixed(UInt64.self), let first = reader.fixed(UInt64.self),
+            let next = reader.fixed(UInt64.self), let limit = reader.fixed(UInt64.self),
+            acknowledged < first, first <= next, next < Self.end
+        else { return nil }
+        self.init(number: number)
+        (self.acknowledged, self.first, self.next, self.limit) = (acknowledged, first, next, limit)
+        while !reader.isAtEnd {
+            guard let flags = reader.byte(), [0, TypeName.wanted, TypeName.wanted | TypeName.links].contains(flags),
+                let count = reader.fixed(UInt16.self), let text = reader.slice(UInt64(count)),
+                let name = String(validating: text, as: UTF8.self)
+            else { return nil }
+            types.append(TypeName(name: name, isWanted: flags != 0, wantsLinks: flags & TypeName.links != 0))
+        }
+    }
+
+    /// The same for what is wished now. Types that aren't wanted any more keep their places, and of several
+    /// places with one name, which a type that takes another's name makes, one is wanted.
+    package func wanting(_ wish: ChangeWish) -> Self {
+        var consumer = self
+        consumer.limit = wish.limit
+        var left = Set(wish.types)
+        for place in types.indices {
+            let isWanted = left.remove(types[place].name) != nil
+            consumer.types[place].isWanted = isWanted
+            consumer.types[place].wantsLinks = isWanted && wish.links
+        }
+        for name in wish.types where left.remove(name) != nil {
+            consumer.types.append(TypeName(name: name, isWanted: true, wantsLinks: wish.links))
+        }
+        return consumer
+    }
+
+    var wish: ChangeWish { ChangeWish(types: wanted, links: wantsLinks, limit: limit) }
+
+    package var wantsLinks: Bool { types.contains(where: \.wantsLinks) }
+
+    /// The names of the types whose changes it gets.
+    package var wanted: [String] { types.filter(\.isWanted).map(\.name) }
+}
+
+/// A change as the file has it.
+package struct StoredChange {
+    package let kind: ChangeKind
+    /// Of the state that it made.
+    package let version: UInt64
+    /// Its place among the consumer's types.
+    package let type: Int
+    /// The entity's id, as its type's column has it.
+    package let id: [UInt8]
+
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = [kind.rawValue]
+        bytes.append(little: version)
+        bytes.append(little: UInt16(truncatingIfNeeded: type))
+        return bytes + id
+    }
+
+    init(kind: ChangeKind, version: UInt64, type: Int, id: [UInt8]) {
+        self.kind = kind
+        self.version = version
+        self.type = type
+        self.id = id
+    }
+
+    /// Nil if these bytes are none of this consumer.
+    init?(_ bytes: Bytes, of consumer: StoredConsumer) {
+        var reader = ByteReader(bytes)
+        guard let kind = reader.byte().flatMap(ChangeKind.init(rawValue:)),
+            let version = reader.fixed(UInt64.self), let type = reader.fixed(UInt16.self),
+            consumer.types.indices.contains(Int(type))
+        else { return nil }
+        self.init(kind: kind, version: version, type: Int(type), id: Array(reader.rest))
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(little number: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
+    }
+}
+
+/// What a transaction did to an entity. One that came and went within a transaction is none; one that was deleted and
+/// saved again was updated.
+public enum ChangeKind: UInt8, Sendable {
+    case inserted = 1
+    case updated = 2
+    case deleted = 3
+    /// Its relations lead elsewhere than before, or in another order, and its properties are the same. For consumers
+    /// that want links: see `Database.consumer(named:of:links:retention:)`.
+    case relinked = 4
+}

@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links between entities: making them. Both ends of a link are changed together, so that neither ever says
+// something that the other one doesn't (see EdgeSide.swift).
+//
+// The order of a to-many side is the order of linking; linking what is linked already changes nothing.
+
+import HornbeamPages
+import HornbeamTree
+
+/// The links of all entities in one transaction. New ones wait before they are put: see WaitingLinks.swift.
+package final class EdgeTrees {
+    /// How much is gathered and remembered.
+    package struct Limits: Sendable {
+        /// Beyond so many entries that wait they are put: they take a third of a megabyte, which caches hold.
+        var leastWaiting = 1 << 13
+        /// Beyond so many in any case. Where very many links are made, more of those put together lie side by side.
+        var mostWaiting = 1 << 17
+        /// As many positions are remembered of a list: a megabyte or two.
+        var mostPositions = 1 << 16
+        /// So few links are sooner put than gathered.
+        var fewLinks = 8
+        /// From so many links of an entity on it takes less to remove them as a range than to gather them.
+        var rangeWorthwhile = 1024
+
+        package init() {}
+    }
+
+    // The session owns this and outlives every use of it.
+    unowned let session: StoreTransaction
+    let transaction: Transaction
+    /// The session's: gathers whose links change, if somebody observes.
+    private let capture: RowCapture?
+    let limits: Limits
+    /// Of the trees read last, few: each has a cursor, and with it memory and maybe a page that stays in the cache.
+    private var ends: [LastLinks] = []
+    private var oldestEnds = 0
+    private static var endsKept: Int { 8 }
+    /// Of the lists that were linked.
+    @exclusivity(unchecked) private var known: [KnownLinks] = []
+    /// The numbers of these. Looking through them counts no references.
+    @exclusivity(unchecked) private var lists: [UInt16] = []
+    /// Entries that wait, by trees, which are few.
+    @exclusivity(unchecked) private var entries: [WaitingEntries] = []
+    /// The trees of these, for the same reason.
+    @exclusivity(unchecked) private var trees: [UInt32] = []
+    /// How many wait.
+    @exclusivity(unchecked) private(set) var waiting = 0
+    /// Beyond so many they are put: grows from the one limit to the other.
+    @exclusivity(unchecked) private var bound: Int
+    /// How often that was reached.
+    @exclusivity(unchecked) private var timesFull = 0
+    /// Whether they wait to be removed, not to be put.
+    @exclusivity(unchecked) private(set) var isRemoving = false
+    /// By the numbers of sides' lists: whether nothing at either end is linked and not stored.
+    @exclusivity(unchecked) var storedEnds: [Bool] = []
+    /// Links asked for so far.
+    @exclusivity(unchecked) private var asked = 0
+    /// In a read: links to what isn't stored, of the sides where they were looked for.
+    @exclusivity(unchecked) var missing: [MissingLinks] = []
+
+    init(session: StoreTransaction, limits: Limits) {
+        self.session = session
+        self.limits = limits
+        bound = min(limits.leastWaiting, limits.mostWaiting)
+        transaction = session.transaction
+        capture = session.capture
+    }
+
+    /// To be called when a row gets or loses a link in a list, or it gets another place.
+    @inline(__always)
+    func note(_ list: LinkList, _ row: RowID) {
+        if let capture { capture.note(list, row) }
+    }
+
+    package func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
+        guard let name = side.inverse else { return nil }
+        return try session.schema.type(side.target).relation(name)
+    }
+
+    /// What the targets have of a side's links.
+    @inline(__always)
+    package func other(of side: EdgeSide) throws(HornbeamError) -> EdgeSide.Other {
+        if let other = side.other { return other }
+        // Throws, saying what is missing.
+        _ = try session.schema.type(side.target)
+        throw HornbeamError(.schemaMismatch, "\(side.target) has no relation “\(side.inverse ?? "")”")
+    }
+
+    func damaged(_ side: EdgeSide, _ reason: String) -> StorageError {
+        .corrupt(Corruption(tree: "l:\(side.type)", reason: "\(side.name): \(reason)"))
+    }
+
+    // MARK: Links that wait
+
+    /// Puts the links that wait into the trees, or removes those that wait for that, which all that reads links does
+    /// first. It changes trees: a query does it before it begins.
+    @inline(__always)
+    func settle() throws {
+        if waiting > 0 { try settleWaiting() }
+    }
+
+    private func settleWaiting() throws {
+        // Again from the start if one fails: what is put or removed twice is there once, or gone.
+        for tree in entries { try isRemoving ? tree.remove(in: transaction) : tree.put(in: transaction) }
+        for tree in entries { tree.removeAll() }
+        for list in known { list.forgetIfMany() }
+        waiting = 0
+        session.hasWaitingLinks = false
+    }
+
+    private func settleFull() throws {
+        try settleWaiting()
+        timesFull += 1
+        if timesFull % 4 == 0 { bound = min(2 * bound, limits.mostWaiting) }
+    }
+
+    /// Before entries are gathered to be put, or to be removed: what waits for the other is settled.
+    @inline(__always)
+    private func gather(removing: Bool) throws {
+        if waiting > 0, isRemoving == removing { return }
+        try settle()
+        guard transaction.isWritable else {
+            throw StorageError.readOnly("linking entities needs a write transaction")
+        }
+        session.hasWaitingLinks = true
+        isRemoving = removing
+    }
+
+    /// The transaction went back to where none waited.
+    func forget() {
+        waiting = 0
+        session.hasWaitingLinks = false
+        known = []
+        lists = []
+        entries = []
+        trees = []
+    }
+
+    /// What waits for a tree; nil if nothing ever did.
+    @inline(__always)
+    private func waiting(for tree: TreeID) -> WaitingEntries? {
+        for place in trees.indices where trees[place] == tree.rawValue { return entries[place] }
+        return nil
+    }
+
+    @inline(__always)
+    private func gathered(for tree: TreeID) -> WaitingEntries {
+        if let known = waiting(for: tree) { return known }
+        session.hasGathered = true
+        let made = WaitingEntries(tree)
+        entries.append(made)
+        trees.append(tree.rawValue)
+        return made
+    }
+
+    /// Gathers an entry to be removed.
+    @inline(__always)
+    func removeLater(_ list: LinkList, _ end: LinkEnd) throws {
+        try gather(removing: true)
+        gathered(for: list.tree).add(list, end, end)
+        waiting &+= 1
+        if waiting > bound { try settleFull() }
+    }
+
+    /// Gathers a link that is none yet, of two entities of different types.
+    private func linkLater(
+        _ side: EdgeSide, _ own: KnownLinks, _ far: KnownLinks, _ form: EdgeSide.Other.Form, _ from: LinkEnd,
+        _ to: LinkEnd
+    ) throws {
+        try gather(removing: false)
+        note(own.list, from.row)
+        note(far.list, to.row)
+        own.entries.add(own.list, from, to)
+        far.entries.add(far.list, to, from)
+        waiting &+= 2
+        if let pairs = side.pairs {
+            let pair = side.pair(from, to)
+            (side.beginsPairs ? own : far).entries.add(pairs, pair.key, pair.value)
+            waiting &+= 1
+        }
+        own.note(from.row, at: from.place)
+        if form != .reverse { far.note(to.row, at: to.place) }
+        if waiting > bound { try settleFull() }
+    }
+
+    /// Settles unless what waits is to be removed and none of it is a source's in this list.
+    func settle(_ list: LinkList, _ source: RowID) throws {
+        if waiting == 0 { return }
+        if isRemoving {
+            guard let entries = waiting(for: list.tree), entries.has(list, source) != false else { return }
+        }
+        try settleWaiting()
+    }
+
+    /// Whether all of a to-one list's links of a source wait to be removed, as far as that is told soon.
+    func isLeaving(_ list: LinkList, _ source: RowID) -> Bool {
+        waiting > 0 && isRemoving && waiting(for: list.tree)?.has(list, source) == true
+    }
+
+    /// Puts what waits for that. What waits to be removed may be read still, by whoever removes it once more.
+    func settleLinked() throws {
+        if waiting > 0, !isRemoving { try settleWaiting() }
+    }
+
+    // MARK: Positions
+
+    /// Whether it is worthwhile to gather links, now that so many more are asked for.
+    private func gathers(_ count: Int) -> Bool {
+        asked &+= count
+        return asked > limits.fewLinks
+    }
+
+    @inline(__always)
+    private func knownLinks(of list: LinkList) -> KnownLinks? {
+        for place in lists.indices where lists[place] == list.number { return known[place] }
+        return nil
+    }
+
+    @inline(__always)
+    private func links(of list: LinkList) throws -> KnownLinks {
+        if let known = knownLinks(of: list) { return known }
+        return try beginLinking(list)
+    }
+
+    private func beginLinking(_ list: LinkList) throws -> KnownLinks {
+        session.hasGathered = true
+        let made = try KnownLinks(
+            list, gathered(for: list.tree), in: transaction, mostPositions: limits.mostPositions)
+        known.append(made)
+        lists.append(list.number)
+        return made
+    }
+
+    /// The position behind a row's last link.
+    private func nextPosition(_ links: KnownLinks, _ row: RowID) throws -> UInt64 {
+        if let known = links.nextPosition(row) { return known }
+        // None of its links waits to be put, or it would be known.
+        let position = try storedPosition(links.list, row)
+        if links.remembersMany { try settleWaiting() }
+        links.remember(position, of: row)
+        return position
+    }
+
+    /// The position behind the last of a row's links in the tree.
+    private func storedPosition(_ list: LinkList, _ row: RowID) throws -> UInt64 {
+        guard let last = try ends(of: list.tree).last(list, row) else { return 0 }
+        // So large that none can be counted up to it.
+        guard last.end.place < 1 << 62 else { throw list.damaged("a link has no position") }
+        return last.end.place + 1
+    }
+
+    private func ends(of tree: TreeID) throws -> LastLinks {
+        for known in ends where known.tree.rawValue == tree.rawValue { return known }
+        session.hasGathered = true
+        let made = LastLinks(tree, try transaction.cursor(tree))
+        if ends.count < Self.endsKept {
+            ends.append(made)
+        } else {
+            ends[oldestEnds] = made
+            oldestEnds = (oldestEnds + 1) % Self.endsKept
+        }
+        return made
+    }
+
+    /// Where a new link of a row goes in a list.
+    private func place(_ row: RowID, in list: LinkList, isToMany: Bool) throws -> UInt64 {
+        guard isToMany else { return 0 }
+        guard let known = knownLinks(of: list) else { return try storedPosition(list, row) }
+        return try nextPosition(known, row)
+    }
+
+    // MARK: Linking
+
+    /// Links two entities on both sides, at the end of the order. A to-one end that was linked elsewhere is released
+    /// there first, so the entity that held it no longer lists it.
+    package func append(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        let other = try other(of: side)
+        if try linkNew(side, other, source, target) { return }
+        try settle()
+        if !side.isToMany, let to = try transaction.link(side.list, LinkEnd(source, 0)) {
+            if to.row == target { return }
+            try release(side, LinkEnd(source, 0), to)
+        }
+        if other.form == .one, let from = try transaction.link(other.list, LinkEnd(target, 0)) {
+            if from.row == source { return }
+            try release(side, from, LinkEnd(target, 0))
+        }
+        if side.isToMany, other.form != .one, try ends(side, source, target) != nil { return }
+        let from = LinkEnd(source, try place(source, in: side.list, isToMany: side.isToMany))
+        var to = from
+        if !side.isOwnInverse || source != target {
+            let isToMany = other.form == .many
+            to = LinkEnd(
+                target, other.form == .reverse ? source.rawValue : try place(target, in: other.list, isToMany: isToMany)
+            )
+        }
+        try put(side, other, from, to)
+        knownLinks(of: side.list)?.note(source, at: from.place)
+        if other.form != .reverse { knownLinks(of: other.list)?.note(target, at: to.place) }
+    }
+
+    /// Puts a link at once, with nothing waiting, or puts one anew whose ends stand elsewhere now.
+    private func put(_ side: EdgeSide, _ other: EdgeSide.Other, _ from: LinkEnd, _ to: LinkEnd) throws {
+        note(side.list, from.row)
+        note(other.list, to.row)
+        try transaction.put(side.list, from, to)
+        // Where the two sides are one, and the entity is linked to itself, that is there already.
+        if from != to || !side.isOwnInverse { try transaction.put(other.list, to, from) }
+        guard let pairs = side.pairs else { return }
+        let pair = side.pair(from, to)
+        try transaction.put(pairs, pair.key, pair.value)
+    }
+
+    /// Removes a link that is in the way of another one.
+    private func release(_ side: EdgeSide, _ from: LinkEnd, _ to: LinkEnd) throws {
+        try removeLater(side, from, to)
+        try settle()
+    }
+
+    /// Links two entities of different types if it is known that they aren't linked, nor held by another; else false,
+    /// with nothing done.
+    private func linkNew(
+        _ side: EdgeSide, _ other: EdgeSide.Other, _ source: RowID, _ target: RowID
+    ) throws -> Bool {
+        guard side.type != side.target, gathers(1) else { return false }
+        let own = try links(of: side.list)
+        let from = LinkEnd(source, try nextPosition(own, source))
+        if !side.isToMany, from.place > 0 { return false }
+        let far = try links(of: other.list)
+        let to = LinkEnd(target, other.form == .reverse ? source.rawValue : try nextPosition(far, target))
+        if other.form == .one, to.place > 0 { return false }
+        // Where one end has no links, the other has none with it.
+        guard from.place == 0 || other.form != .reverse && to.place == 0 else { return false }
+        try linkLater(side, own, far, other.form, from, to)
+        return true
+    }
+
+    // MARK: Setting
+
+    /// Makes the targets of a source exactly these, in this order; repeated ones count once. A to-one side takes the
+    /// last of them.
+    package func set(_ side: EdgeSide, _ source: RowID, _ wanted: [RowID]) throws {
+        guard side.isToMany else {
+            guard let target = wanted.last else { return try clear(side, source) }
+            return try append(side, source, target)
+        }
+        let wanted = Self.distinct(wanted)
+        if try linkFirst(side, source, wanted) { return }
+        let current = try targets(side, of: source)
+        if current == wanted { return }
+        let seen = Set(wanted)
+        for target in current where !seen.contains(target) { try remove(side, source, target) }
+        for target in wanted { try append(side, source, target) }
+        let linked = try targets(side, of: source)
+        if linked != wanted { try renumber(side, source, to: wanted) }
+    }
+
+    /// Each of them once, where it came first.
+    private static func distinct(_ rows: [RowID]) -> [RowID] {
+        // Mostly they come in order, and then it is plain that they are.
+        if isAscending(rows) { return rows }
+        // Fewer than a set is worth.
+        if rows.count <= 16 {
+            let isDistinct = rows.indices.allSatisfy { place in !rows[..<place].contains(rows[place]) }
+            if isDistinct { return rows }
+        }
+        var seen: Set<RowID> = []
+        return rows.filter { seen.insert($0).inserted }
+    }
+
+    private static func isAscending(_ rows: [RowID]) -> Bool {
+        for place in rows.indices.dropFirst() where rows[place] <= rows[place - 1] { return false }
+        return true
+    }
+
+    /// Links a source that has no links to distinct targets of another type; false, with nothing done, for others.
+    /// Entities of one type may be linked to themselves, or to each other twice.
+    private func linkFirst(_ side: EdgeSide, _ source: RowID, _ targets: [RowID]) throws -> Bool {
+        guard side.type != side.target, gathers(targets.count) else { return false }
+        let other = try other(of: side)
+        let own = try links(of: side.list)
+        guard try nextPosition(own, source) == 0 else { return false }
+        let far = try links(of: other.list)
+        // In the order of the rows those that may be held by another come first, and one look settles all.
+        var places = Array(targets.indices)
+        if other.form == .one, !Self.isAscending(targets) { places.sort { targets[$0] < targets[$1] } }
+        for place in places {
+            let from = LinkEnd(source, UInt64(place))
+            var to = LinkEnd(targets[place], other.form == .reverse ? source.rawValue : 0)
+            if other.form != .reverse { to.place = try nextPosition(far, to.row) }
+            if other.form == .one, to.place > 0 {
+                to.place = 0
+                try settle()
+                if let held = try transaction.link(other.list, to) { try release(side, held, to) }
+            }
+            try linkLater(side, own, far, other.form, from, to)
+        }
+        // Whatever their order was.
+        if !targets.isEmpty { own.note(source, at: UInt64(targets.count - 1)) }
+        return true
+    }
+
+    /// Gives the links of a source, which are those to `wanted`, the order of these.
+    private func renumber(_ side: EdgeSide, _ source: RowID, to wanted: [RowID]) throws {
+        try settle()
+        let other = try other(of: side)
+        var links: [RowID: (from: LinkEnd, to: LinkEnd)] = [:]
+        try forEachLink(side.list, of: source) { link in
+            links[link.other.row] = (link.end, link.other)
+            return true
+        }
+        var next = try storedPosition(side.list, source)
+        for target in wanted {
+            guard var (from, to) = links[target] else { throw damaged(side, "a link is not where it was") }
+            try transaction.delete(side.list, from)
+            if side.isOwnInverse, from == to { to.place = next }
+            from.place = next
+            try put(side, other, from, to)
+            next += 1
+        }
+        if next > 0 { knownLinks(of: side.list)?.note(source, at: next - 1) }
+    }
+
+    /// To be called for a source that is about to lose a link.
+    func touch(_ side: EdgeSide, _ source: RowID) {
+        if side.description.required { session.required?.touch(side.type, source) }
+    }
+
+    /// The same of a target.
+    func touch(targetOf side: EdgeSide, _ target: RowID) {
+        if let other = side.other, other.isRequired { session.required?.touch(side.target, target) }
+    }
+}
+
+/// Where the links of a row end. Keeps its cursor for the next row: making one takes as long as moving it.
+private final class LastLinks {
+    let tree: TreeID
+    private var cursor: Cursor
+
+    init(_ tree: TreeID, _ cursor: consuming Cursor) {
+        self.tree = tree
+        self.cursor = cursor
+    }
+
+    /// The last of a row's entries in a list.
+    func last(_ list: LinkList, _ row: RowID) throws -> LinkEntry? {
+        let isThere = try LinkKey(list, LinkEnd(row, .max)).withBytes { (key) throws(StorageError) in
+            try cursor.seekLast(key)
+        }
+        guard isThere, let entry = try cursor.entry(), RowID(key: entry.key) == row else { return nil }
+        guard let link = LinkEntry(entry) else { throw list.damaged("an entry is not readable") }
+        return link.list == list.number ? link : nil
+    }
+}

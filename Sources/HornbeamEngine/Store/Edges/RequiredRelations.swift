@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strictness about required relations, for databases that are opened with it: what a write has saved, or has taken a
+// link from, must have all its required relations when the write ends. In between it may lack them, so that entities
+// can be saved in any order.
+
+/// The entities that a write must leave with all their required relations. Nil in a session that is not strict.
+package final class RequiredRelations {
+    /// By type.
+    private var touched: [String: Set<RowID>] = [:]
+    /// The same in the order in which they were first touched: what an inner transaction added is its end, so undoing
+    /// it costs what it added, and beginning one costs nothing. A copy of `touched` would be one of all of them.
+    private var log: [(type: String, rowID: RowID)] = []
+
+    func touch(_ type: String, _ rowID: RowID) {
+        guard touched[type, default: []].insert(rowID).inserted else { return }
+        log.append((type, rowID))
+    }
+
+    /// How many entities were touched so far: where an inner transaction that begins here goes back to.
+    var count: Int { log.count }
+
+    /// The transaction went back to where `count` was this. How many entities count as touched no more.
+    @discardableResult
+    func forget(downTo count: Int) -> Int {
+        let forgotten = log.count - count
+        for (type, rowID) in log[count...] { touched[type]?.remove(rowID) }
+        log.removeSubrange(count...)
+        return forgotten
+    }
+
+    /// `.missingRelation` for the first entity, by type and row id, that lacks a required relation.
+    func check(_ session: StoreTransaction) throws {
+        for (type, rows) in touched.sorted(by: { $0.key < $1.key }) {
+            let store = try session.store(type)
+            let sides = store.type.relations.filter(\.description.required)
+            for rowID in rows.sorted() where try store.isSaved(rowID) {
+                for side in sides {
+                    guard let lack = try lack(side, rowID, session) else { continue }
+                    throw HornbeamError(
+                        .missingRelation,
+                        "\(type) \(try store.id(of: rowID)?.text ?? "?") lacks its required relation “\(side.name)”"
+                            + "\(lack): link it to a stored \(side.target) before the write ends, or delete it in the "
+                            + "same write")
+                }
+            }
+        }
+    }
+
+    /// What it is linked to instead of something stored, in words; nil if it has what it needs.
+    private func lack(_ side: EdgeSide, _ rowID: RowID, _ session: StoreTransaction) throws -> String? {
+        let targets = try session.store(side.target)
+        var isLinked = false
+        var unstored: RowID?
+        try session.edges.forEachTarget(side, of: rowID) { target in
+            isLinked = try targets.isSaved(target)
+            unstored = unstored ?? target
+            return !isLinked
+        }
+        if isLinked { return nil }
+        guard let unstored, let id = try targets.id(of: unstored) else { return "" }
+        return " (it leads to \(side.target) \(id.text), which isn't stored)"
+    }
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ids that are linked and not stored have rows as well, which are known only as long as a link leads to them. Whoever
+// takes a link away tells; at the end of a change those are forgotten that nothing links any more.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Of one type, in a transaction: what isn't stored and has lost a link, which may have been the last one.
+struct UnlinkedRows {
+    fileprivate(set) var rows: Set<RowID> = []
+    /// Whether anything is linked and not stored; nil before somebody has asked.
+    fileprivate var hasUnsaved: Bool?
+}
+
+extension EdgeTrees {
+    /// To be called for each link that goes. What isn't stored is known only as long as it is linked.
+    @inline(__always)
+    func noteUnlinked(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        let number = Int(side.list.number)
+        if number < storedEnds.count, storedEnds[number] { return }
+        try lookUpUnlinked(side, source, target)
+    }
+
+    @inline(never)
+    private func lookUpUnlinked(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
+        let (sources, targets) = (try session.store(side.type), try session.store(side.target))
+        try sources.noteUnlinked(source)
+        try targets.noteUnlinked(target)
+        guard sources.unlinked.hasUnsaved == false, targets.unlinked.hasUnsaved == false else { return }
+        let number = Int(side.list.number)
+        if number >= storedEnds.count {
+            storedEnds.append(contentsOf: repeatElement(false, count: number + 1 - storedEnds.count))
+        }
+        storedEnds[number] = true
+    }
+}
+
+extension EntityStore {
+    /// The row of an id that is to be linked, stored or not.
+    /// - Parameter others: those to be linked along with it. They won't be, if this fails.
+    package func rowToLink(_ id: Value, after others: [RowID]) throws -> RowID {
+        do {
+            return try ensureRowID(of: id)
+        } catch {
+            for row in others { try noteUnlinked(row) }
+            throw error
+        }
+    }
+
+    /// To be called when an id gets a row without being stored.
+    func noteUnsaved() {
+        unlinked.hasUnsaved = true
+        session.edges.storedEnds = []
+    }
+
+    /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
+    package func noteUnlinked(_ rowID: RowID) throws {
+        if unlinked.hasUnsaved == nil {
+            // Once in a transaction: most stores have none.
+            unlinked.hasUnsaved = try mayMiss()
+        }
+        if unlinked.hasUnsaved == false { return }
+        guard try transaction.get(type.unsaved, rowID) != nil else { return }
+        unlinked.rows.insert(rowID)
+        session.hasUnlinked = true
+    }
+
+    /// Forgets the ids to which the last link has gone and that are not stored. Only between whole changes: what is
+    /// about to be linked must not be forgotten before.
+    func forgetUnlinked() throws {
+        guard !unlinked.rows.isEmpty else { return }
+        // In the order in which they lie in the trees.
+        let rows = unlinked.rows.sorted()
+        unlinked.rows = []
+        for rowID in rows {
+            guard try transaction.get(type.unsaved, rowID) != nil, try !session.edges.isLinked(type, rowID) else {
+                continue
+            }
+            if rowID >= RowID.firstAssigned, let id = try id(of: rowID) {
+                _ = try transaction.delete(type.ids, try idKey(id))
+            }
+            _ = try transaction.delete(type.unsaved, RowKey(rowID))
+            session.counts.removals += 1
+        }
+    }
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// An entity type as the core works with it: its description, the layout of its rows, and the trees it lies in.
+//
+//     e:Type             row id → row
+//     i:Type             id as key → row id            (ids that can't be row ids themselves)
+//     n:Type             row id → id as value bytes    (entities that are linked and not saved)
+//     x:Type:index       key ‖ row id → nothing
+//     u:Type:index       key → row id                  (row id appended if a component is nil or the key is cut)
+//     t:Type:index:…     full text
+//     l:Type             links, of all relations: see EdgeSide.swift
+//
+// An id stays in n: until its entity is saved or deleted, also when its last link has gone.
+//
+// Row ids and positions are eight bytes, big-endian in keys and little-endian in values.
+
+package import HornbeamPages
+package import HornbeamText
+package import HornbeamTree
+
+/// Immutable and shared by all transactions: tree ids stay good for the life of the store.
+package final class EntityType: Sendable {
+    /// Columns by number: those declared, in their order, then those that only the store still has.
+    package let description: EntityDescription
+    /// Columns from this number on only the store has: models neither read nor write them.
+    let declared: Int
+    /// The column of the time of the last save, if the type has one.
+    package let updatedAt: Int?
+    /// Those of the time of the first save, and of the number of changes.
+    let createdAt: Int?
+    let version: Int?
+    /// Whether it has one of these two.
+    let isCounted: Bool
+    /// An entity is stored or deleted, never both: the rows of the type called `counterpartName`, nil if the store
+    /// knows none.
+    let counterpart: TreeID?
+    package let layout: RowLayout
+    /// The names of the columns as JSON has them before values.
+    let memberNames: [[UInt8]]
+    package let rows: TreeID
+    package let ids: TreeID
+    package let unsaved: TreeID
+    package let links: TreeID
+    /// Those that follow each row.
+    package let indexes: [EntityIndex]
+    /// Those of them that queries may use.
+    let queriedIndexes: [EntityIndex]
+    package let textIndexes: [EntityTextIndex]
+    /// Whether it has an index of either kind.
+    let hasIndexes: Bool
+    /// Whether its ids are integers of 64 bits, which mostly are row ids as they are.
+    let hasIntegerIDs: Bool
+    package let relations: [EdgeSide]
+    /// Whether one of the relations is required.
+    let hasRequired: Bool
+    /// Whether deleting an entity does something to those that one of the relations leads to.
+    package let reaches: Bool
+
+    package var name: String { description.name }
+    package var idType: ColumnType { description.columns[0].type }
+
+    package init(
+        description: EntityDescription, declared: Int, layout: RowLayout, rows: TreeID, ids: TreeID,
+        unsaved: TreeID, links: TreeID, indexes: [EntityIndex], textIndexes: [EntityTextIndex], relations: [EdgeSide],
+        counterpart: TreeID?
+    ) {
+        self.counterpart = counterpart
+        updatedAt = description.column(ColumnDescription.updatedAt.name)
+        createdAt = description.column(ColumnDescription.createdAt.name)
+        version = description.column(ColumnDescription.version.name)
+        isCounted = createdAt != nil || version != nil
+        self.description = description
+        self.declared = declared
+        self.layout = layout
+        memberNames = layout.fields.map { JSONBytes.name($0.name) }
+        self.rows = rows
+        self.ids = ids
+        self.unsaved = unsaved
+        self.links = links
+        self.indexes = indexes
+        queriedIndexes = indexes.allSatisfy { $0.flaw == nil } ? indexes : indexes.filter { $0.flaw == nil }
+        self.textIndexes = textIndexes
+        hasIndexes = !indexes.isEmpty || !textIndexes.isEmpty
+        hasIntegerIDs = description.columns.first?.type == .int64
+        self.relations = relations
+        hasRequired = relations.contains(where: \.description.required)
+        reaches = relations.contains { $0.description.deleteRule.reaches }
+    }
+
+    /// A type that lies nowhere, for who needs no more than names and types.
+    package convenience init(named description: EntityDescription) {
+        let none = TreeID(rawValue: 0)
+        self.init(
+            description: description, declared: description.columns.count,
+            layout: RowLayout(columns: description.columns, type: description.name), rows: none, ids: none,
+            unsaved: none, links: none, indexes: [], textIndexes: [], relations: [], counterpart: nil)
+    }
+
+    /// Whether its rows are deleted entities of another type.
+    var isTombstone: Bool { EntityDescription.isTombstone(name) }
+
+    /// For a type the one that its deleted entities lie in, for that one the type itself.
+    var counterpartName: String { EntityDescription.counterpartName(of: name) }
+
+    /// The full-text index over exactly these columns, in this order: the one of this name, or the first.
+    package func textIndex(over columns: [Int], named name: String? = nil) -> EntityTextIndex? {
+        for index in textIndexes where index.columns == columns {
+            guard let name else { return index }
+            if index.description.name == name { return index }
+        }
+        return nil
+    }
+
+    /// The full-text index that answers a `matches` condition.
+    package func textIndex(for match: TextMatch) -> EntityTextIndex? { textIndexes.answering(match) }
+
+    /// The full-text index that says what words are to a `matches` condition.
+    package func wording(of match: TextMatch) -> EntityTextIndex? { textIndexes.wording(of: match) }
+
+    /// The number of a column; an error that names the type if there is none.
+    package func column(_ name: String) throws(HornbeamError) -> Int {
+        guard let column = description.column(name) else {
+            let known = description.columns.map(\.name).joined(separator: ", ")
+            throw HornbeamError(.invalid, "\(self.name) has no property “\(name)”; it has \(known)")
+        }
+        return column
+    }
+
+    package func relation(_ name: String) throws(HornbeamError) -> EdgeSide {
+        guard let side = relations.first(where: { $0.name == name }) else {
+            let known = relations.map(\.name).joined(separator: ", ")
+            throw HornbeamError(
+                .invalid, "\(self.name) has no relation “\(name)”; it has \(known.isEmpty ? "none" : known)")
+        }
+        return side
+    }
+}
+
+extension EntityType {
+    /// What a list of links in the type's tree is.
+    enum ListRole {
+        case links(EdgeSide)
+        /// Of a one-way relation that leads here.
+        case reverse(EdgeSide)
+        /// Of the side with whose entities their keys begin.
+        case pairs(EdgeSide)
+    }
+
+    /// The role of one of the type's own lists.
+    func role(of list: UInt16) -> ListRole? {
+        for side in relations {
+            if side.list.number == list { return .links(side) }
+            if side.beginsPairs, side.pairs?.number == list { return .pairs(side) }
+        }
+        return nil
+    }
+
+    func damagedLinks(_ reason: String) -> StorageError {
+        .corrupt(Corruption(tree: "l:\(name)", reason: reason))
+    }
+}
+
+/// A value or unique index with its columns resolved. A class, because plans and scans copy it all the time.
+package final class EntityIndex: Sendable {
+    package struct Component: Sendable {
+        /// Negative for what isn't stored: −1 for the first computed component, and so on.
+        package let column: Int
+        package let type: ColumnType
+        package let descending: Bool
+
+        package init(column: Int, type: ColumnType, descending: Bool) {
+            self.column = column
+            self.type = type
+            self.descending = descending
+        }
+    }
+
+    package let description: IndexDescription
+    package let tree: TreeID
+    let components: [Component]
+    /// Of the components.
+    let columns: [Int]
+    let isUnique: Bool
+    /// Whether entries are by the hash of their key: two keys may share one, and there is no order.
+    let isHashed: Bool
+    /// Components that are no columns, by their numbers.
+    package let computed: [ComputedComponent]
+    /// Which rows have an entry; nil for all.
+    package let condition: IndexCondition?
+    /// The columns that the key is made of, be it by way of a computed component.
+    package let sources: [Int]
+    /// Whether a component is made of what only the program's code knows.
+    package let isOfCode: Bool
+    /// Why its keys aren't those that this program would make, so that nothing can be asked of it; nil if they are.
+    package let flaw: String?
+
+    package init(
+        description: IndexDescription, tree: TreeID, components: [Component], computed: [ComputedComponent] = [],
+        condition: IndexCondition? = nil, flaw: String? = nil
+    ) {
+        self.flaw = flaw
+        self.description = description
+        self.tree = tree
+        self.components = components
+        self.computed = computed
+        self.condition = condition
+        columns = components.map(\.column)
+        isUnique = description.kind == .unique
+        isHashed = description.kind == .hash
+        isOfCode = computed.contains { $0.sources == nil }
+        sources = components.map(\.column).filter { $0 >= 0 } + computed.flatMap { $0.sources ?? [] }
+    }
+}
+
+/// A full-text index with its columns resolved. A class for the same reason: plans that don't use one make room for it
+/// too.
+package final class EntityTextIndex: SearchedIndex, Sendable {
+    package let description: IndexDescription
+    package let index: TextIndex
+    package let columns: [Int]
+    /// Its place among those of the type.
+    let place: Int
+
+    init(description: IndexDescription, index: TextIndex, columns: [Int], place: Int) {
+        self.description = description
+        self.index = index
+        self.columns = columns
+        self.place = place
+    }
+
+    package func answers(_ match: TextMatch) -> Bool {
+        index.storesPositions || !match.needsPositions(index.analyzer)
+    }
+}
+
+extension RowReader {
+    /// A row of `type`, which must outlive the reader.
+    @inline(__always)
+    package init(_ bytes: Bytes, of type: __shared EntityType) throws(HornbeamError) {
+        try self.init(bytes, layout: type.layout)
+    }
+}

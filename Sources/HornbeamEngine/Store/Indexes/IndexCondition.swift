@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The condition of a partial index, and when a query may use it: where what the query asks for is among what the index
+// holds. That is seen in the simple cases, by one conjunct of the query at a time; not being seen costs time, never a
+// result.
+
+import HornbeamKeys
+import HornbeamPages
+
+/// Which rows an index has entries for.
+///
+/// `@unchecked Sendable`: conditions that can be stored are bound to parts that nothing ever changes.
+package final class IndexCondition: @unchecked Sendable {
+    let stored: StoredCondition
+    /// All of which hold for each row in the index. Literals are in the form of their columns, and none is null: what
+    /// is compared with null is said to be null or not.
+    private let parts: [Filter]
+    private let filter: RowFilter
+
+    package init(_ stored: StoredCondition, _ type: EntityType) throws(HornbeamError) {
+        self.stored = stored
+        let filter = try stored.filter(type.description)
+        do {
+            parts = try filter.conjuncts.map { try $0.converted(type) }
+            self.filter = try RowFilter(ofRow: filter, type: type)
+        } catch {
+            throw error as? HornbeamError ?? HornbeamError(.invalid, "the condition of an index: \(error)")
+        }
+    }
+
+    package func accepts(_ rowID: RowID, _ row: RowReader) throws -> Bool { try filter.accepts(rowID, row) }
+
+    /// Which of a query's conjuncts hold for whatever is in the index; nil unless what they all hold for is in it.
+    func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {
+        let conjuncts = try conjuncts.map { try $0.converted(type) }
+        guard parts.allSatisfy({ part in conjuncts.contains { $0.implies(part) } }) else { return nil }
+        var answered = ConjunctSet()
+        for place in conjuncts.indices where parts.contains(where: { $0.implies(conjuncts[place]) }) {
+            answered.insert(place)
+        }
+        return answered
+    }
+}
+
+extension Filter {
+    /// Comparisons with their literals as the columns have them, what no value passes as nothing; anything else as it
+    /// is.
+    fileprivate func converted(_ type: EntityType) throws -> Filter {
+        switch self {
+        case .compare(let column, let comparison, let value):
+            let literal = try RowFilter.literal(value, column, type)
+            switch (literal, comparison) {
+            case (.null, .equal): return .isNull(column: column)
+            case (.null, .notEqual): return .not(.isNull(column: column))
+            case (.null, _): return .none
+            default: return .compare(column: column, comparison, literal)
+            }
+        case .within(let column, let values):
+            return .within(column: column, try values.map { try RowFilter.literal($0, column, type) })
+        case .and(let parts): return .and(try parts.map { try $0.converted(type) })
+        case .or(let parts): return .any(of: try parts.map { try $0.converted(type) })
+        case .not(let part): return .not(try part.converted(type))
+        default: return self
+        }
+    }
+
+    /// Whether `other` holds wherever this does, as far as that is seen.
+    func implies(_ other: Filter) -> Bool {
+        switch (self, other) {
+        case (_, .all), (.none, _): true
+        case (_, .and(let parts)): parts.allSatisfy { implies($0) }
+        case (.or(let parts), _): parts.allSatisfy { $0.implies(other) }
+        case (_, .or(let parts)): parts.contains { implies($0) }
+        case (.and(let parts), _): parts.contains { $0.implies(other) }
+        case (.not(.isNull(let column)), .not(.isNull(let asked))): column == asked
+        case (.not(let part), .not(let wanted)): wanted.implies(part)
+        case (.string(let test), .string(let wanted)): test == wanted
+        case (.elements(let test), .elements(let wanted)): test == wanted
+        default: soleColumn != nil && soleColumn == other.soleColumn && impliesOfColumn(other)
+        }
+    }
+
+    /// The only column that it says something of.
+    private var soleColumn: Int? {
+        switch self {
+        case .compare(let column, _, _), .within(let column, _), .isNull(let column), .not(.isNull(let column)): column
+        case .string(let test): test.columns.count == 1 ? test.columns[0] : nil
+        case .elements(let test): test.column
+        default: nil
+        }
+    }
+
+    /// The same where both are of one column.
+    private func impliesOfColumn(_ other: Filter) -> Bool {
+        switch (self, other) {
+        case (.compare(_, let comparison, let value), .compare(_, let wanted, let bound)):
+            Self.holds(comparison, value, implying: wanted, bound)
+        case (.within(_, let values), .compare(_, let wanted, let bound)):
+            values.allSatisfy { $0 == .null ? wanted == .notEqual : Self.holds(.equal, $0, implying: wanted, bound) }
+        case (.compare(_, .equal, let value), .within(_, let values)): values.contains(value)
+        case (.isNull, .within(_, let values)): values.contains(.null)
+        case (.within(_, let values), .within(_, let wanted)): values.allSatisfy(wanted.contains)
+        case (.isNull, .isNull): true
+        // What is compared is there, but for `!=`.
+        case (.compare(_, let comparison, _), .not(.isNull)): comparison != .notEqual
+        case (.within(_, let values), .not(.isNull)): !values.contains(.null)
+        case (.string(let test), .not(.isNull)): !test.isNegated
+        case (.elements(let test), .not(.isNull)): !test.values.isEmpty
+        case (.isNull, .compare(_, .notEqual, _)): true
+        default: false
+        }
+    }
+
+    /// Whether what compares so with `value` compares so with `bound`. Neither is null.
+    private static func holds(
+        _ comparison: Comparison, _ value: Value, implying wanted: Comparison, _ bound: Value
+    ) -> Bool {
+        guard let order = value.keyOrder(bound) else { return false }
+        return switch (comparison, wanted) {
+        case (.equal, .equal), (.notEqual, .notEqual): order == 0
+        case (.equal, .notEqual): order != 0
+        case (.equal, .less), (.lessOrEqual, .less): order < 0
+        case (.equal, .lessOrEqual), (.less, .lessOrEqual), (.lessOrEqual, .lessOrEqual), (.less, .less): order <= 0
+        case (.equal, .greater), (.greaterOrEqual, .greater): order > 0
+        case (.equal, .greaterOrEqual), (.greater, .greaterOrEqual), (.greaterOrEqual, .greaterOrEqual),
+            (.greater, .greater):
+            order >= 0
+        case (.less, .notEqual): order <= 0
+        case (.lessOrEqual, .notEqual): order < 0
+        case (.greater, .notEqual): order >= 0
+        case (.greaterOrEqual, .notEqual): order > 0
+        default: false
+        }
+    }
+}
+
+extension Value {
+    /// The order of two values of one column type; nil if they are of several, or have none.
+    fileprivate func keyOrder(_ other: Value) -> Int? {
+        let type: ColumnType
+        switch (self, other) {
+        case (.bool, .bool): type = .bool
+        case (.int, .int): type = .int64
+        case (.uint, .uint): type = .uint64
+        case (.double, .double): type = .double
+        case (.date, .date): type = .date
+        case (.uuid, .uuid): type = .uuid
+        case (.string, .string): type = .string
+        case (.data, .data): type = .data
+        case (.decimal, .decimal): type = .decimal
+        default: return nil
+        }
+        var (left, right) = (KeyWriter(capacity: 24), KeyWriter(capacity: 24))
+        guard (try? KeyCoding.append(self, as: type, to: &left)) != nil,
+            (try? KeyCoding.append(other, as: type, to: &right)) != nil
+        else { return nil }
+        return left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { left.order($0) } }
+    }
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// The entry of a row in an index, and what a change of the row means for it. This is the pure function of index
+// maintenance: old row and new row in, keys to remove and to add out. It never touches a tree.
+//
+// Keys longer than a tree takes are cut: 884 bytes and a 128-bit hash of the whole. Among such keys the order is that
+// of the 884 bytes; equality is exact because whoever finds a cut key compares with the row.
+
+import HornbeamKeys
+import HornbeamPages
+package import HornbeamText
+
+/// A row's key in one index, or none: an optional of it, which has to be looked into for each copy, took a tenth of a
+/// save's instructions.
+package struct IndexKeyBytes: Equatable {
+    /// Without the row id; cut if it was too long. Empty if there is no key, which a key never is: each component has
+    /// its marker.
+    var bytes: [UInt8] = []
+    /// Whether others may have it too, in a unique index: there is a nil in it, and nils are distinct.
+    var isExempt = false
+    var isNone: Bool { bytes.isEmpty }
+    var isCut: Bool { bytes.count == IndexKeyBytes.cutSize }
+
+    /// Keys from this size on are cut, to exactly this size. Fits the smallest node page with a row id appended.
+    static let cutSize = 900
+    /// What is left of a cut key before its hash.
+    static let keptSize = cutSize - 16
+
+    package static func cut(_ key: inout [UInt8]) {
+        guard key.count >= cutSize else { return }
+        let hash = hash(of: key)
+        key.removeLast(key.count - keptSize)
+        withUnsafeBytes(of: hash.bigEndian) { key.append(contentsOf: $0) }
+    }
+
+    /// What stands for a key in an index by hashes.
+    package static func hashed(_ key: [UInt8]) -> [UInt8] {
+        withUnsafeBytes(of: hash(of: key).bigEndian) { Array($0) }
+    }
+
+    /// FNV-1a with 128 bits.
+    private static func hash(of bytes: [UInt8]) -> UInt128 {
+        var hash: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
+        for byte in bytes { hash = (hash ^ UInt128(byte)) &* 0x0000_0000_0100_0000_0000_0000_0000_013b }
+        return hash
+    }
+}
+
+extension EntityIndex {
+    /// The whole key of a row, not cut.
+    package func fullKey(of row: RowReader) throws(HornbeamError) -> (key: [UInt8], isExempt: Bool) {
+        var writer = KeyWriter(capacity: 48)
+        var hasNil = false
+        for component in components where try !append(component, of: row, to: &writer) { hasNil = true }
+        return (writer.bytes, hasNil && description.nilsDistinct)
+    }
+
+    /// The key of the leading components, not cut; the whole key if nil.
+    func leadingKey(of row: RowReader, _ leading: Int?) throws(HornbeamError) -> [UInt8] {
+        var writer = KeyWriter(capacity: 48)
+        for component in components.prefix(leading ?? components.count) { try append(component, of: row, to: &writer) }
+        return writer.bytes
+    }
+
+    /// Whether there is a value.
+    @discardableResult
+    @inline(__always)
+    private func append(
+        _ component: Component, of row: RowReader, to key: inout KeyWriter
+    ) throws(HornbeamError) -> Bool {
+        guard component.column < 0 else {
+            return try KeyCoding.appendComponent(
+                of: row, column: component.column, descending: component.descending, to: &key)
+        }
+        let value = try computed[-1 - component.column].value(row)
+        try KeyCoding.appendComponent(value, as: component.type, descending: component.descending, to: &key)
+        return value != .null
+    }
+
+    package func key(of row: RowReader) throws(HornbeamError) -> IndexKeyBytes {
+        var (bytes, isExempt) = try fullKey(of: row)
+        if isHashed { bytes = IndexKeyBytes.hashed(bytes) } else { IndexKeyBytes.cut(&bytes) }
+        return IndexKeyBytes(bytes: bytes, isExempt: isExempt)
+    }
+
+    /// Whether the tree can hold one entity at most under this key, so that the key stands there alone.
+    func isExclusive(_ key: IndexKeyBytes) -> Bool {
+        isUnique && !key.isExempt && !key.isCut
+    }
+
+    /// The entry in the tree.
+    package func entry(_ key: IndexKeyBytes, _ rowID: RowID) -> (key: [UInt8], value: [UInt8]) {
+        if isExclusive(key) { return (key.bytes, rowID.stored) }
+        return (key.bytes + rowID.key, isUnique ? rowID.stored : [])
+    }
+
+    /// The entry in the tree for the length of `body`, without an array for it.
+    func withEntry(
+        _ key: IndexKeyBytes, _ rowID: RowID, _ body: (_ key: Bytes, _ value: Bytes) throws(StorageError) -> Void
+    ) throws(StorageError) {
+        try rowID.withStored { (stored) throws(StorageError) in
+            if isExclusive(key) {
+                return try key.bytes.withBytes { (bytes) throws(StorageError) in try body(bytes, stored) }
+            }
+            let size = key.bytes.count
+            let value = isUnique ? stored : Bytes(start: nil, count: 0)
+            try withUnsafeTemporaryAllocation(byteCount: size + 8, alignment: 8) { (entry) throws(StorageError) in
+                entry.copyBytes(from: key.bytes)
+                entry.storeBytes(of: rowID.rawValue.bigEndian, toByteOffset: size, as: UInt64.self)
+                try body(Bytes(entry), value)
+            }
+        }
+    }
+
+    /// The row id that an entry names; nil if the entry is damaged.
+    @inline(__always)
+    func rowID(key: Bytes, value: Bytes) -> RowID? { Self.rowID(key: key, value: value, isUnique: isUnique) }
+
+    @inline(__always)
+    static func rowID(key: Bytes, value: Bytes, isUnique: Bool) -> RowID? {
+        isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
+    }
+
+    /// How many bytes of an entry's key are its leading components; nil if they aren't all in what is kept of it.
+    func leadingSize(_ key: Bytes, _ leading: Int) -> Int? {
+        let kept = Bytes(rebasing: key.prefix(IndexKeyBytes.keptSize))
+        var reader = KeyReader(kept)
+        for component in components.prefix(leading) {
+            guard let shape = KeyCoding.shape(of: component.type, descending: component.descending),
+                (try? reader.skip(shape)) != nil
+            else { return nil }
+        }
+        return reader.offset
+    }
+
+    /// How many bytes of an entry's key are the key itself, without a row id appended.
+    @inline(__always)
+    func keySize(_ key: Bytes) -> Int? {
+        if !isUnique || key.count >= IndexKeyBytes.cutSize { return key.count >= 8 ? key.count - 8 : nil }
+        return uniqueKeySize(key)
+    }
+
+    private func uniqueKeySize(_ key: Bytes) -> Int? {
+        var reader = KeyReader(key)
+        for component in components {
+            guard let shape = KeyCoding.shape(of: component.type, descending: component.descending),
+                (try? reader.skip(shape)) != nil
+            else { return nil }
+        }
+        return reader.offset
+    }
+}
+
+/// What a change of one row does to one index.
+struct IndexChange {
+    let index: EntityIndex
+    var removed = IndexKeyBytes()
+    var added = IndexKeyBytes()
+}
+
+/// What a change of one row does to one full-text index.
+struct TextChange {
+    /// A text of the new row.
+    enum Added {
+        case text(DocumentText)
+        /// Where it stands in the row, so that it isn't copied: for a row that is there for the first time, which is
+        /// stored as it came.
+        case place(Range<Int>)
+    }
+
+    /// The index's place among those of the type.
+    let index: Int
+    var removed: DocumentText?
+    var added: Added?
+}
+
+/// What a change of one row does to all indexes. Indexes it does not touch are not in it.
+package struct IndexChanges {
+    var keys: [IndexChange] = []
+    var texts: [TextChange] = []
+
+    /// - Parameters: nil for a row that is not there before or after.
+    init(of type: EntityType, from old: RowReader?, to new: RowReader?) throws(HornbeamError) {
+        guard type.hasIndexes else { return }
+        keys.reserveCapacity(type.indexes.count)
+        for index in type.indexes {
+            if let old, let new, try Self.isUntouched(index.sources, old, new) { continue }
+            var change = IndexChange(index: index)
+            if let old { change.removed = try index.key(of: old) }
+            if let new { change.added = try index.key(of: new) }
+            if change.removed != change.added { keys.append(change) }
+        }
+        for (place, index) in type.textIndexes.enumerated() {
+            if let old, let new, try Self.isUntouched(index.columns, old, new) { continue }
+            var change = TextChange(index: place)
+            if let old { change.removed = try index.text(of: old) }
+            if let new { change.added = try Self.added(by: new, index, isFirst: old == nil) }
+            texts.append(change)
+        }
+    }
+
+    private static func added(
+        by row: RowReader, _ index: EntityTextIndex, isFirst: Bool
+    ) throws(HornbeamError) -> TextChange.Added {
+        if isFirst, let place = try index.place(in: row) { return .place(place) }
+        return .text(try index.text(of: row))
+    }
+
+    package static func isUntouched(
+        _ columns: [Int], _ old: RowReader, _ new: RowReader
+    ) throws(HornbeamError) -> Bool {
+        for column in columns {
+            switch (try old.rawBytes(column), try new.rawBytes(column)) {
+            case (nil, nil): continue
+            case (let before?, let after?) where before.order(after) == 0: continue
+            default: return false
+            }
+        }
+        return true
+    }
+}
+
+extension EntityTextIndex {
+    /// The document: the fields in declared order. A nil field is an empty one.
+    func text(of row: RowReader) throws(HornbeamError) -> DocumentText {
+        try row.texts(columns)
+    }
+
+    /// Where the document stands in the row, nil if it has to be put together.
+    func place(in row: RowReader) throws(HornbeamError) -> Range<Int>? {
+        guard row.isText(columns), let bytes = try row.stringBytes(columns[0]), let start = bytes.baseAddress,
+            let rowStart = row.bytes.baseAddress
+        else { return nil }
+        return start - rowStart..<start - rowStart + bytes.count
+    }
+}
+
+extension RowReader {
+    /// The texts of string columns, or arrays of strings.
+    func texts(_ columns: [Int]) throws(HornbeamError) -> DocumentText {
+        if isText(columns) { return DocumentText(try string(columns[0]) ?? "") }
+        var fields: [[String]] = []
+        fields.reserveCapacity(columns.count)
+        for column in columns { fields.append(Self.texts(in: try value(column))) }
+        return DocumentText(fields: fields)
+    }
+
+    /// The same texts apart, an element of an array each.
+    package func sections(_ columns: [Int]) throws(HornbeamError) -> [TextSection] {
+        var sections: [TextSection] = []
+        for (field, texts) in try texts(columns).fields.enumerated() {
+            for text in texts { sections.append(TextSection(field: field, text: text)) }
+        }
+        return sections
+    }
+
+    /// Whether these are one column, of a string.
+    func isText(_ columns: [Int]) -> Bool {
+        guard columns.count == 1, case .string = layout.fields[columns[0]].type else { return false }
+        return true
+    }
+
+    private static func texts(in value: Value) -> [String] {
+        switch value {
+        case .string(let text): [text]
+        case .array(let values): values.flatMap(texts(in:))
+        default: [""]
+        }
+    }
+}

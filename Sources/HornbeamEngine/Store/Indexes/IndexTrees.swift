@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trees that a registered index lies in. Most have one. A table of rows, each of which is found by several keys,
+// has one for each of these beside that of its rows: while entries are made, compared, sorted and merged they are one
+// list still, in which the first byte of a key says whose it is.
+
+package import HornbeamPages
+package import HornbeamTree
+
+/// The trees of one registered index, in a transaction that knows them.
+package struct IndexTrees: Sendable, Equatable {
+    /// What the catalogue calls the number of trees beside the first one.
+    static let setting = "trees"
+    /// As many as a byte can tell, less the first one and one that is left free.
+    package static let mostOthers = 254
+
+    /// With the reduction, if the index has one.
+    package let first: TreeID
+    /// If there are any, an entry's key begins with the number of its tree, which the tree's own keys don't have; 0 is
+    /// the first one.
+    package let others: [TreeID]
+
+    package init(first: TreeID) {
+        self.first = first
+        others = []
+    }
+
+    /// Nil if one is missing.
+    package init?(
+        of index: StoredIndex, in transaction: Transaction, create: Bool = false, _ options: TreeOptions = TreeOptions()
+    ) throws(StorageError) {
+        try self.init(index.treeName, index.otherNames, in: transaction, create: create, options)
+    }
+
+    /// The trees of these names; nil if there aren't all of them.
+    init?(
+        _ firstName: String, _ otherNames: [String], in transaction: Transaction, create: Bool = false,
+        _ options: TreeOptions = TreeOptions()
+    ) throws(StorageError) {
+        guard let first = try transaction.tree(firstName, create: create, options: options) else { return nil }
+        self.first = first
+        var others: [TreeID] = []
+        for name in otherNames {
+            guard let tree = try transaction.tree(name, create: create) else { return nil }
+            others.append(tree)
+        }
+        self.others = others
+    }
+
+    package var all: [TreeID] { [first] + others }
+
+    /// Where an entry lies, and the key that it has there.
+    private func place(_ key: Bytes) throws(StorageError) -> (TreeID, Bytes) {
+        if others.isEmpty { return (first, key) }
+        guard let number = key.first, Int(number) <= others.count else {
+            throw .invalid("an entry of a registered index is of none of its trees")
+        }
+        return (number == 0 ? first : others[Int(number) - 1], Bytes(rebasing: key.dropFirst()))
+    }
+
+    func put(_ entry: IndexEntry, in transaction: Transaction) throws(StorageError) {
+        try entry.key.withBytes { (key) throws(StorageError) in
+            let (tree, key) = try place(key)
+            try entry.value.withBytes { (value) throws(StorageError) in try transaction.put(tree, key, value) }
+        }
+    }
+
+    /// The entry must come behind all others of its tree.
+    package func append(_ key: Bytes, _ value: Bytes, in transaction: Transaction) throws(StorageError) {
+        let (tree, key) = try place(key)
+        try transaction.append(tree, key, value)
+    }
+
+    func append(_ key: [UInt8], _ value: [UInt8], in transaction: Transaction) throws(StorageError) {
+        try key.withBytes { (key) throws(StorageError) in
+            try value.withBytes { (value) throws(StorageError) in try append(key, value, in: transaction) }
+        }
+    }
+
+    func delete(_ key: [UInt8], in transaction: Transaction) throws(StorageError) {
+        try key.withBytes { (key) throws(StorageError) in
+            let (tree, key) = try place(key)
+            _ = try transaction.delete(tree, key)
+        }
+    }
+
+    /// The value of an entry; nil if there is none.
+    func value(of key: [UInt8], in transaction: Transaction) throws(StorageError) -> Bytes? {
+        try key.withBytes { (key) throws(StorageError) in
+            let (tree, key) = try place(key)
+            return try transaction.get(tree, key)
+        }
+    }
+
+    /// Entries in all of them.
+    func count(in transaction: Transaction) throws(StorageError) -> UInt64 {
+        var count: UInt64 = 0
+        for tree in all { count = count.addingReportingOverflow(try transaction.count(tree)).partialValue }
+        return count
+    }
+
+    /// The row that an entry of the first tree is of; nil if it is none: behind the key stand row id and ordinal, of a
+    /// table the row id alone.
+    func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - (others.isEmpty ? 12 : 8)) }
+
+    /// The keys of all entries of a row. O(n), the entries of all trees.
+    func keys(of rowID: RowID, in transaction: Transaction) throws(StorageError) -> [[UInt8]] {
+        var keys: [[UInt8]] = []
+        for (number, tree) in all.enumerated() {
+            var cursor = try transaction.cursor(tree)
+            while try cursor.next() {
+                guard self.rowID(cursor.key) == rowID else { continue }
+                keys.append((others.isEmpty ? [] : [UInt8(truncatingIfNeeded: number)]) + Array(cursor.key))
+            }
+        }
+        return keys
+    }
+
+    /// The last key of all entries in one list; nil if there is none.
+    package func lastKey(in transaction: Transaction) throws(StorageError) -> [UInt8]? {
+        for (number, tree) in all.enumerated().reversed() {
+            var cursor = try transaction.cursor(tree)
+            guard try cursor.last() else { continue }
+            return (others.isEmpty ? [] : [UInt8(truncatingIfNeeded: number)]) + Array(cursor.key)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registered indexes that queries use of themselves, just as declared ones. A transaction uses those that its own
+// state of the file has whole and of the same definition; so a query that was made while there was an index is planned
+// without it once it is dropped, and a read that is older than an index doesn't see it.
+
+import HornbeamTree
+import Synchronization
+
+/// An index as the planner sees it.
+package enum PlannedIndex: Sendable {
+    case rows(EntityIndex)
+    case elements(ElementIndex)
+}
+
+/// What the reads of a database know of its registered indexes: the newest committed ones. Looked at by each query that
+/// is planned; a writer that commits an index holds no lock that a reader waits for.
+package final class PlannedIndexes: Sendable {
+    private let hasAny = Atomic(false)
+    private let published = Mutex<RegisteredIndexes?>(nil)
+
+    package init() {}
+
+    /// Nil if there is none that a query could use.
+    @inline(__always)
+    var current: RegisteredIndexes? {
+        hasAny.load(ordering: .acquiring) ? published.withLock { $0 } : nil
+    }
+
+    package func publish(_ indexes: RegisteredIndexes) {
+        let isUseful = indexes.attended.values.contains { $0.planned != nil }
+        published.withLock { $0 = isUseful ? indexes : nil }
+        hasAny.store(isUseful, ordering: .releasing)
+    }
+}
+
+/// Those of one entity type in one state of the file.
+final class UsableIndexes {
+    let rows: [EntityIndex]
+    let elements: [ElementIndex]
+    private let registered: RegisteredIndexes
+    private let version: UInt64
+
+    init(_ registered: RegisteredIndexes, of type: EntityType, in transaction: Transaction) throws {
+        self.registered = registered
+        version = transaction.version
+        var rows = type.queriedIndexes
+        var elements: [ElementIndex] = []
+        for attended in registered.indexes(of: type.name)?.attended ?? [] {
+            guard let planned = attended.planned, try attended.isWhole(in: transaction) else { continue }
+            switch planned {
+            case .rows(let index): rows.append(index)
+            case .elements(let index): elements.append(index)
+            }
+        }
+        self.rows = rows
+        self.elements = elements
+    }
+
+    /// Whether they are those that `registered` gives in this transaction.
+    func isCurrent(_ registered: RegisteredIndexes, in transaction: Transaction) -> Bool {
+        self.registered === registered && version == transaction.version
+    }
+}
+
+extension AttendedIndex {
+    /// Whether the tree has the index, as it is defined, of all rows in the transaction's state.
+    fileprivate func isWhole(in transaction: Transaction) throws -> Bool {
+        try registration.readyTrees(in: transaction)?.first == tree
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes that a program registers by name, beside those its models declare: a function of an entity to entries, kept
+// in a tree of its own. This file says what such an index is, and what a change of a row means for it: a pure function
+// of the old entity and the new one.
+
+import HornbeamKeys
+package import HornbeamPages
+package import HornbeamTree
+import Synchronization
+
+/// An index that is registered under a name: see `MapIndex`, `ValueIndex` and `ArrayIndex`.
+public protocol RegisteredIndex: Sendable {
+    var registration: IndexRegistration { get }
+}
+
+/// What a database knows of a registered index: its name, and the program's code, which the file hasn't got.
+public final class IndexRegistration: Sendable {
+    /// Of all registered indexes of a database only one may have it.
+    public let name: String
+    /// To be changed whenever the code is: the index is then built anew.
+    public let version: String
+    /// What kind of index it is.
+    public let kind: String
+    /// What else the entries depend on.
+    public let settings: [String: String]
+    /// The name of the entity type that it is over.
+    public let entity: String
+    /// The program's entity type. Nil where the file alone has told the index.
+    package let model: ObjectIdentifier?
+    package let reduction: Reduction?
+    /// Trees beside the first one: see `IndexTrees`.
+    let others: Int
+    /// Tells whether stored entries are this code's: a hash of all but the code.
+    package let identity: [UInt8]
+    package let emitter: any IndexEmitter
+    /// Gives a stored entry's value as this version of the library writes it; nil if it can't be read. The closure is
+    /// nil for kinds whose equal values have always had equal bytes.
+    private let rewritten: (@Sendable (Bytes) -> [UInt8]?)?
+    /// The index as queries use it, if they use it of themselves.
+    let plannable: Plannable?
+    /// The index's record in the state that was asked last.
+    let lastRead = Mutex<ReadRecord?>(nil)
+    /// Why it can't be registered; nil if it can.
+    private let flaw: String?
+
+    /// What the planner gets of an index, once its tree is known.
+    package enum Plannable: Sendable {
+        /// Entries as those of declared indexes are.
+        case rows(@Sendable (EntityType, TreeID) throws(HornbeamError) -> EntityIndex)
+        /// Entries for the elements of an array.
+        case elements(@Sendable (TreeID) -> ElementIndex)
+    }
+
+    package init(
+        name: String, version: String, kind: String, settings: [String: String], entity: String,
+        model: ObjectIdentifier?,
+        reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)? = nil, others: Int = 0, flaw: String?,
+        plannable: Plannable?, rewritten: (@Sendable (Bytes) -> [UInt8]?)? = nil, emitter: any IndexEmitter
+    ) {
+        self.rewritten = rewritten
+        self.name = name
+        self.version = version
+        self.kind = kind
+        var settings = settings
+        if others > 0 { settings[IndexTrees.setting] = "\(others)" }
+        self.settings = settings
+        self.others = others
+        self.flaw = flaw
+        self.model = model
+        self.plannable = plannable
+        self.emitter = emitter
+        self.entity = entity
+        let parts = [kind, entity, name, version] + settings.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
+        // Each behind its size, so that no two lists of parts are one text.
+        identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })
+        let reductionName = "index:" + identity.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        self.reduction = reduction.map { Reduction(name: reductionName, size: $0.size, folder: $0.folder) }
+    }
+
+    /// Whether the value of a stored entry is the one that the code gives now.
+    func isSame(_ stored: Bytes, as value: [UInt8]) -> Bool {
+        stored.elementsEqual(value) || rewritten?(stored) == value
+    }
+
+    /// `.invalid` if no database can have it. Names are part of a tree's name and of a key.
+    package func check() throws(HornbeamError) {
+        try Self.check(name: name)
+        guard !version.utf8.contains(0) else {
+            throw HornbeamError(.invalid, "the version of index “\(name)” has a zero byte: leave it out")
+        }
+        if let flaw { throw HornbeamError(.invalid, "index “\(name)” can't be registered: \(flaw)") }
+    }
+
+    package static func check(name: String) throws(HornbeamError) {
+        // A byte of 1 ends the name that a background build goes by.
+        guard !name.isEmpty, name.utf8.count <= 200, !name.utf8.contains(where: { $0 < 2 }) else {
+            throw HornbeamError(
+                .invalid, "an index is called “\(name)”: a name needs 1 to 200 bytes, and none that is 0 or 1")
+        }
+        // The file tells names by their bytes, the program by their characters: each must have one form.
+        guard name.isComposed else {
+            throw HornbeamError(
+                .invalid,
+                "the name of index “\(name)” isn't in its composed form (NFC): write letters and their marks as one")
+        }
+    }
+}
+
+/// A row of an index: the key without row id and ordinal.
+package struct IndexEntry {
+    package let key: [UInt8]
+    package let value: [UInt8]
+
+    package init(key: [UInt8], value: [UInt8]) {
+        self.key = key
+        self.value = value
+    }
+}
+
+/// What a change of one row does to one registered index. Keys are whole.
+package struct RegisteredChange {
+    package let trees: IndexTrees
+    /// Whether the row's entries up to now aren't known, and all are to go. They are looked for in the whole tree.
+    package var isFormerUnknown = false
+    package var removed: [[UInt8]] = []
+    package var put: [IndexEntry] = []
+
+    package init(trees: IndexTrees, isFormerUnknown: Bool = false, removed: [[UInt8]] = [], put: [IndexEntry] = []) {
+        self.trees = trees
+        self.isFormerUnknown = isFormerUnknown
+        self.removed = removed
+        self.put = put
+    }
+}
+
+/// The code of a registered index, whatever entity it is over.
+package protocol IndexEmitter: Sendable {
+    /// Those who keep these indexes of one entity type together; all of them have emitters of this one's type.
+    func follower(of indexes: [AttendedIndex]) -> any IndexFollower
+}
+
+/// Keeps the registered indexes of one entity type whose code the program has given.
+package protocol IndexFollower: Sendable {
+    /// What a change of a row does to them. Calls the program's code; changes nothing.
+    func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange]
+    /// The entries of a row in one of them, in the order of their keys.
+    func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry]
+}
+
+extension IndexFollower {
+    /// The entries of a row for an index that is built of one alone; errors say so.
+    package func entriesToBuild(
+        _ rowID: RowID, _ row: RowReader, _ index: IndexRegistration
+    ) throws -> [IndexEntry] {
+        do {
+            return try entries(rowID, row, in: 0)
+        } catch let error as HornbeamError {
+            throw HornbeamError(
+                error.code,
+                "index “\(index.name)” can't be built over the \(index.entity) of \(rowID): \(error.message)")
+        }
+    }
+}
+
+/// A registered index with its trees.
+package struct AttendedIndex: Sendable {
+    package let registration: IndexRegistration
+    package let trees: IndexTrees
+    var tree: TreeID { trees.first }
+    /// As queries use it, if they use it of themselves.
+    package let planned: PlannedIndex?
+
+    package init(_ registration: IndexRegistration, _ trees: IndexTrees, _ type: EntityType) throws(HornbeamError) {
+        self.registration = registration
+        self.trees = trees
+        planned =
+            switch registration.plannable {
+            case .rows(let index): .rows(try index(type, trees.first))
+            case .elements(let index): .elements(index(trees.first))
+            case nil: nil
+            }
+    }
+}
+
+extension RegisteredChange {
+    /// The difference of two sorted lists.
+    package init(_ trees: IndexTrees, from old: [IndexEntry], to new: [IndexEntry]) {
+        self.trees = trees
+        var (left, right) = (old[...], new[...])
+        while let before = left.first, let after = right.first {
+            if before.key == after.key {
+                if before.value != after.value { put.append(after) }
+                left.removeFirst()
+                right.removeFirst()
+            } else if before.key.lexicographicallyPrecedes(after.key) {
+                removed.append(before.key)
+                left.removeFirst()
+            } else {
+                put.append(after)
+                right.removeFirst()
+            }
+        }
+        removed += left.map(\.key)
+        put += right
+    }
+
+    func apply(_ rowID: RowID, in transaction: Transaction) throws {
+        if isFormerUnknown {
+            for key in try trees.keys(of: rowID, in: transaction) { try trees.delete(key, in: transaction) }
+        }
+        for key in removed { try trees.delete(key, in: transaction) }
+        for entry in put { try trees.put(entry, in: transaction) }
+    }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The registered indexes of a store as its writes have to keep them. Those whose code the program has given follow each
+// row; for the others each row's former bytes are put aside once, so that they are brought up to date, row by row, when
+// they are registered again. No write passes an index over in silence, whoever opened the file.
+
+import HornbeamPages
+import HornbeamTree
+
+/// All registered indexes at one time. Immutable: registering makes another one.
+package final class RegisteredIndexes: Sendable {
+    package let stored: [StoredIndex]
+    /// Those that this program has registered, by name.
+    package let attended: [String: AttendedIndex]
+    private let types: [String: TypeIndexes]
+
+    package init(stored: [StoredIndex], attended: [String: AttendedIndex] = [:]) {
+        self.stored = stored
+        self.attended = attended
+        let following = Dictionary(grouping: stored.filter { $0.handKept == nil }, by: \.record.entity)
+        let handKept = KeptConcern.all(stored.filter { $0.handKept != nil })
+        let names = Set(following.keys).union(handKept.keys)
+        types = Dictionary(
+            uniqueKeysWithValues: names.map { name in
+                let indexes = following[name] ?? []
+                let type = TypeIndexes(
+                    attended: indexes.compactMap { attended[$0.name] },
+                    missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
+                return (name, type)
+            })
+    }
+
+    func indexes(of type: String) -> TypeIndexes? { types[type] }
+
+    /// The same with an index that is there now, or is another one now.
+    package func adding(_ index: StoredIndex, _ attendedIndex: AttendedIndex) -> RegisteredIndexes {
+        var attended = attended
+        attended[index.name] = attendedIndex
+        return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+    }
+
+    /// The same with one that has no code to follow its rows: a build, or what the program keeps itself.
+    package func adding(_ index: StoredIndex) -> RegisteredIndexes {
+        RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+    }
+
+    package func removing(buildOf name: String) -> RegisteredIndexes { removing(StoredIndex.buildName(of: name)) }
+
+    package func removing(_ name: String) -> RegisteredIndexes {
+        var attended = attended
+        attended[name] = nil
+        return RegisteredIndexes(stored: stored.filter { $0.name != name }, attended: attended)
+    }
+}
+
+/// Those of one entity type; there is one where there is an index.
+final class TypeIndexes: Sendable {
+    let attended: [AttendedIndex]
+    /// One for each kind of emitter that there is.
+    private let followers: [any IndexFollower]
+    private let missing: [StoredIndex]
+    private let handKept: [KeptConcern]
+
+    init(attended: [AttendedIndex], missing: [StoredIndex], handKept: [KeptConcern]) {
+        self.attended = attended
+        self.missing = missing
+        self.handKept = handKept
+        let kinds = Dictionary(grouping: attended) { ObjectIdentifier(type(of: $0.registration.emitter)) }
+        followers = kinds.values.compactMap { indexes in
+            indexes.first.map { $0.registration.emitter.follower(of: indexes) }
+        }
+    }
+
+    /// What a change of a row does to all of them. Calls the program's code; changes nothing.
+    func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
+        RegisteredChanges(
+            followed: try followers.flatMap { try $0.changes(rowID, from: old, to: new) }, missing: missing,
+            former: missing.isEmpty ? [] : MissedRow.bytes(old), left: new == nil ? handKept : [])
+    }
+}
+
+/// What a change of a row does to the registered indexes of its type.
+struct RegisteredChanges {
+    fileprivate let followed: [RegisteredChange]
+    fileprivate let missing: [StoredIndex]
+    /// The row as it was, for those.
+    fileprivate let former: [UInt8]
+    /// Hand-kept indexes that a deleted row leaves.
+    fileprivate let left: [KeptConcern]
+
+    func apply(_ rowID: RowID, in transaction: Transaction) throws {
+        for change in followed { try change.apply(rowID, in: transaction) }
+        for index in missing {
+            guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
+            // What counts is what the index has seen last.
+            if try transaction.get(tree, rowID) == nil { try transaction.put(tree, rowID.key, former) }
+        }
+        for concern in left { try concern.drop(rowID, in: transaction) }
+    }
+}
+
+/// A row that an index has missed the changes of, in the tree of those: row id → 0, or 1 and the row as the index knows
+/// it.
+package enum MissedRow {
+    static func bytes(_ row: RowReader?) -> [UInt8] { row.map { [1] + Array($0.bytes) } ?? [0] }
+
+    /// The row's bytes; nil if there was none.
+    package static func row(_ stored: [UInt8]) throws(HornbeamError) -> [UInt8]? {
+        switch stored.first {
+        case 0 where stored.count == 1: return nil
+        case 1: return Array(stored[1...])
+        default: throw unreadable
+        }
+    }
+
+    static var unreadable: HornbeamError {
+        HornbeamError(.corrupt(Corruption(reason: "what a registered index has missed is not readable")))
+    }
+}

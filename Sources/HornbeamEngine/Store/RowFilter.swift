@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+// A filter made ready for rows: literals converted to their columns' types and encoded once, then tested against the
+// raw columns. This is the reference meaning of a filter; access paths through indexes may only narrow what it sees.
+
+import HornbeamKeys
+import HornbeamPages
+import HornbeamText
+
+/// A filter bound to an entity type and a session. Use within the session's transaction.
+package struct RowFilter {
+    private indirect enum Node {
+        case constant(Bool)
+        case int(Int, Comparison, Int64)
+        case uint(Int, Comparison, UInt64)
+        case text(Int, Comparison, ascii: [UInt8]?, key: [UInt8])
+        case key(Int, Comparison, [UInt8])
+        case isNull(Int)
+        case intWithin(Int, Set<Int64>, orNull: Bool)
+        case within(Int, Set<[UInt8]>, orNull: Bool)
+        case string(StringMatcher)
+        case accepting(TextTest)
+        case elements(Int, Set<Value>, wantsAll: Bool)
+        case links(LinkFilter)
+        case linkCount(LinkCounter, Comparison, Int)
+        case matches([Int], TokenTest)
+        case search([Int], QueryMatcher)
+        case rows(Set<RowID>)
+        case linked(EdgeSide, RowID, EdgeTrees)
+        case opaque((RowReader) throws -> Bool)
+        case and([Node])
+        case or([Node])
+        /// Alternatives that each ask one column for one value, by the keys of these values.
+        case byValue(Int, [[UInt8]: [Node]])
+        case not(Node)
+    }
+
+    /// Nil if there is nothing to test.
+    private let node: Node?
+
+    package init(_ filter: Filter, type: EntityType, session: StoreTransaction) throws {
+        if case .all = filter { node = nil } else { node = try Self.bind(filter, type, session) }
+    }
+
+    /// A filter that asks for nothing but the row: `.invalid` for another.
+    init(ofRow filter: Filter, type: EntityType) throws {
+        node = try Self.bind(filter, type, nil)
+    }
+
+    var acceptsAll: Bool { node == nil }
+
+    package func accepts(_ rowID: RowID, _ row: RowReader) throws -> Bool {
+        guard let node else { return true }
+        return try Self.test(node, rowID, row)
+    }
+
+    // MARK: Binding
+
+    /// So few comparisons take less time than making the key of a value and looking it up.
+    private static let fewValues = 8
+
+    /// The literal in the form of the column.
+    static func literal(_ value: Value, _ column: Int, _ type: EntityType) throws(HornbeamError) -> Value {
+        guard type.description.columns.indices.contains(column) else {
+            let last = type.description.columns.count - 1
+            throw HornbeamError(.invalid, "\(type.name) has no column \(column): its columns are 0 to \(last)")
+        }
+        let description = type.description.columns[column]
+        if value == .null { return .null }
+        guard description.type.isOrdered, let converted = value.converted(to: description.type) else {
+            throw HornbeamError(
+                .invalid,
+                "\(type.name).\(description.name), \(description.type.withArticle), can't be compared with "
+                    + value.text.shown()
+                    + (description.type.isOrdered
+                        ? ": give a value of its type" : ": values of its type are only equal or not, as a whole"))
+        }
+        return converted
+    }
+
+    private static func key(_ value: Value, _ column: Int, _ type: EntityType) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 24)
+        try KeyCoding.append(value, as: type.description.columns[column].type, to: &key)
+        return key.bytes
+    }
+
+    // The recursive cases have functions of their own, so that a level takes little stack.
+
+    /// - Parameter session: nil where there is none, so that nothing can be looked up.
+    private static func bind(_ filter: Filter, _ type: EntityType, _ session: StoreTransaction?) throws -> Node {
+        switch filter {
+        case .and(let parts): return .and(try bind(Filter.listingExclusions(parts), type, session))
+        case .or(let parts):
+            let listed = Filter.any(of: parts)
+            guard case .or(let parts) = listed else { return try bind(listed, type, session) }
+            return try alternatives(parts, bind(parts, type, session), type)
+        case .not(let part): return .not(try bind(part, type, session))
+        case .links(let test): return .links(try LinkFilter(test, of: type, present(session, filter, type)))
+        default: return try bindOne(filter, type, session)
+        }
+    }
+
+    private static func bind(_ parts: [Filter], _ type: EntityType, _ session: StoreTransaction?) throws -> [Node] {
+        var nodes: [Node] = []
+        nodes.reserveCapacity(parts.count)
+        for part in parts { nodes.append(try bind(part, type, session)) }
+        return nodes
+    }
+
+    /// Any of several alternatives. If there are many, and all ask one column for a value, a row is tested by those for
+    /// its own value alone.
+    private static func alternatives(
+        _ parts: [Filter], _ nodes: [Node], _ type: EntityType
+    ) throws(HornbeamError) -> Node {
+        guard parts.count > fewValues,
+            let column = type.description.columns.indices.first(where: { column in
+                parts.allSatisfy { $0.value(of: column) != nil }
+            })
+        else { return .or(nodes) }
+        var found: [[UInt8]: [Node]] = [:]
+        for (part, node) in zip(parts, nodes) {
+            guard let value = part.value(of: column) else { continue }
+            let bytes = try key(literal(value, column, type), column, type)
+            found[bytes, default: []].append(node)
+        }
+        return .byValue(column, found)
+    }
+
+    private static func present(
+        _ session: StoreTransaction?, _ filter: Filter, _ type: EntityType
+    ) throws(HornbeamError) -> StoreTransaction {
+        guard let session else {
+            throw HornbeamError(
+                .invalid, "“\(filter.text(type.description))” is no condition on one \(type.name) alone")
+        }
+        return session
+    }
+
+    private static func bindOne(_ filter: Filter, _ type: EntityType, _ session: StoreTransaction?) throws -> Node {
+        func present() throws(HornbeamError) -> StoreTransaction { try Self.present(session, filter, type) }
+        switch filter {
+        case .all: return .constant(true)
+        case .none: return .constant(false)
+        case .tooDeep: throw Filter.depthError
+        case .compare(let column, let comparison, let value): return try bind(column, comparison, value, type)
+        case .isNull(let column): return .isNull(column)
+        case .within(let column, let values): return try bind(column, within: values, type)
+        case .string(let test): return .string(StringMatcher(test))
+        case .text(let test): return .accepting(test)
+        case .elements(let test): return try bind(test, type)
+        case .linkCount(let relation, let comparison, let count):
+            return .linkCount(try LinkCounter(relation, of: type, present()), comparison, count)
+        case .matches(let match): return try bind(match, type)
+        case .ids(let ids):
+            let store = try present().store(type.name)
+            return .rows(Set(try ids.compactMap { try store.rowID(ofAny: $0) }))
+        case .related(let source):
+            let (side, rowID) = try bind(source, type, present())
+            guard let rowID else { return .constant(false) }
+            return .linked(side, rowID, try present().edges)
+        case .opaque(_, let test): return .opaque(test)
+        case .computed(let test): return .opaque(test.accepts)
+        case .anyElement(let test): return .opaque(test.accepts)
+        case .links, .and, .or, .not: return try bind(filter, type, session)
+        }
+    }
+
+    /// The relation side and the source's row id; nil if the source was never heard of.
+    package static func bind(
+        _ source: RelationSource, _ type: EntityType, _ session: StoreTransaction
+    ) throws -> (EdgeSide, RowID?) {
+        let store = try session.store(source.type)
+        let side = try store.type.relation(source.relation)
+        guard side.target == type.name else {
+            throw HornbeamError(
+                .invalid,
+                "\(source.type).\(source.relation) leads to \(side.target), not to \(type.name): ask it for "
+                    + "\(side.target), or take another relation")
+        }
+        return (side, try store.rowID(ofAny: source.source))
+    }
+
+    private static func bind(
+        _ column: Int, _ comparison: Comparison, _ value: Value, _ type: EntityType
+    ) throws(HornbeamError) -> Node {
+        let literal = try literal(value, column, type)
+        switch (literal, type.description.columns[column].type.unwrapped) {
+        case (.null, _):
+            switch comparison {
+            case .equal: return .isNull(column)
+            case .notEqual: return .not(.isNull(column))
+            default: return .constant(false)
+            }
+        case (.int(let number), _): return .int(column, comparison, number)
+        case (.uint(let number), _): return .uint(column, comparison, number)
+        case (.string(let text), .string), (.string(let text), .url):
+            let ascii = text.utf8.allSatisfy { $0 < 0x80 } ? Array(text.utf8) : nil
+            return .text(column, comparison, ascii: ascii, key: try key(literal, column, type))
+        default: return .key(column, comparison, try key(literal, column, type))
+        }
+    }
+
+    private static func bind(
+        _ column: Int, within values: [Value], _ type: EntityType
+    ) throws(HornbeamError) -> Node {
+        if values.count <= fewValues {
+            var tests: [Node] = []
+            for value in values { tests.append(try bind(column, .equal, value, type)) }
+            return .or(tests)
+        }
+        var numbers: Set<Int64> = []
+        var keys: Set<[UInt8]> = []
+        var orNull = false
+        for value in values {
+            switch try literal(value, column, type) {
+            case .null: orNull = true
+            case .int(let number): numbers.insert(number)
+            case let literal: keys.insert(try key(literal, column, type))
+            }
+        }
+        if numbers.isEmpty, keys.isEmpty { return orNull ? .isNull(column) : .constant(false) }
+        // The literals of a column are all of one form.
+        return numbers.isEmpty ? .within(column, keys, orNull: orNull) : .intWithin(column, numbers, orNull: orNull)
+    }
+
+    private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
+        try match.requireSense(type)
+        let index = type.wording(of: match)?.index
+        let analyzer = index?.analyzer ?? .standard
+        if let words = match.words, let test = TokenTest(words, analyzer) { return .matches(match.columns, test) }
+        return .search(
+            match.columns, QueryMatcher(match.query, analyzer, hasPositions: index?.storesPositions ?? true))
+    }
+
+    private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {
+        guard type.description.columns.indices.contains(test.column),
+            case .array(let element) = type.description.columns[test.column].type.unwrapped
+        else {
+            throw HornbeamError(
+                .invalid, "\(type.name) has no array in column \(test.column): compare the property itself")
+        }
+        var values: Set<Value> = []
+        for value in test.values {
+            guard let converted = value.converted(to: element) else {
+                throw HornbeamError(
+                    .invalid,
+                    "\(type.name).\(type.description.columns[test.column].name) has elements of type \(element), which "
+                        + "can't be compared with \(value.text): give a value of that type")
+            }
+            values.insert(converted.comparable)
+        }
+        return .elements(test.column, values, wantsAll: test.wantsAll)
+    }
+
+    // MARK: Testing
+
+    private static func test(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
+        switch node {
+        case .links(let filter): return try filter.accepts(rowID)
+        case .and(let parts):
+            for part in parts where try !test(part, rowID, row) { return false }
+            return true
+        case .or(let parts):
+            for part in parts where try test(part, rowID, row) { return true }
+            return false
+        case .byValue: return try testByValue(node, rowID, row)
+        case .not(let part): return try !test(part, rowID, row)
+        default: return try testOne(node, rowID, row)
+        }
+    }
+
+    private static func testByValue(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
+        guard case .byValue(let column, let alternatives) = node, try !row.isNull(column: column),
+            let parts = try alternatives[key(of: row, column)]
+        else { return false }
+        for part in parts where try test(part, rowID, row) { return true }
+        return false
+    }
+
+    private static func testOne(_ node: Node, _ rowID: RowID, _ row: RowReader) throws -> Bool {
+        switch node {
+        case .constant(let result): return result
+        case .int(let column, let comparison, let literal):
+            guard let value = try row.int(column) else { return comparison == .notEqual }
+            return comparison.holds(value < literal ? -1 : value > literal ? 1 : 0)
+        case .uint(let column, let comparison, let literal):
+            guard let value = try row.uint(column) else { return comparison == .notEqual }
+            return comparison.holds(value < literal ? -1 : value > literal ? 1 : 0)
+        case .text(let column, let comparison, let ascii, let key):
+            guard let utf8 = try row.stringBytes(column) else { return comparison == .notEqual }
+            if let ascii, utf8.allSatisfy({ $0 < 0x80 }) {
+                return comparison.holds(ascii.withUnsafeBytes { utf8.order($0) })
+            }
+            return try compare(row, column, comparison, key)
+        case .key(let column, let comparison, let key):
+            if try row.isNull(column: column) { return comparison == .notEqual }
+            return try compare(row, column, comparison, key)
+        case .isNull(let column): return try row.isNull(column: column)
+        case .intWithin(let column, let numbers, let orNull):
+            return try row.int(column).map(numbers.contains) ?? orNull
+        case .within(let column, let keys, let orNull):
+            if try row.isNull(column: column) { return orNull }
+            return try keys.contains(key(of: row, column))
+        case .string(let matcher): return try matcher.accepts(row)
+        case .accepting(let test): return try accepts(test, row)
+        case .elements(let column, let values, let wantsAll): return try hasElements(row, column, values, wantsAll)
+        case .linkCount(let counter, let comparison, let count):
+            let found = try counter.count(rowID)
+            return comparison.holds(found < count ? -1 : found > count ? 1 : 0)
+        case .matches(let columns, let tokens): return try matches(row, columns, tokens)
+        case .search(let columns, let matcher): return matcher.matches(try row.sections(columns))
+        case .rows(let rowIDs): return rowIDs.contains(rowID)
+        case .linked(let side, let source, let edges): return try edges.contains(side, source, rowID)
+        case .opaque(let test): return try test(row)
+        case .links, .and, .or, .byValue, .not: return try test(node, rowID, row)
+        }
+    }
+
+    private static func accepts(_ test: TextTest, _ row: RowReader) throws -> Bool {
+        for column in test.columns {
+            if let text = try row.string(column), try test.accepts(text) { return !test.isNegated }
+        }
+        return test.isNegated
+    }
+
+    private static func hasElements(
+        _ row: RowReader, _ column: Int, _ wanted: Set<Value>, _ wantsAll: Bool
+    ) throws(HornbeamError) -> Bool {
+        // A null array has no elements.
+        guard case .array(let elements) = try row.value(column) else { return wantsAll && wanted.isEmpty }
+        if !wantsAll { return elements.contains { wanted.contains($0.comparable) } }
+        var missing = wanted
+        for element in elements where !missing.isEmpty { missing.remove(element.comparable) }
+        return missing.isEmpty
+    }
+
+    /// The key of a column that is not null, without a marker.
+    private static func key(of row: RowReader, _ column: Int) throws(HornbeamError) -> [UInt8] {
+        var key = KeyWriter(capacity: 32)
+        try KeyCoding.append(try row.value(column), as: row.layout.fields[column].type, to: &key)
+        return key.bytes
+    }
+
+    private static func compare(
+        _ row: RowReader, _ column: Int, _ comparison: Comparison, _ literal: [UInt8]
+    ) throws(HornbeamError) -> Bool {
+        let key = try key(of: row, column)
+        return comparison.holds(key.withUnsafeBytes { left in literal.withUnsafeBytes { left.order($0) } })
+    }
+
+    private static func matches(
+        _ row: RowReader, _ columns: [Int], _ test: TokenTest
+    ) throws(HornbeamError) -> Bool {
+        test.isEmpty ? false : try row.texts(columns).fields.joined().contains { test.accepts($0) }
+    }
+}
+
+/// Whether a text has a token of another one, without an index. A class, because it keeps a tokenizer.
+private final class TokenTest {
+    private let tokens: Set<[UInt8]>
+    private var tokenizer: Tokenizer
+
+    /// Nil for a text of more than words, which `QueryMatcher` knows to look for: with a letter that is a beginning of
+    /// tokens, or with letters that only together are a word.
+    init?(_ text: String, _ analyzer: Analyzer) {
+        guard TextQuery.words(text).resolved(analyzer) == .words(text) else { return nil }
+        let words = analyzer.queryTokens(of: text)
+        if words.contains(where: \.isOpen) { return nil }
+        tokens = Set(words.map(\.term))
+        tokenizer = Tokenizer(analyzer)
+    }
+
+    var isEmpty: Bool { tokens.isEmpty }
+
+    func accepts(_ text: String) -> Bool {
+        var isFound = false
+        tokenizer.forEachToken(in: text) { token in
+            isFound = isFound || tokens.contains([UInt8](token))
+        }
+        return isFound
+    }
+}
+
+extension TextMatch {
+    /// `.invalid` if it can't be asked.
+    package func requireSense(_ type: EntityType) throws(HornbeamError) {
+        if let index, type.wording(of: self) == nil {
+            throw HornbeamError(
+                .invalid,
+                "\(type.name) has no full-text index “\(index)” over all that is searched: open it with the model")
+        }
+        if words != nil { return }
+        if let problem { throw problem }
+        if let problem = query.problem(fieldCount: columns.count) {
+            throw HornbeamError(.invalid, "in a search of \(type.name), \(problem)")
+        }
+        let isRight =
+            weights.isEmpty
+            || weights.count == columns.count && weights.allSatisfy { $0 >= 0 && $0 <= TextQuery.maximumBoost }
+                && weights.contains { $0 > 0 }
+        guard isRight else {
+            throw HornbeamError(
+                .invalid,
+                "a search of \(type.name) over \(columns.count) properties has the weights \(weights): give one for "
+                    + "each, from 0 to 1e9 and not all 0")
+        }
+    }
+}

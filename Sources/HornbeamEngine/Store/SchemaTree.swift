@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree of the schema, as far as saving needs it: the counters of row ids.
+
+import HornbeamPages
+import HornbeamTree
+
+enum SchemaTree {
+    static let name = "schema"
+
+    static func nextRowID(_ type: String, in transaction: Transaction) throws -> UInt64 {
+        guard let tree = try transaction.tree(name),
+            let stored = try transaction.get(tree, Array("next:\(type)".utf8))
+        else { return RowID.firstAssigned.rawValue }
+        // Far from the end of the numbers, so that counting on can't overflow.
+        guard let next = RowID(stored: stored), next >= RowID.firstAssigned, next.rawValue < 1 << 63 else {
+            throw StorageError.corrupt(
+                Corruption(tree: name, reason: "the row id counter of “\(type)” is not readable"))
+        }
+        return next.rawValue
+    }
+
+    static func setNextRowID(_ next: UInt64, _ type: String, in transaction: Transaction) throws {
+        guard let tree = try transaction.tree(name, create: true) else { return }
+        try transaction.put(tree, Array("next:\(type)".utf8), RowID(rawValue: next).stored)
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transaction seen through the schema: the way from type names to stores and edges. Holds what a write transaction
+// gathers before its commit (counters of row ids, buffered postings); `flush` must come before the commit.
+
+package import HornbeamPages
+package import HornbeamTree
+
+/// Belongs to one thread at a time, as its transaction does.
+package final class StoreTransaction {
+    /// Whoever keeps something of the rows compares these with what they were.
+    struct Counts {
+        /// Grows whenever stores that were handed out count no more.
+        var generation = 0
+        /// How often a row was removed, or may have been: a row that was saved is there while this stays as it is.
+        var removals = 0
+        /// How often a row was saved, or may have been, but for what deletions leave behind.
+        var saves = 0
+        /// How often a row has let go of a unique key for another one.
+        var yields = 0
+    }
+
+    package let transaction: Transaction
+    // Without checks of exclusive access: one thread, and these are looked at by every query.
+    @exclusivity(unchecked) package private(set) var schema: Schema
+    /// In the order in which they were asked for. Few, so looking through them takes less than a table's hash.
+    @exclusivity(unchecked) private var stores: [EntityStore] = []
+    @exclusivity(unchecked) var counts = Counts()
+    /// Whether a store has ever gathered something, or the links keep a cursor or what they know of a side, which in a
+    /// read only a save that was refused does: the session can't begin again then.
+    @exclusivity(unchecked) var hasGathered = false
+    /// Whether links wait to be put into their trees, or to be taken out of them.
+    @exclusivity(unchecked) var hasWaitingLinks = false
+    /// Whether a store has noted ids that may have lost their last link.
+    @exclusivity(unchecked) var hasUnlinked = false
+    /// The trees of registered indexes that this read has looked up.
+    @exclusivity(unchecked) private var askedIndexes: [(registration: IndexRegistration, trees: IndexTrees)] = []
+    /// The watch of the innermost bulk change that is running; nil if there is none.
+    @exclusivity(unchecked) package var watch: RowWatch?
+    /// Nil where a write may leave entities without their required relations.
+    private(set) var required: RequiredRelations?
+    /// How often the schema was changed.
+    private var adoptions = 0
+    package private(set) lazy var edges = EdgeTrees(session: self, limits: linkLimits)
+    /// Gathers what changes, if somebody observes or the log has consumers.
+    let capture: RowCapture?
+    /// Nil where the schema's are meant, whose code nobody has given.
+    private let givenIndexes: RegisteredIndexes?
+    /// Of the database that the transaction reads, those that queries use.
+    private let planned: PlannedIndexes?
+    /// What changes of rows have to keep.
+    package var registered: RegisteredIndexes? { givenIndexes ?? schema.registered }
+
+    // Calls, where stored properties would do: an access to one from another module is checked for exclusivity, which
+    // takes a hundred instructions.
+    package var generation: Int { counts.generation }
+    package var removals: Int { counts.removals }
+    package var saves: Int { counts.saves }
+    package var yields: Int { counts.yields }
+    package var canBeginAgain: Bool { !hasGathered }
+
+    /// Others than these are for tests.
+    private let linkLimits: EdgeTrees.Limits
+
+    package convenience init(
+        _ transaction: Transaction, schema: Schema, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
+    ) {
+        self.init(transaction, schema: schema, capture: nil, linkLimits: linkLimits)
+    }
+
+    /// A write to a file that no database has open: what it changes is logged, if somebody wants it.
+    package convenience init(writing transaction: Transaction, schema: Schema) throws {
+        let logged = try ChangeLog(in: transaction)?.trees(schema)
+        self.init(transaction, schema: schema, capture: logged.map { RowCapture(logging: $0) })
+    }
+
+    /// A read of an open database.
+    package convenience init(_ transaction: Transaction, schema: Schema, planned: PlannedIndexes) {
+        self.init(transaction, schema: schema, capture: nil, planned: planned)
+    }
+
+    package init(
+        _ transaction: Transaction, schema: Schema, capture: RowCapture?, registered: RegisteredIndexes? = nil,
+        planned: PlannedIndexes? = nil, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()
+    ) {
+        self.linkLimits = linkLimits
+        self.transaction = transaction
+        self.schema = schema
+        self.capture = capture
+        givenIndexes = registered
+        self.planned = planned
+    }
+
+    /// Begins a read again that was suspended. What answers searches of another state than the one it sees now is let
+    /// go of: the read may never search again, and an index's tables are large.
+    package func resume() throws(StorageError) {
+        let version = transaction.version
+        try transaction.resume()
+        guard transaction.version != version else { return }
+        for store in stores { store.forgetSearchers() }
+        edges.missing = []
+        askedIndexes = []
+    }
+
+    /// The registered indexes that queries may use, if their trees are as they should be.
+    @inline(__always)
+    var queriedIndexes: RegisteredIndexes? { planned.map(\.current) ?? givenIndexes }
+
+    /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
+    package func store(_ name: String) throws(HornbeamError) -> EntityStore {
+        for store in stores where store.type.name == name { return store }
+        let store = EntityStore(type: try schema.type(name), session: self)
+        stores.append(store)
+        return store
+    }
+
+    /// The trees of a registered index of this program. `.indexNotReady` if this state of the file doesn't have it
+    /// whole.
+    package func trees(of registration: IndexRegistration) throws -> IndexTrees {
+        // Within a write, trees can change hands between indexes.
+        guard !transaction.isWritable else { return try registration.trees(in: transaction) }
+        for asked in askedIndexes where asked.registration === registration { return asked.trees }
+        let trees = try registration.trees(in: transaction)
+        // Bounded, because a program may make a new index for each query.
+        if askedIndexes.count == 16 { askedIndexes.removeFirst() }
+        askedIndexes.append((registration, trees))
+        return trees
+    }
+
+    /// Adds or changes types within this write transaction. Stores handed out before must be asked for anew.
+    package func adopt(_ schema: Schema) throws {
+        try flush()
+        adoptions += 1
+        self.schema = schema
+        if let capture, capture.logged != nil { capture.follow(try ChangeLog(in: transaction)?.trees(schema)) }
+        dropStores()
+    }
+
+    private func dropStores() {
+        stores = []
+        counts.generation += 1
+        hasWaitingLinks = false
+        edges = EdgeTrees(session: self, limits: linkLimits)
+    }
+
+    /// Brings the trees up to what the session gathered.
+    package func flush() throws {
+        try settleLinks()
+        if hasUnlinked {
+            for store in stores { try store.forgetUnlinked() }
+            hasUnlinked = false
+        }
+        for store in stores { try store.flush() }
+    }
+
+    /// Puts links that wait into their trees, or takes them out. Slices of entries that were handed out end here, so
+    /// that whoever reads links while it holds some asks for this before.
+    @inline(__always)
+    package func settleLinks() throws {
+        if hasWaitingLinks { try edges.settle() }
+    }
+
+    /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
+    package func nested<Result>(_ body: () throws -> Result) throws -> Result {
+        try flush()
+        let pending = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.pending) })
+        let touched = required?.count ?? 0
+        let captured = capture?.place
+        let former = (schema: schema, adoptions: adoptions)
+        let savepoint = try transaction.savepoint()
+        do {
+            let result = try body()
+            try transaction.release(savepoint)
+            return result
+        } catch {
+            counts.removals += 1
+            counts.saves += 1
+            try transaction.rollback(to: savepoint)
+            try transaction.release(savepoint)
+            if adoptions != former.adoptions {
+                schema = former.schema
+                dropStores()
+            }
+            edges.forget()
+            for store in stores { store.forget(keeping: pending[store.type.name] ?? EntityStore.Pending()) }
+            required?.forget(downTo: touched)
+            if let captured { capture?.goBack(to: captured) }
+            throw error
+        }
+    }
+
+    /// From now on the session knows what must have its required relations when it commits.
+    package func requireRelations() { required = RequiredRelations() }
+
+    /// Throws if a row is still missing in a unique index, having let go of a key that it was then saved with again.
+    /// - Parameter yields: how many had let go of one before: these may be taken back later.
+    package func checkNothingYielded(since yields: Int) throws {
+        for store in stores {
+            if let violation = try store.yieldedViolation(since: yields) { throw violation }
+        }
+    }
+
+    /// Flushes and commits. The transaction has ended afterwards, also after a failure.
+    package func commit() throws { try beginCommit().wait() }
+
+    /// Adds what was changed to the log, for those who want it. To be called once, when all is flushed.
+    package func logChanges() throws {
+        guard let capture, capture.hasLogged else { return }
+        try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self, withLinks: true), in: self)
+    }
+
+    /// The same, up to where only the medium is to be waited for.
+    /// - Parameter tell: gets what was gathered, while nobody can see it yet.
+    package func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
+        do {
+            try required?.check(self)
+            try flush()
+            try logChanges()
+        } catch {
+            transaction.abort()
+            throw error
+        }
+        capture?.changes(of: transaction).map(tell)
+        return try transaction.beginCommit()
+    }
+}
+
+extension StoreTransaction {
+    /// Whether the write has changed anything, now that what it has gathered is in the trees.
+    package func hasChanged() throws -> Bool {
+        try flush()
+        return !transaction.treesChanged.isEmpty
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one error type of the typed API: a code to switch over, a message for a person, and the engine's error below it.
+
+public import FoundationEssentials
+package import HornbeamPages
+
+/// What went wrong. An open struct: later versions may add codes.
+public struct HornbeamError: Error, Sendable {
+    /// The kind of failure.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        public let description: String
+
+        package init(_ description: String) {
+            self.description = description
+        }
+
+        /// Data on disk is damaged; the message names the place.
+        public static let corrupt = Code("corrupt")
+        /// A system call failed.
+        public static let io = Code("io")
+        /// No space is left; nothing was lost.
+        public static let full = Code("full")
+        /// The file is open elsewhere, or an index is being built with another version.
+        public static let busy = Code("busy")
+        /// The file is no Hornbeam store, or one of a newer format.
+        public static let notAStore = Code("notAStore")
+        /// A write where only reading is allowed.
+        public static let readOnly = Code("readOnly")
+        /// An argument is out of bounds.
+        public static let invalid = Code("invalid")
+        /// A key, value or name beyond its limit.
+        public static let tooLarge = Code("tooLarge")
+        /// The store refuses writes since an earlier failure; reopen it.
+        public static let failed = Code("failed")
+        /// An entity type that the database was not opened with.
+        public static let unregisteredEntity = Code("unregisteredEntity")
+        /// The stored schema and the declared models don't fit together.
+        public static let schemaMismatch = Code("schemaMismatch")
+        /// A stored value can't be read as the property's type.
+        public static let undecodable = Code("undecodable")
+        /// Another entity holds the same unique key.
+        public static let uniqueViolation = Code("uniqueViolation")
+        /// An entity can't be deleted while a relation of it leads to stored entities.
+        public static let deleteDenied = Code("deleteDenied")
+        /// A write would leave an entity without a required relation, which the database was opened to refuse.
+        public static let missingRelation = Code("missingRelation")
+        /// An entity was changed, stored or deleted since the state that is expected of it.
+        public static let conflict = Code("conflict")
+        /// An entity that must be stored already is not.
+        public static let notStored = Code("notStored")
+        /// An entity is stored already that must not be.
+        public static let alreadyStored = Code("alreadyStored")
+        /// A change would give an entity another id.
+        public static let identityChanged = Code("identityChanged")
+        /// A registered index that the state at hand lacks, or that can't answer: register it.
+        public static let indexNotReady = Code("indexNotReady")
+        /// A query that requires an index would look at every entity of its type: the message has the plan.
+        public static let needsIndex = Code("needsIndex")
+        /// The name of a registered index is one's of another kind, or over another entity type.
+        public static let indexMismatch = Code("indexMismatch")
+        /// A registered index has other rows than its code gives, although its version is the same.
+        public static let indexDrift = Code("indexDrift")
+        /// The function of a registered index gives other rows when it is asked again.
+        public static let impureMap = Code("impureMap")
+        /// A long-lived read was older than it may become: begin it anew.
+        public static let snapshotExpired = Code("snapshotExpired")
+        /// The operation isn't there on this system.
+        public static let unsupported = Code("unsupported")
+    }
+
+    public let code: Code
+    /// The fault, its place and the remedy, in words. A message of more than 4,000 bytes is shortened in its middle.
+    public let message: String
+    /// Behind a reference, so that an error stays small: what throws is called a million times and seldom fails.
+    private let details: Details?
+
+    public init(_ code: Code, _ message: String) {
+        self.init(code, message, violation: nil)
+    }
+
+    init(_ code: Code, _ message: String, violation: UniqueViolation?, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message.shownAsMessage()
+        details = violation == nil && cause == nil ? nil : Details(violation, cause)
+    }
+
+    private final class Details: Sendable {
+        let violation: UniqueViolation?
+        let cause: (any Error)?
+
+        init(_ violation: UniqueViolation?, _ cause: (any Error)?) { (self.violation, self.cause) = (violation, cause) }
+    }
+
+    /// Which key of which entity it was, for an error with the code `uniqueViolation` that names both entities.
+    public var violation: UniqueViolation? { details?.violation }
+
+    /// The error that a migration's closure threw; nil if this error isn't of a migration.
+    public var cause: (any Error)? { details?.cause }
+}
+
+/// Two entities of a type that want the same key of a unique index.
+public struct UniqueViolation: Sendable, Equatable {
+    /// The type's name in the store.
+    public let entityName: String
+    public let indexName: String
+    /// The id of the entity that has the key, or wants it in the same save.
+    public let existing: Value
+    /// The id of the entity that was refused.
+    public let new: Value
+    /// What both have in the index's components, in their order.
+    public let values: [Value]
+}
+
+extension HornbeamError: CustomStringConvertible, LocalizedError {
+    public var description: String { message }
+    /// The message, for Foundation's `error.localizedDescription`.
+    public var errorDescription: String? { message }
+}
+
+extension HornbeamError {
+    /// The error with which an opening fails if a migration's closure throws. Its message says where. It has code and
+    /// violation of a thrown `HornbeamError`; its code is `.schemaMismatch` for an error of the program's own.
+    package static func ofMigration(_ place: String, _ cause: any Error) -> HornbeamError {
+        let known = typed(cause) as? HornbeamError
+        return HornbeamError(
+            known?.code ?? .schemaMismatch, "the migration of \(place) failed: \(known?.message ?? "\(cause)")",
+            violation: known?.violation, cause: cause)
+    }
+
+    /// The error, in the typed API's terms if it is the engine's.
+    package static func typed(_ error: any Error) -> any Error {
+        (error as? StorageError).map { HornbeamError($0) } ?? error
+    }
+
+    /// The engine's error in the typed API's terms.
+    package init(_ error: StorageError) {
+        let code: Code =
+            switch error {
+            case .corrupt: .corrupt
+            case .io: .io
+            case .notAStore, .newerFormat, .unknownFeatures: .notAStore
+            case .busy: .busy
+            case .full: .full
+            case .exists: .invalid
+            case .readOnly: .readOnly
+            case .invalid: .invalid
+            case .tooLarge: .tooLarge
+            case .failed: .failed
+            case .unsupported: .unsupported
+            }
+        self.init(code, error.description)
+    }
+}

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secondary indexes are used with the typed API: whoever imports this module has it too.
+
+@_exported public import Hornbeam

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an index may be over beside properties, and any program can tell that opens the file: expressions of the query
+// language over one row's columns, and texts by a collation. Conditions and sorts name them in the same way, so that
+// the planner sees when an index is over just that.
+
+import FoundationEssentials
+import HornbeamKeys
+import HornbeamPages
+
+/// An expression on the rows of one type.
+struct ColumnExpression: Equatable, ComputedExpression {
+    let entity: String
+    /// Its slots are the numbers of columns.
+    let expression: BoundExpression
+
+    init(entity: String, own expression: BoundExpression) {
+        self.entity = entity
+        self.expression = expression
+    }
+
+    func isSame(as other: any ComputedExpression) -> Bool { other as? ColumnExpression == self }
+
+    /// A column by a collation; nil for any other expression.
+    fileprivate var collated: CollatedColumn? {
+        guard case .call(let function, let arguments, _) = expression, let collation = function.collation,
+            case .slot(let column)? = arguments.first
+        else { return nil }
+        return CollatedColumn(entity: entity, column: column, collation: collation)
+    }
+}
+
+extension ComputedComponent {
+    /// A column of texts by a collation; nil for any other expression.
+    init?(collated expression: ColumnExpression, of type: EntityDescription) throws(HornbeamError) {
+        guard let collated = expression.collated, type.columns[collated.column].type.unwrapped == .string else {
+            return nil
+        }
+        try self.init(column: collated.column, of: type, by: collated.collation)
+    }
+
+    /// Any expression: its keys sort as its values do.
+    /// - Parameter label: for people.
+    init(_ expression: ColumnExpression, label: String) {
+        let columns = expression.expression.slots.sorted()
+        let slots = (columns.last ?? -1) + 1
+        self.init(ComputedSubject(expression), label: label, type: .data, sources: columns) {
+            (row) throws(HornbeamError) in
+            let frame = Frame(slots: slots)
+            for column in columns { frame.slots[column] = Item(try row.value(column)) }
+            let item: Item
+            do {
+                item = try expression.expression.evaluate(frame)
+            } catch {
+                let reason = (error as? HornbeamError)?.message ?? "\(error)"
+                throw HornbeamError(.invalid, "“\(label)”, which an index is over, can't be computed: \(reason)")
+            }
+            return item.isUnknown ? .null : .data(Data(item.orderedKey))
+        }
+    }
+}
+
+extension ComputedTest {
+    /// A comparison of what an index may hold.
+    /// - Parameter literal: a key's bytes, or null.
+    package convenience init(_ component: ComputedComponent, _ comparison: Comparison, _ literal: Value, label: String)
+    {
+        let value = component.value
+        self.init(component.subject, comparison, literal, label: label, sources: component.sources) { row in
+            switch (try value(row), literal) {
+            case (.data(let found), .data(let wanted)):
+                return comparison.holds(
+                    found.withUnsafeBytes { found in wanted.withUnsafeBytes { found.order($0) } })
+            case (.null, .null): return comparison == .equal
+            default: return comparison == .notEqual
+            }
+        }
+    }
+}
+
+extension ComputedTest {
+    /// Whether what an index may hold is one of some values: its key is made once a row, however many they are.
+    /// - Parameter keys: their keys' bytes.
+    convenience init(_ component: ComputedComponent, within keys: [[UInt8]], label: String) {
+        let value = component.value
+        let wanted = Set(keys.map { Data($0) })
+        self.init(
+            component.subject, .equal, .null, list: wanted.map { .data($0) }, label: label, sources: component.sources
+        ) { row in
+            guard case .data(let found) = try value(row) else { return false }
+            return wanted.contains(found)
+        }
+    }
+}
+
+/// An expression that an index is to be over, as it is written.
+package struct IndexExpression: Sendable {
+    /// The same however it was written, where that can be read.
+    let text: String
+    private let tree: Expression
+
+    /// `.invalid` if it is none.
+    init(_ written: String) throws(HornbeamError) {
+        tree = try QueryLanguage.expression(written)
+        let plain = tree.text
+        // A name that only quotes make one stays as it was written.
+        text = (try? QueryLanguage.expression(plain))?.text == plain ? plain : written
+    }
+
+    /// A property by a collation.
+    init(_ property: String, by collation: TextCollation) {
+        tree = .collate(.path(Path(steps: [.name(property)], place: 0)), collation, 0)
+        let plain = tree.text
+        // Some names are words of the language.
+        let isReadable = (try? QueryLanguage.expression(plain))?.text == plain
+        text = isReadable ? plain : "`\(property)` COLLATE \(collation.words)"
+    }
+
+    /// The property, if it is nothing but that.
+    var property: String? {
+        guard case .path(let path) = tree, path.steps.count == 1 else { return nil }
+        return path.head
+    }
+
+    /// The version of what it compares texts by; nil where it does that by nothing.
+    var collationVersion: String? {
+        guard case .collate(_, let collation, _) = tree else { return nil }
+        return (try? collation.collator)?.version ?? "unknown"
+    }
+
+    /// What an index of this type's rows is over. `.invalid` if that can't be.
+    func component(of type: EntityDescription) throws(HornbeamError) -> ComputedComponent {
+        func refused(_ reason: String) -> HornbeamError {
+            HornbeamError(.invalid, "“\(text)” can't be what an index is over: \(reason)")
+        }
+        if tree.isOfTime { throw refused("it is not the same at all times") }
+        let own: BoundExpression?
+        do {
+            var binder = try Binder(text, to: type)
+            let bound = try binder.bindCompared([tree])[0]
+            own = bound.mappingSlots { slot in
+                guard case .column(let number)? = binder.content(of: slot)?.content else { return nil }
+                return number
+            }
+        } catch let error as HornbeamError {
+            throw error
+        } catch {
+            throw refused("\(error)")
+        }
+        guard let own else {
+            throw refused(
+                "it is made of more than one entity's properties, or of elements by a name: an ArrayIndex is over those"
+            )
+        }
+        guard !own.slots.isEmpty else { throw refused("it is the same for all entities") }
+        let found = ColumnExpression(entity: type.name, own: own)
+        if let component = try ComputedComponent(collated: found, of: type) { return component }
+        if case .collate = tree { throw refused("COLLATE is for a stored String property") }
+        guard own.kinds(type).isDisjoint(with: .written) else {
+            throw refused(
+                "it may give a date, a UUID or data, which texts say too: index the property itself, or a part of it")
+        }
+        return ComputedComponent(found, label: text)
+    }
+}
+
+extension StoredCondition {
+    /// What a statement has behind WHERE. `.invalid` for what isn't one on stored properties that a file can keep.
+    package init(statement text: String, _ type: EntityDescription) throws(HornbeamError) {
+        let filter: PushedFilter?
+        do {
+            var binder = try Binder(text, to: type)
+            let tree = try QueryLanguage.expression(text)
+            if tree.isOfTime {
+                throw HornbeamError(.invalid, "the condition “\(text)” of an index is not the same at all times")
+            }
+            let bound = try binder.bind(tree)
+            filter = FilterPush(binder: binder, source: binder.sources[0], frame: Frame(slots: binder.slotCount))
+                .filter(bound)
+        } catch let error as HornbeamError {
+            throw error
+        } catch {
+            throw HornbeamError(.invalid, "the condition “\(text)” can't be read: \(error)")
+        }
+        guard let filter, filter.isExact, let stored = StoredCondition(filter.filter, type) else {
+            throw HornbeamError(
+                .invalid,
+                "its condition “\(text)” is not one that a file keeps: compare stored properties with values, ask with "
+                    + "IN, BETWEEN, IS VALUED, CONTAINS or ARRAY_CONTAINS, and join such by AND, OR and NOT")
+        }
+        self = stored
+    }
+}

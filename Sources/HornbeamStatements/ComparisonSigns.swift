@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons as statements write them, for those who make filters of expressions.
+
+extension Comparison {
+    package init?(_ sign: BinaryOperator) {
+        switch sign {
+        case .equal: self = .equal
+        case .notEqual: self = .notEqual
+        case .less: self = .less
+        case .lessOrEqual: self = .lessOrEqual
+        case .greater: self = .greater
+        case .greaterOrEqual: self = .greaterOrEqual
+        case .or, .and, .concatenate, .add, .subtract, .multiply, .divide, .remainder: return nil
+        }
+    }
+
+    /// With the operands the other way round.
+    package var mirrored: Comparison {
+        switch self {
+        case .equal, .notEqual: self
+        case .less: .greater
+        case .lessOrEqual: .greaterOrEqual
+        case .greater: .less
+        case .greaterOrEqual: .lessOrEqual
+        }
+    }
+
+    /// What holds where this doesn't.
+    package var opposite: Comparison {
+        switch self {
+        case .equal: .notEqual
+        case .notEqual: .equal
+        case .less: .greaterOrEqual
+        case .lessOrEqual: .greater
+        case .greater: .lessOrEqual
+        case .greaterOrEqual: .less
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statements in text: `SELECT name, COUNT(*) FROM Person WHERE age > ? GROUP BY name`. Parsed once, and run as often as
+// needed, in any transaction; the plan is made for each run, so that it goes by the schema and the indexes of that one.
+
+/// A statement of the query language, which is SQL++ as far as it reads: see Docs/query-language.md.
+///
+///     let adults = try Statement("SELECT name, age FROM Person WHERE age >= ? ORDER BY name")
+///     let rows = try database.read { try adults.resolve(in: $0, 18) }
+public struct Statement: Sendable {
+    /// As it was given.
+    public let text: String
+    let tree: SelectStatement
+
+    /// Reads a statement; names are looked up when it runs. `.invalid` with the line, the character and a mark below
+    /// it, if it is none; `.tooLarge` beyond a million bytes.
+    public init(_ text: String) throws {
+        self.text = text
+        tree = try QueryLanguage.statement(text)
+    }
+
+    /// Calls `body` with each row of the result until it returns false.
+    /// - Parameter mayStop: whether `body` may return false.
+    package func run(
+        in session: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
+        _ body: (ResultRow) throws -> Bool
+    ) throws {
+        let plan = try SelectPlan(tree, text, session, parameters, mayStop: mayStop)
+        if tree.isExplained {
+            let columns = ResultColumns(["plan"])
+            for line in try plan.explanation(tree, session).split(separator: "\n") {
+                guard try body(ResultRow(columns, [.string(String(line))])) else { return }
+            }
+            return
+        }
+        let columns = ResultColumns(plan.columns.map(\.name), isValue: plan.isValue)
+        try SelectRun(plan, session).run { try body(ResultRow(columns, $0)) }
+    }
+
+    /// How the statement would be answered, for people.
+    package func explanation(in session: StoreTransaction, _ parameters: StatementParameters) throws -> String {
+        try SelectPlan(tree, text, session, parameters).explanation(tree, session)
+    }
+
+    /// Whether it asks how another one would be answered.
+    package var isExplanation: Bool { tree.isExplained }
+
+    /// What the columns of the result are called.
+    package func columnNames(in session: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
+        if tree.isExplained { return ["plan"] }
+        return try SelectPlan(tree, text, session, parameters).columns.map(\.name)
+    }
+}
+
+/// Values that are given with a statement.
+package struct StatementParameters: Sendable {
+    package var positions: [Value]
+    package var names: [String: Value]
+
+    package init(positions: [Value] = [], names: [String: Value] = [:]) {
+        self.positions = positions
+        self.names = names
+    }
+
+    package init(_ positions: [any ColumnValue], _ names: [String: any ColumnValue]) {
+        self.init(positions: positions.map(\.columnValue), names: names.mapValues(\.columnValue))
+    }
+
+    /// A value as it is typed: JSON if it is that, else a text.
+    package static func value(_ text: String) -> Value {
+        guard let node = try? JSONParser.parse(text) else { return .string(text) }
+        if case .number(let digits) = node, let number = Item.written(digits) { return number }
+        return Item(node).result ?? .null
+    }
+}

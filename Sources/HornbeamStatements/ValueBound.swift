@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a value lies among those of a column, which may not be able to hold it: an integer column has no 1.5, a column
+// of doubles no 9,007,199,254,740,993, none of decimals 1e300. A comparison with such a number is still true or false.
+// All who make filters of values that aren't the column's ask here: queries of secondary indexes, and statements.
+// Fractions of different bases are seldom the same number: a double equals the decimal that is written as it is.
+
+import FoundationEssentials
+import HornbeamKeys
+
+/// A value beside those of a column.
+package enum ValueBound: Equatable {
+    /// It is this one.
+    case at(Value)
+    /// Between this one and the next greater one, of which there may be none but NaN.
+    case behind(Value)
+    case aboveAll
+    case belowAll
+
+    /// What a column of floats has that are no short doubles.
+    package enum Floats {
+        /// 0.1 is the float that is written so.
+        case asWritten
+        /// 0.1 is none of them.
+        case asStored
+    }
+
+    /// The place of a number. Nil if the value is none, or the column none of numbers or dates.
+    package init?(number value: Value, in type: ColumnType, _ floats: Floats) {
+        switch value {
+        case .int, .uint, .double, .decimal: break
+        default: return nil
+        }
+        if let range = type.integers {
+            self = Self.integer(value, range)
+            return
+        }
+        let place: Self? =
+            switch type {
+            case .double: Self.double(value)
+            case .float: Self.double(value)?.map { Self.float($0, floats) }
+            case .date: Self.double(value)?.map { .at(.date($0)) }
+            case .decimal: Self.decimal(value)
+            default: nil
+            }
+        guard let place else { return nil }
+        self = place
+    }
+
+    /// The comparison with it as one of the column.
+    package func filter(_ column: Int, _ comparison: Comparison) -> Filter {
+        switch (comparison, self) {
+        case (_, .at(let value)): .compare(column: column, comparison, value)
+        case (.equal, _): .none
+        case (.notEqual, _): .all
+        case (.less, .aboveAll), (.lessOrEqual, .aboveAll), (.greater, .belowAll), (.greaterOrEqual, .belowAll):
+            .not(.isNull(column: column))
+        case (_, .aboveAll), (_, .belowAll): .none
+        case (.less, .behind(let value)), (.lessOrEqual, .behind(let value)):
+            .compare(column: column, .lessOrEqual, value)
+        case (.greater, .behind(let value)), (.greaterOrEqual, .behind(let value)):
+            .compare(column: column, .greater, value)
+        }
+    }
+
+    // MARK: Integers
+
+    private static func integer(_ value: Value, _ range: ClosedRange<Int128>) -> Self {
+        // NaN is above all numbers.
+        guard let (floor, isWhole) = floor(value) else { return .aboveAll }
+        if floor > range.upperBound { return .aboveAll }
+        if floor < range.lowerBound { return .belowAll }
+        let value: Value = range.lowerBound < 0 ? .int(Int64(floor)) : .uint(UInt64(floor))
+        return isWhole ? .at(value) : .behind(value)
+    }
+
+    /// The greatest integer that isn't above a number; nil of NaN. Beyond all integers of columns it may be any that is
+    /// too.
+    private static func floor(_ value: Value) -> (Int128, isWhole: Bool)? {
+        switch value {
+        case .int(let number): return (Int128(number), true)
+        case .uint(let number): return (Int128(number), true)
+        case .double(let number):
+            if number.isNaN { return nil }
+            let floor = number.rounded(.down)
+            return (Int128(max(-0x1p100, min(0x1p100, floor))), floor == number)
+        case .decimal(let number):
+            if number.isNaN { return nil }
+            let parts = number.description.split(separator: ".")
+            let isNegative = number.sign == .minus
+            guard let first = parts.first, let whole = Int128(first), whole.magnitude < 1 << 100 else {
+                return (isNegative ? -1 << 100 : 1 << 100, false)
+            }
+            let isWhole = parts.count == 1
+            return (isNegative && !isWhole ? whole - 1 : whole, isWhole)
+        default: return nil
+        }
+    }
+
+    // MARK: Fractions
+
+    /// Among doubles.
+    private static func double(_ value: Value) -> Self? {
+        switch value {
+        case .double(let number): return .at(.double(number))
+        case .int(let number): return double(Int128(number))
+        case .uint(let number): return double(Int128(number))
+        case .decimal(let number):
+            if number.isNaN { return .at(.double(.nan)) }
+            if let (whole, isWhole) = floor(value), isWhole { return double(whole) }
+            guard let near = Double(number.description) else { return nil }
+            return nearest(near) { NumberOrder.order(.double($0), value) }
+        default: return nil
+        }
+    }
+
+    private static func double(_ number: Int128) -> Self {
+        nearest(Double(number)) { order(Int128($0), number) }
+    }
+
+    /// - Parameter order: of a double and the number.
+    private static func nearest(_ near: Double, _ order: (Double) -> Int) -> Self {
+        let order = order(near)
+        return order == 0 ? .at(.double(near)) : .behind(.double(order < 0 ? near : near.nextDown))
+    }
+
+    /// A double among floats.
+    private static func float(_ number: Double, _ floats: Floats) -> Self {
+        let near = Float(number)
+        func value(_ float: Float) -> Value { .double(Double(float)) }
+        if Double(near) == number || number.isNaN { return .at(value(near)) }
+        guard near.isFinite else { return .behind(value(near > 0 ? .greatestFiniteMagnitude : -.infinity)) }
+        if floats == .asWritten, Double("\(near)") == number { return .at(value(near)) }
+        return .behind(value(Double(near) < number ? near : near.nextDown))
+    }
+
+    /// Among decimals.
+    private static func decimal(_ value: Value) -> Self? {
+        switch value {
+        case .decimal: return .at(value)
+        case .int(let number): return .at(.decimal(Decimal(number)))
+        case .uint(let number): return .at(.decimal(Decimal(number)))
+        case .double(let number):
+            if number.isNaN { return .at(.decimal(.nan)) }
+            if number.isInfinite { return number < 0 ? .belowAll : .behind(.decimal(.greatestFiniteMagnitude)) }
+            return decimal(NumberOrder.Parts(value).decimal)
+        default: return nil
+        }
+    }
+
+    /// Decimals are integers of 128 bits, times a power of ten between the 128th negative one and the 127th.
+    private static func decimal(_ number: KeyDecimal) -> Self? {
+        var (mantissa, exponent) = (number.mantissa, number.exponent)
+        while exponent > Int(Int8.max) {
+            let (tenfold, overflow) = mantissa.multipliedReportingOverflow(by: 10)
+            if overflow { return number.isNegative ? .belowAll : .behind(.decimal(.greatestFiniteMagnitude)) }
+            (mantissa, exponent) = (tenfold, exponent - 1)
+        }
+        var isWhole = true
+        while exponent < Int(Int8.min) {
+            isWhole = isWhole && mantissa.isMultiple(of: 10)
+            (mantissa, exponent) = (mantissa / 10, exponent + 1)
+        }
+        // Of negative ones the lesser is farther from zero.
+        if !isWhole, number.isNegative { mantissa += 1 }
+        // As text, whose zeros stay: an initializer makes an exponent of them that is none.
+        guard let found = Decimal(string: "\(number.isNegative ? "-" : "")\(mantissa)e\(exponent)") else { return nil }
+        return isWhole ? .at(.decimal(found)) : .behind(.decimal(found))
+    }
+
+    private static func order<Number: Comparable>(_ left: Number, _ right: Number) -> Int {
+        left < right ? -1 : left > right ? 1 : 0
+    }
+
+    /// The place among others of the double that it is at; between two doubles, as far as is told, the same.
+    private func map(_ body: (Double) -> Self) -> Self {
+        switch self {
+        case .at(.double(let number)): return body(number)
+        case .behind(.double(let number)):
+            // Between two doubles there is nothing of less precision.
+            switch body(number) {
+            case .at(let value), .behind(let value): return .behind(value)
+            case let place: return place
+            }
+        default: return self
+        }
+    }
+}
+
+extension ColumnType {
+    /// Of a column of integers: which it can hold.
+    fileprivate var integers: ClosedRange<Int128>? {
+        switch self {
+        case .int8: Int128(Int8.min)...Int128(Int8.max)
+        case .int16: Int128(Int16.min)...Int128(Int16.max)
+        case .int32: Int128(Int32.min)...Int128(Int32.max)
+        case .int64: Int128(Int64.min)...Int128(Int64.max)
+        case .uint8: 0...Int128(UInt8.max)
+        case .uint16: 0...Int128(UInt16.max)
+        case .uint32: 0...Int128(UInt32.max)
+        case .uint64: 0...Int128(UInt64.max)
+        default: nil
+        }
+    }
+}
