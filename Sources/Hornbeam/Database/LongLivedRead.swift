@@ -7,7 +7,6 @@
 // one is listed with its age, and may have an age at which it ends by itself.
 
 import Dispatch
-import Glibc
 import HornbeamPages
 import HornbeamTree
 import Synchronization
@@ -247,11 +246,6 @@ public final class LongLivedRead: Sendable {
             held.hasExpired = true
         }
     }
-}
-
-/// The calling thread, as a number that no other living one has.
-enum ThreadNumber {
-    static var current: UInt { UInt(pthread_self()) }
 }
 
 extension LongLivedRead {

@@ -7,18 +7,6 @@ import HornbeamPages
 package import HornbeamTree
 import Synchronization
 
-/// A read of the newest state, for the length of a look.
-package struct LiveView {
-    package let session: TypedTransaction
-    let core: StoreTransaction
-    package let figures: LiveFigures
-
-    /// The number of the state that is seen.
-    var version: UInt64 { core.transaction.version }
-    /// The trees that the read has looked at so far.
-    package var trees: Set<TreeID> { core.transaction.openTrees }
-}
-
 /// What is kept of a query between two looks. A value, so that it is in nobody else's hands.
 package protocol LiveResult: Sendable {
     associatedtype Element: Sendable

@@ -535,7 +535,6 @@ package final class TypedTransaction {
         _ query: consuming EntityQuery, rows: inout [RowID]?
     ) throws -> [Entity] {
         let store = try store(Entity.self)
-        var query = query
         query.placesRows = true
         let executor = try Executor(query, store)
         if let order = try executor.order() {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a query reads along relations. From it and what commits changed follows which of the query's own rows may be
+// others: the sources of links that changed, and those that lead to entities that changed, found by the other ends of
+// their links. So a live query looks at these rows alone, however many it has.
+
+import HornbeamPages
+import HornbeamTree
+
+/// What is read of entities of one type.
+struct RowDependency: Sendable {
+    enum Rows: Sendable {
+        /// Nothing but that they are linked.
+        case none
+        /// Whether they are stored and pass a filter on their own properties.
+        case verdict(Filter)
+        case content
+    }
+
+    var rows: Rows
+    var links: [LinkDependency]
+}
+
+/// What is read of relations of one type's entities.
+enum LinkDependency: Sendable {
+    /// The links of the entities, and what these lead to.
+    case along(relation: String, RowDependency)
+    /// Whether the entities are linked from others, by a relation of those.
+    case from(type: String, relation: String)
+}
+
+/// What loads relations into entities, without their type.
+protocol LinkReading {
+    /// What it reads; nil if that can't be told before it reads.
+    var dependencies: [LinkDependency]? { get }
+}
+
+extension NestedSteps: LinkReading {
+    var dependencies: [LinkDependency]? {
+        let known = steps.compactMap { $0.dependency() }
+        return known.count == steps.count ? known : nil
+    }
+}
+
+extension ListParts {
+    /// What is loaded with the entities.
+    var nestedDependencies: [LinkDependency]? {
+        guard let nested else { return [] }
+        return (nested as? any LinkReading)?.dependencies
+    }
+
+    /// What a list reads that selects among linked entities; nil if it hangs from more than these.
+    var dependencyOfLinked: RowDependency? {
+        guard case .all = source, after == nil, !isRanked, !ignoresLinks, var links = nestedDependencies else {
+            return nil
+        }
+        filter.addLinks(to: &links)
+        for term in order {
+            if case .score = term.key { return nil }
+            if case .linkCount(let relation) = term.key { links.append(.count(of: relation)) }
+        }
+        return RowDependency(rows: .content, links: links)
+    }
+}
+
+extension LinkDependency {
+    static func count(of relation: String) -> Self {
+        .along(relation: relation, RowDependency(rows: .verdict(.all), links: []))
+    }
+}
+
+extension Filter {
+    /// Adds what the filter reads beyond the row that it is asked of.
+    func addLinks(to links: inout [LinkDependency]) {
+        switch self {
+        case .links(let test):
+            var inner: [LinkDependency] = []
+            test.filter.addLinks(to: &inner)
+            links.append(
+                .along(
+                    relation: test.relation,
+                    RowDependency(rows: inner.isEmpty ? .verdict(test.filter) : .content, links: inner)))
+        case .linkCount(let relation, _, _): links.append(.count(of: relation))
+        case .related(let source): links.append(.from(type: source.type, relation: source.relation))
+        case .and(let parts), .or(let parts): for part in parts { part.addLinks(to: &links) }
+        case .not(let part): part.addLinks(to: &links)
+        default: break
+        }
+    }
+}
+
+extension RowDependency {
+    /// The trees that this is read from.
+    func trees(_ store: EntityStore) throws -> Set<TreeID> {
+        var trees: Set<TreeID> = []
+        try addTrees(store, to: &trees)
+        return trees
+    }
+
+    private func addTrees(_ store: EntityStore, to trees: inout Set<TreeID>) throws {
+        if case .none = rows {} else { trees.insert(store.type.rows) }
+        let session = store.session
+        for link in links {
+            switch link {
+            case .along(let relation, let target):
+                let side = try store.type.relation(relation)
+                trees.insert(side.list.tree)
+                try target.addTrees(try session.store(side.target), to: &trees)
+            case .from(let type, let relation):
+                let side = try session.store(type).type.relation(relation)
+                trees.insert(try session.edges.other(of: side).list.tree)
+            }
+        }
+    }
+}
