@@ -52,9 +52,7 @@ struct IndexAccumulator {
     /// For messages.
     private let name: String
     private var count = 0
-    private var integers: Int128 = 0
-    private var doubles = FloatingSummation()
-    private var decimals = DecimalSummation()
+    private var sum = NumberSum()
     private var keys: Set<[UInt8]> = []
     private var best: (key: [UInt8], value: Value)?
     private var text = ""
@@ -105,8 +103,7 @@ struct IndexAccumulator {
         case .rows, .values: count += times
         case .distinct: keys.insert(try key(row))
         case .sum, .average:
-            count += times
-            try addNumber(try row.value(column), times)
+            sum.add(try row.value(column), times: times)
         case .least:
             let key = try key(row)
             if best.map({ key.lexicographicallyPrecedes($0.key) }) ?? true { best = (key, try row.value(column)) }
@@ -126,35 +123,15 @@ struct IndexAccumulator {
         return key.bytes
     }
 
-    private mutating func addNumber(_ value: Value, _ times: Int) throws {
-        switch value {
-        case .int(let number): integers += Int128(number) * Int128(times)
-        case .uint(let number): integers += Int128(number) * Int128(times)
-        case .double(let number): doubles.add(number, times: times)
-        case .decimal(let number): decimals.add(number, times: times)
-        default: throw HornbeamError(.corrupt, "corrupt data: \(name) has no number")
-        }
-    }
-
     func result() throws(HornbeamError) -> Value {
         switch kind {
         case .rows, .values: return .int(Int64(count))
         case .distinct: return .int(Int64(keys.count))
         case .least, .greatest: return best?.value ?? .null
         case .text: return .string(text)
-        case .average:
-            if count == 0 { return .null }
-            switch type {
-            case .decimal: return .decimal(decimals.mean(of: count))
-            case .float, .double: return .double(doubles.mean(of: count))
-            default: return .double(Double(integers) / Double(count))
-            }
+        case .average: return try sum.mean()
         case .sum:
-            switch type {
-            case .decimal: return .decimal(try decimals.total())
-            case .float, .double: return .double(doubles.total())
-            default: break
-            }
+            guard let integers = sum.integer else { return try sum.sum() }
             let total = Int64(exactly: integers).map { Value.int($0) } ?? UInt64(exactly: integers).map { .uint($0) }
             guard let sum = total?.converted(to: type) else {
                 throw HornbeamError(

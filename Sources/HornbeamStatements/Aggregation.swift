@@ -104,7 +104,7 @@ struct RunningAggregate {
 }
 
 /// A sum of numbers of any type; what is none is left out.
-struct NumberSum {
+package struct NumberSum {
     private var integers: Int128 = 0
     private var doubles = FloatingSummation()
     private var decimals = DecimalSummation()
@@ -112,8 +112,13 @@ struct NumberSum {
     private var hasDouble = false
     private var hasDecimal = false
 
+    package init() {}
+
     mutating func add(_ item: Item, times: Int = 1) {
-        guard case .value(let value) = item else { return }
+        if case .value(let value) = item { add(value, times: times) }
+    }
+
+    package mutating func add(_ value: Value, times: Int) {
         switch value {
         case .int(let number): integers += Int128(number) * Int128(times)
         case .uint(let number): integers += Int128(number) * Int128(times)
@@ -127,6 +132,15 @@ struct NumberSum {
         }
         count += times
     }
+
+    /// The sum if no number was a double or a decimal.
+    package var integer: Int128? { hasDouble || hasDecimal ? nil : integers }
+
+    /// As `total`, `.null` if there was no number.
+    package func sum() throws(HornbeamError) -> Value { try total()?.result ?? .null }
+
+    /// As `average`, `.null` if there was no number.
+    package func mean() throws(HornbeamError) -> Value { try average()?.result ?? .null }
 
     /// Returns nil if there was no number. Throws if a sum of integers doesn't fit 64 bits, or a sum of decimals is
     /// beyond the decimals.
@@ -159,6 +173,7 @@ struct NumberSum {
     private var all: FloatingSummation {
         var all = doubles
         if hasDecimal { all.add((try? decimals.total()).flatMap { Item.value(.decimal($0)).number } ?? .nan) }
+        if integers == 0 { return all }
         let low = integers % (1 << 53)
         all.add(Double(low))
         all.add(Double(integers - low))
