@@ -42,8 +42,8 @@ struct RunningAggregate {
     private let aggregate: BoundAggregate
     private var count = 0
     private var sum = NumberSum()
-    private var best: Item?
-    private var items: [Item] = []
+    private var best: StatementValue?
+    private var items: [StatementValue] = []
     private var seen: Set<[UInt8]> = []
 
     init(_ aggregate: BoundAggregate) { self.aggregate = aggregate }
@@ -54,7 +54,7 @@ struct RunningAggregate {
     }
 
     /// Takes in so many rows with this value; nil where their number is all that counts.
-    mutating func add(_ item: Item?, times: Int, _ kept: KeptBytes) throws {
+    mutating func add(_ item: StatementValue?, times: Int, _ kept: KeptBytes) throws {
         guard let item else {
             count += times
             return
@@ -79,12 +79,12 @@ struct RunningAggregate {
         }
     }
 
-    private mutating func keep(_ item: Item, _ kept: KeptBytes) throws(HornbeamError) {
+    private mutating func keep(_ item: StatementValue, _ kept: KeptBytes) throws(HornbeamError) {
         try kept.add(item.bytes - (best?.bytes ?? 0))
         best = item
     }
 
-    func result() throws -> Item {
+    func result() throws -> StatementValue {
         switch aggregate.function {
         case .count: .int(count)
         case .sum: try sum.total() ?? .null
@@ -95,10 +95,10 @@ struct RunningAggregate {
         }
     }
 
-    private func joined() throws(HornbeamError) -> Item {
+    private func joined() throws(HornbeamError) -> StatementValue {
         let texts = items.map { ValueFunctions.text(of: $0) }
         let separators = aggregate.separator.utf8.count * (texts.count - 1)
-        try Item.requireSize(texts.reduce(separators) { $0 + $1.utf8.count })
+        try StatementValue.requireSize(texts.reduce(separators) { $0 + $1.utf8.count })
         return .string(texts.joined(separator: aggregate.separator))
     }
 }
@@ -114,7 +114,7 @@ package struct NumberSum {
 
     package init() {}
 
-    mutating func add(_ item: Item, times: Int = 1) {
+    mutating func add(_ item: StatementValue, times: Int = 1) {
         if case .value(let value) = item { add(value, times: times) }
     }
 
@@ -144,13 +144,13 @@ package struct NumberSum {
 
     /// Returns nil if there was no number. Throws if a sum of integers doesn't fit 64 bits, or a sum of decimals is
     /// beyond the decimals.
-    func total() throws(HornbeamError) -> Item? {
+    func total() throws(HornbeamError) -> StatementValue? {
         if count == 0 { return nil }
         if isDecimal { return .value(.decimal(try allDecimals.total())) }
         return hasDouble ? .double(all.total()) : try Arithmetic.item(integers, "the sum")
     }
 
-    func average() throws(HornbeamError) -> Item? {
+    func average() throws(HornbeamError) -> StatementValue? {
         if count == 0 { return nil }
         if isDecimal { return .value(.decimal(allDecimals.mean(of: count))) }
         return .double(hasDouble ? all.mean(of: count) : IntegerSummation<Int>.mean(integers, count))
@@ -158,21 +158,21 @@ package struct NumberSum {
 
     /// Whether the sum is a decimal: there are decimals, and the sum of the doubles, if there are any, is one too.
     private var isDecimal: Bool {
-        hasDecimal && (!hasDouble || Item.decimal(.double(doubles.total())) != nil)
+        hasDecimal && (!hasDouble || StatementValue.decimal(.double(doubles.total())) != nil)
     }
 
     /// The other numbers among the decimals; the sum of doubles rounded once.
     private var allDecimals: DecimalSummation {
         var all = decimals
         if integers != 0 { all.add(Decimal(string: "\(integers)") ?? .nan) }
-        if hasDouble { all.add(Item.decimal(.double(doubles.total())) ?? .nan) }
+        if hasDouble { all.add(StatementValue.decimal(.double(doubles.total())) ?? .nan) }
         return all
     }
 
     /// All numbers as doubles: the integers in two parts that are exact, the sum of the decimals as one double.
     private var all: FloatingSummation {
         var all = doubles
-        if hasDecimal { all.add((try? decimals.total()).flatMap { Item.value(.decimal($0)).number } ?? .nan) }
+        if hasDecimal { all.add((try? decimals.total()).flatMap { StatementValue.value(.decimal($0)).number } ?? .nan) }
         if integers == 0 { return all }
         let low = integers % (1 << 53)
         all.add(Double(low))

@@ -6,7 +6,9 @@
 import FoundationEssentials
 
 enum Arithmetic {
-    static func compute(_ sign: BinaryOperator, _ left: Item, _ right: Item) throws(HornbeamError) -> Item {
+    static func compute(_ sign: BinaryOperator, _ left: StatementValue, _ right: StatementValue) throws(HornbeamError)
+        -> StatementValue
+    {
         if left == .missing || right == .missing { return .missing }
         guard case .value(let first) = left, case .value(let second) = right, isNumber(first), isNumber(second) else {
             return .null
@@ -14,7 +16,9 @@ enum Arithmetic {
         if let first = integer(first), let second = integer(second) {
             return try compute(sign, first, second) { "\(left.node.text) \(sign.rawValue) \(right.node.text)" }
         }
-        if isDecimal(first) || isDecimal(second), let first = Item.decimal(first), let second = Item.decimal(second) {
+        if isDecimal(first) || isDecimal(second), let first = StatementValue.decimal(first),
+            let second = StatementValue.decimal(second)
+        {
             let result = compute(sign, first, second)
             guard case .value(.decimal(let number)) = result, number.isNaN, !first.isNaN, !second.isNaN else {
                 return result
@@ -24,13 +28,13 @@ enum Arithmetic {
         return compute(sign, left.number ?? .nan, right.number ?? .nan)
     }
 
-    static func negation(_ item: Item) throws(HornbeamError) -> Item {
+    static func negation(_ item: StatementValue) throws(HornbeamError) -> StatementValue {
         if case .value(.double(let number)) = item { return .double(-number) }
         return try compute(.subtract, .int(0), item)
     }
 
     /// The integer as the least type that holds it; an error if none does.
-    static func item(_ number: Int128, _ what: @autoclosure () -> String) throws(HornbeamError) -> Item {
+    static func item(_ number: Int128, _ what: @autoclosure () -> String) throws(HornbeamError) -> StatementValue {
         if let number = Int64(exactly: number) { return .value(.int(number)) }
         if let number = UInt64(exactly: number) { return .value(.uint(number)) }
         throw HornbeamError(
@@ -61,7 +65,7 @@ enum Arithmetic {
     /// The operands have 64 bits each, so that no result on the way overflows.
     private static func compute(
         _ sign: BinaryOperator, _ left: Int128, _ right: Int128, _ what: () -> String
-    ) throws(HornbeamError) -> Item {
+    ) throws(HornbeamError) -> StatementValue {
         switch sign {
         case .add: return try item(left + right, what())
         case .subtract: return try item(left - right, what())
@@ -76,7 +80,7 @@ enum Arithmetic {
         }
     }
 
-    private static func compute(_ sign: BinaryOperator, _ left: Decimal, _ right: Decimal) -> Item {
+    private static func compute(_ sign: BinaryOperator, _ left: Decimal, _ right: Decimal) -> StatementValue {
         switch sign {
         case .add: .value(.decimal(left + right))
         case .subtract: .value(.decimal(left - right))
@@ -91,7 +95,7 @@ enum Arithmetic {
         return left.remainder(dividingBy: right).decimal ?? .nan
     }
 
-    private static func compute(_ sign: BinaryOperator, _ left: Double, _ right: Double) -> Item {
+    private static func compute(_ sign: BinaryOperator, _ left: Double, _ right: Double) -> StatementValue {
         switch sign {
         case .add: .double(left + right)
         case .subtract: .double(left - right)

@@ -29,21 +29,25 @@ enum ArrayFunctions {
         object("object_length") { .int($0.count) },
     ]
 
-    private static func array(_ name: String, _ body: @escaping @Sendable ([Item]) throws -> Item) -> ScalarFunction {
+    private static func array(_ name: String, _ body: @escaping @Sendable ([StatementValue]) throws -> StatementValue)
+        -> ScalarFunction
+    {
         ScalarFunction(name, 1...1) { arguments, _ in
             guard case .array(let items) = arguments[0] else { return .null }
             return try body(items)
         }
     }
 
-    private static func object(_ name: String, _ body: @escaping @Sendable ([ItemField]) -> Item) -> ScalarFunction {
+    private static func object(_ name: String, _ body: @escaping @Sendable ([ItemField]) -> StatementValue)
+        -> ScalarFunction
+    {
         ScalarFunction(name, 1...1) { arguments, _ in
             guard case .object(let fields) = arguments[0] else { return .null }
             return body(fields.filter { $0.item != .missing })
         }
     }
 
-    private static func summed(_ items: [Item]) -> NumberSum {
+    private static func summed(_ items: [StatementValue]) -> NumberSum {
         var sum = NumberSum()
         for item in items { sum.add(item) }
         return sum

@@ -157,9 +157,9 @@ extension Binder {
     /// The expression with its parts bound.
     private mutating func structure(_ expression: Expression) throws -> BoundExpression {
         switch expression {
-        case .literal(let value, _): return .constant(Item(value))
+        case .literal(let value, _): return .constant(StatementValue(value))
         case .missing: return .constant(.missing)
-        case .parameter(let parameter): return .constant(Item(try value(of: parameter)))
+        case .parameter(let parameter): return .constant(StatementValue(try value(of: parameter)))
         case .path(let path): return try bind(path)
         case .array(let parts, let place): return .array(try bindAll(parts), SourcePosition(place))
         case .object(let fields, let place):

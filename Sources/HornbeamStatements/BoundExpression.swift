@@ -13,7 +13,7 @@ struct SourcePosition: Sendable, Equatable {
 
 /// An expression ready to be computed.
 indirect enum BoundExpression: Sendable {
-    case constant(Item)
+    case constant(StatementValue)
     case slot(Int)
     case field(BoundExpression, String)
     case element(BoundExpression, Int)
@@ -127,13 +127,13 @@ extension BoundExpression: Equatable {
 /// What the row at hand has in each slot, and what is kept from one row to the next. A class, because variables of
 /// quantifiers are written while it is read.
 final class Frame {
-    var slots: [Item]
+    var slots: [StatementValue]
     /// The rows of the sources, nil where an outer join found none.
     var rows: [RowID?]
     let patterns = PatternCache()
     /// The statement, which shows where something fails; nil where nobody looks.
     private let text: String?
-    /// The size of what was computed of the row at hand and is still there. See `Item.maxSize`.
+    /// The size of what was computed of the row at hand and is still there. See `StatementValue.maxSize`.
     var held = 0
 
     init(slots: Int, sources: Int = 0, text: String? = nil) {
@@ -159,14 +159,14 @@ final class Frame {
     }
 
     /// The same for all elements, if it is an array.
-    func work(on item: Item) throws(HornbeamError) {
+    func work(on item: StatementValue) throws(HornbeamError) {
         if case .array(let items) = item { try work(items.count) }
     }
 
     /// Takes note of what was computed.
-    func hold(_ item: Item, _ mark: @autoclosure () -> SourcePosition?) throws(HornbeamError) {
-        held += item.size(upTo: Item.maxSize - held)
-        if held > Item.maxSize { throw failure(Item.tooLarge, mark()) }
+    func hold(_ item: StatementValue, _ mark: @autoclosure () -> SourcePosition?) throws(HornbeamError) {
+        held += item.size(upTo: StatementValue.maxSize - held)
+        if held > StatementValue.maxSize { throw failure(StatementValue.tooLarge, mark()) }
     }
 
     /// The result of `body`, whose errors show the place.

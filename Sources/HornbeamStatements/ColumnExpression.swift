@@ -46,8 +46,8 @@ extension ComputedComponent {
         self.init(ComputedSubject(expression), label: label, type: .data, sources: columns) {
             (row) throws(HornbeamError) in
             let frame = Frame(slots: slots)
-            for column in columns { frame.slots[column] = Item(try row.value(column)) }
-            let item: Item
+            for column in columns { frame.slots[column] = StatementValue(try row.value(column)) }
+            let item: StatementValue
             do {
                 item = try expression.expression.evaluate(frame)
             } catch {

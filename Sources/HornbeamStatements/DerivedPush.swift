@@ -40,7 +40,7 @@ extension FilterPush {
         return exact(component.filter(wanted ? comparison : comparison.opposite, item))
     }
 
-    func derived(_ component: ComputedComponent, within list: [Item], _ wanted: Bool) -> PushedFilter? {
+    func derived(_ component: ComputedComponent, within list: [StatementValue], _ wanted: Bool) -> PushedFilter? {
         if list.isEmpty { return exact(wanted ? .none : .all) }
         if !wanted, list.contains(where: \.isUnknown) { return exact(.none) }
         let known = list.filter { !$0.isUnknown }
@@ -68,7 +68,7 @@ extension FilterPush {
 extension ComputedComponent {
     /// Whether an index's keys tell what a comparison with the value says: texts also say dates, UUIDs and data, whose
     /// keys are others.
-    fileprivate func answers(_ item: Item) -> Bool {
+    fileprivate func answers(_ item: StatementValue) -> Bool {
         if subject.collated != nil { return true }
         switch item {
         case .value(.date), .value(.uuid), .value(.data): return false
@@ -77,7 +77,7 @@ extension ComputedComponent {
     }
 
     /// Where a comparison with a value that is known is true.
-    fileprivate func filter(_ comparison: Comparison, _ item: Item) -> Filter {
+    fileprivate func filter(_ comparison: Comparison, _ item: StatementValue) -> Filter {
         // What is no text is equal to none, and neither less nor greater.
         guard let key = key(of: item) else { return comparison == .notEqual ? isThere : Filter.none }
         let isCollated = subject.collated != nil
@@ -92,7 +92,7 @@ extension ComputedComponent {
     }
 
     /// Where it is one of these values, all of which are known; or, if that is not wanted, is known and none of them.
-    fileprivate func filter(within list: [Item], _ wanted: Bool) -> Filter {
+    fileprivate func filter(within list: [StatementValue], _ wanted: Bool) -> Filter {
         if list.count == 1 { return filter(wanted ? .equal : .notEqual, list[0]) }
         let keys = list.compactMap { key(of: $0) }
         let texts = list.prefix(3).map { subject.collated == nil ? $0.node.text : "a text" }
@@ -110,7 +110,7 @@ extension ComputedComponent {
     }
 
     /// The bytes of the value's key; nil for what is no text where these are compared by a collation.
-    private func key(of item: Item) -> [UInt8]? {
+    private func key(of item: StatementValue) -> [UInt8]? {
         guard subject.collated != nil else { return item.orderedKey }
         guard case .value(.data(let data)) = item else { return nil }
         return Array(data)

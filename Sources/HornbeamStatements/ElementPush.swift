@@ -16,8 +16,8 @@ private struct ElementOrigin: Equatable {
 /// What is asked of an element: of itself, or of a part of it.
 private struct ElementQuestion {
     enum Test {
-        case compare(Comparison, Item)
-        case within([Item])
+        case compare(Comparison, StatementValue)
+        case within([StatementValue])
     }
 
     var slot: Int
@@ -176,7 +176,9 @@ extension ElementQuestion {
                 ElementTerm(subject: component.subject, .compare(comparison, $0))
             }
         case .within(let items):
-            return Item.literals(items, component.type).map { ElementTerm(subject: component.subject, .within($0)) }
+            return StatementValue.literals(items, component.type).map {
+                ElementTerm(subject: component.subject, .within($0))
+            }
         }
     }
 }
@@ -209,7 +211,7 @@ extension ElementIndex {
         var (seen, others): (Set<Int>, Set<Int>) = ([], [])
         for rowID in rowIDs {
             guard let row = try store.row(rowID), let held = try? values(row) else { return [] }
-            note(Item(try row.value(column)), held, &seen, &others)
+            note(StatementValue(try row.value(column)), held, &seen, &others)
         }
         let places = components.indices.filter { components[$0].isPlain && seen.contains($0) && !others.contains($0) }
         let found = places.map { components[$0] }
@@ -237,9 +239,11 @@ extension ElementIndex {
     }
 
     /// Takes note of which components a row has values of, and in which these differ from what its JSON has.
-    private func note(_ column: Item, _ held: [[Value]], _ seen: inout Set<Int>, _ others: inout Set<Int>) {
-        func elements(_ item: Item) -> [Item] { if case .array(let items) = item { items } else { [] } }
-        func follow(_ item: Item, _ names: String) -> Item {
+    private func note(_ column: StatementValue, _ held: [[Value]], _ seen: inout Set<Int>, _ others: inout Set<Int>) {
+        func elements(_ item: StatementValue) -> [StatementValue] {
+            if case .array(let items) = item { items } else { [] }
+        }
+        func follow(_ item: StatementValue, _ names: String) -> StatementValue {
             names.split(separator: ".").reduce(item) { $0.field(String($1)) }
         }
         var items = elements(column)

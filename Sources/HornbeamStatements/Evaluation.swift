@@ -7,7 +7,7 @@ import FoundationEssentials
 extension BoundExpression {
     /// The value for the row in the frame. Throws where a number doesn't fit, a pattern can't be read, or what is
     /// computed of a row takes more memory than it may.
-    func evaluate(_ frame: Frame) throws -> Item {
+    func evaluate(_ frame: Frame) throws -> StatementValue {
         switch self {
         // These make nothing.
         case .constant(let item): return item
@@ -36,7 +36,7 @@ extension BoundExpression {
         }
     }
 
-    private func compute(_ frame: Frame) throws -> Item {
+    private func compute(_ frame: Frame) throws -> StatementValue {
         switch self {
         case .constant, .slot, .field, .element: return try evaluate(frame)
         case .array(let parts, _): return .array(try parts.map { try $0.evaluate(frame) })
@@ -73,7 +73,7 @@ extension BoundExpression {
             return try Self.quantified(quantifier, slot, try array.evaluate(frame), condition, frame)
         case .comprehension(let slot, let value, let array, let condition, _):
             guard case .array(let items) = try array.evaluate(frame) else { return .null }
-            var found: [Item] = []
+            var found: [StatementValue] = []
             for item in items {
                 frame.slots[slot] = item
                 try frame.work(1)
@@ -91,17 +91,17 @@ extension BoundExpression {
 
     // MARK: Logic
 
-    private static func negation(_ item: Item) -> Item {
+    private static func negation(_ item: StatementValue) -> StatementValue {
         item.truth.map { .bool(!$0) } ?? (item == .missing ? .missing : .null)
     }
 
-    private static func and(_ left: Item, _ right: Item) -> Item {
+    private static func and(_ left: StatementValue, _ right: StatementValue) -> StatementValue {
         if left.truth == false || right.truth == false { return .bool(false) }
         if left.truth == true, right.truth == true { return .bool(true) }
         return left == .missing || right == .missing ? .missing : .null
     }
 
-    private static func or(_ left: Item, _ right: Item) -> Item {
+    private static func or(_ left: StatementValue, _ right: StatementValue) -> StatementValue {
         if left.truth == true || right.truth == true { return .bool(true) }
         if left.truth == false, right.truth == false { return .bool(false) }
         let isNull = left != .missing && left.truth == nil || right != .missing && right.truth == nil
@@ -111,7 +111,7 @@ extension BoundExpression {
     private static func binary(
         _ sign: BinaryOperator, _ left: BoundExpression, _ right: BoundExpression, _ mark: SourcePosition,
         _ frame: Frame
-    ) throws -> Item {
+    ) throws -> StatementValue {
         let first = try left.evaluate(frame)
         switch sign {
         case .and:
@@ -127,7 +127,7 @@ extension BoundExpression {
             if first == .missing || second == .missing { return .missing }
             guard let head = first.text, let tail = second.text else { return .null }
             return try frame.marked(mark) {
-                try Item.requireSize(head.utf8.count + tail.utf8.count)
+                try StatementValue.requireSize(head.utf8.count + tail.utf8.count)
                 return .string(head + tail)
             }
         case .add, .subtract, .multiply, .divide, .remainder:
@@ -137,7 +137,7 @@ extension BoundExpression {
     }
 
     /// Computes arithmetic operators in a row, such as `a + b - c`, in a loop: they nest to the left, up to 500 levels.
-    private static func row(_ expression: BoundExpression, _ frame: Frame) throws -> Item {
+    private static func row(_ expression: BoundExpression, _ frame: Frame) throws -> StatementValue {
         var row: [(sign: BinaryOperator, right: BoundExpression, mark: SourcePosition)] = []
         var first = expression
         while case .binary(let sign, let left, let right, let mark) = first, sign.isArithmetic {
@@ -153,7 +153,7 @@ extension BoundExpression {
     }
 
     /// Values of different kinds are unequal, and neither is less.
-    static func compare(_ sign: BinaryOperator, _ left: Item, _ right: Item) -> Item {
+    static func compare(_ sign: BinaryOperator, _ left: StatementValue, _ right: StatementValue) -> StatementValue {
         if left == .missing || right == .missing { return .missing }
         if left == .null || right == .null { return .null }
         guard let order = left.comparable(right) else {
@@ -169,13 +169,13 @@ extension BoundExpression {
         }
     }
 
-    private static func within(_ value: Item, array: Item) -> Item {
+    private static func within(_ value: StatementValue, array: StatementValue) -> StatementValue {
         if value == .missing || array == .missing { return .missing }
         guard case .array(let list) = array else { return .null }
         return within(value, list)
     }
 
-    private static func within(_ value: Item, _ list: ItemList) -> Item {
+    private static func within(_ value: StatementValue, _ list: ItemList) -> StatementValue {
         if list.items.isEmpty { return .bool(false) }
         if value.isUnknown { return value }
         if list.contains(value) { return .bool(true) }
@@ -183,14 +183,14 @@ extension BoundExpression {
     }
 
     /// An empty list has nothing in it, whatever is looked for.
-    private static func within(_ value: Item, _ list: [Item]) -> Item {
+    private static func within(_ value: StatementValue, _ list: [StatementValue]) -> StatementValue {
         if list.isEmpty { return .bool(false) }
         if value.isUnknown { return value }
         if list.contains(where: { !$0.isUnknown && value.equals($0) }) { return .bool(true) }
         return list.contains(where: \.isUnknown) ? .null : .bool(false)
     }
 
-    private static func test(_ item: Item, _ test: StateTest) -> Item {
+    private static func test(_ item: StatementValue, _ test: StateTest) -> StatementValue {
         switch test {
         case .missing: .bool(item == .missing)
         case .valued: .bool(!item.isUnknown)
@@ -199,7 +199,9 @@ extension BoundExpression {
         }
     }
 
-    private static func choose(_ subject: BoundExpression?, _ cases: [BoundChoice], _ frame: Frame) throws -> Item? {
+    private static func choose(_ subject: BoundExpression?, _ cases: [BoundChoice], _ frame: Frame) throws
+        -> StatementValue?
+    {
         let subject = try subject?.evaluate(frame)
         for choice in cases {
             let condition = try choice.condition.evaluate(frame)
@@ -210,8 +212,8 @@ extension BoundExpression {
     }
 
     private static func quantified(
-        _ quantifier: Quantifier, _ slot: Int, _ array: Item, _ condition: BoundExpression, _ frame: Frame
-    ) throws -> Item {
+        _ quantifier: Quantifier, _ slot: Int, _ array: StatementValue, _ condition: BoundExpression, _ frame: Frame
+    ) throws -> StatementValue {
         guard case .array(let items) = array else { return array == .missing ? .missing : .null }
         if items.isEmpty { return .bool(quantifier == .every) }
         for item in items {
@@ -228,7 +230,7 @@ extension BoundExpression {
     private static func like(
         _ text: BoundExpression, _ pattern: BoundExpression, _ escape: BoundExpression?, _ mark: SourcePosition,
         _ frame: Frame
-    ) throws -> Item {
+    ) throws -> StatementValue {
         let (text, pattern) = (try text.evaluate(frame), try pattern.evaluate(frame))
         let escape = try escape?.evaluate(frame)
         if text == .missing || pattern == .missing || escape == .missing { return .missing }

@@ -26,7 +26,7 @@ struct ItemKinds: OptionSet, Sendable {
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    init(_ item: Item) {
+    init(_ item: StatementValue) {
         switch item {
         case .missing: self = .missing
         case .array: self = .array

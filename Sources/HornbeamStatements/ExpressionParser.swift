@@ -260,7 +260,7 @@ extension StatementParser {
     }
 
     private func number(_ digits: String, _ place: TextPlace) throws(HornbeamError) -> Value {
-        guard let number = Item.written(digits) else { throw failure("not a number", at: place) }
+        guard let number = StatementValue.written(digits) else { throw failure("not a number", at: place) }
         return number
     }
 

@@ -86,7 +86,7 @@ struct FilterPush {
     // MARK: Operands
 
     /// The value of what doesn't depend on this source, nor on later ones.
-    func item(_ expression: BoundExpression) -> Item? {
+    func item(_ expression: BoundExpression) -> StatementValue? {
         if case .constant(let item) = expression { return item }
         for slot in expression.slots {
             guard let owner = binder.owners[slot], owner < source.number else { return nil }
@@ -186,12 +186,12 @@ struct FilterPush {
         return item.filter(0, target.idType, .equal).map { links(wanted ? .any : .none, $0) }
     }
 
-    private func within(_ value: BoundExpression, _ list: [Item], _ wanted: Bool) -> PushedFilter? {
+    private func within(_ value: BoundExpression, _ list: [StatementValue], _ wanted: Bool) -> PushedFilter? {
         if let component = component(value) { return derived(component, within: list, wanted) }
         guard case .slot(let slot) = value, let column = column(slot), column.columnType.isOrdered else { return nil }
         if list.isEmpty { return exact(wanted ? .none : .all) }
         if !wanted, list.contains(where: \.isUnknown) { return exact(.none) }
-        guard let values = Item.literals(list, column.columnType) else { return nil }
+        guard let values = StatementValue.literals(list, column.columnType) else { return nil }
         let test = Filter.within(column: column.number, values)
         return lifted(wanted ? test : Filter.not(test).and(.not(.isNull(column: column.number))), column)
     }
@@ -200,7 +200,7 @@ struct FilterPush {
         guard let column = column(slot), case .array(let type) = column.columnType.unwrapped,
             let item = item(expression)
         else { return nil }
-        guard let values = Item.literals([item], type) else { return nil }
+        guard let values = StatementValue.literals([item], type) else { return nil }
         if values.isEmpty { return exact(.none) }
         return lifted(.elements(ElementTest(column: column.number, values: values, wantsAll: false)), column)
     }
@@ -291,7 +291,7 @@ struct FilterPush {
     }
 }
 
-extension Item {
+extension StatementValue {
     /// Where it lies among the values of a column, as `=` and `<` of statements have it. Nil if that can't be told: it
     /// doesn't say that no value is equal.
     func place(in type: ColumnType) -> ValueBound? {
@@ -319,7 +319,7 @@ extension Item {
     }
 
     /// Those values of a column of `type` that are equal to one of these; nil if that can't be told.
-    static func literals(_ items: [Item], _ type: ColumnType) -> [Value]? {
+    static func literals(_ items: [StatementValue], _ type: ColumnType) -> [Value]? {
         var values: [Value] = []
         for item in items where !item.isUnknown && !item.isApart(from: type) {
             switch item.place(in: type) {

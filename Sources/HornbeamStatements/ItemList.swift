@@ -8,21 +8,21 @@ import Synchronization
 
 /// The values behind an IN. It is a class so that copies of an expression share it.
 final class ItemList: Sendable {
-    let items: [Item]
+    let items: [StatementValue]
     let hasUnknown: Bool
     /// Made at the first look: the planner answers most lists without it.
     private let index = Mutex<Index?>(nil)
     /// Shorter lists are searched from front to back.
     private static let fewest = 8
 
-    init(_ items: [Item]) {
+    init(_ items: [StatementValue]) {
         self.items = items
         hasUnknown = items.contains(where: \.isUnknown)
     }
 
     /// Whether one of the items equals the value.
     /// - Parameter value: neither null nor missing.
-    func contains(_ value: Item) -> Bool {
+    func contains(_ value: StatementValue) -> Bool {
         if items.count < Self.fewest { return items.contains { !$0.isUnknown && value.equals($0) } }
         let index = index.withLock { index in
             let found = index ?? Index(items)
@@ -37,14 +37,14 @@ final class ItemList: Sendable {
         /// The keys of the dates, UUIDs and data that texts of the list spell.
         private var spelled: Set<[UInt8]> = []
         /// An item of each kind in the list that texts may spell.
-        private var samples: [Item] = []
+        private var samples: [StatementValue] = []
 
-        private static let kinds: [Item] = [
+        private static let kinds: [StatementValue] = [
             .value(.date(0)), .value(.uuid(UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))),
             .value(.data(Data())),
         ]
 
-        init(_ items: [Item]) {
+        init(_ items: [StatementValue]) {
             for item in items where !item.isUnknown {
                 keys.insert(item.key)
                 if let text = item.text {
@@ -56,7 +56,7 @@ final class ItemList: Sendable {
             samples = Self.kinds.filter { kind in items.contains { $0.kindPrefix == kind.kindPrefix } }
         }
 
-        func contains(_ value: Item) -> Bool {
+        func contains(_ value: StatementValue) -> Bool {
             if keys.contains(value.key) { return true }
             if let text = value.text {
                 return samples.contains { sample in sample.read(text).map { keys.contains($0.key) } ?? false }

@@ -11,7 +11,7 @@ import FoundationEssentials
 import HornbeamKeys
 import HornbeamPages
 
-extension Item {
+extension StatementValue {
     /// Its place among the kinds.
     private var rank: Int {
         switch self {
@@ -33,7 +33,7 @@ extension Item {
     }
 
     /// Negative, zero or positive: the order of all items.
-    func order(_ other: Item) -> Int {
+    func order(_ other: StatementValue) -> Int {
         if rank != other.rank { return rank - other.rank }
         switch (self, other) {
         case (.value(let left), .value(let right)): return Self.order(left, right)
@@ -62,7 +62,7 @@ extension Item {
 
     /// The order of two that may be compared by `<`: of one kind, or one of them a string that says what the other is.
     /// Nil for others.
-    func comparable(_ other: Item) -> Int? {
+    func comparable(_ other: StatementValue) -> Int? {
         if rank == other.rank { return order(other) }
         if case .value(.string(let text)) = other, let read = read(text) { return order(read) }
         if case .value(.string(let text)) = self, let read = other.read(text) { return read.order(other) }
@@ -70,7 +70,7 @@ extension Item {
     }
 
     /// The date, UUID or data that a text stands for, if this is one.
-    func read(_ text: String) -> Item? {
+    func read(_ text: String) -> StatementValue? {
         switch self {
         case .value(.date): ISODate.seconds(text).map { .value(.date($0)) }
         case .value(.uuid): UUID(uuidString: text).map { .value(.uuid($0)) }
@@ -80,7 +80,7 @@ extension Item {
     }
 
     /// Whether `=` holds of two that are known.
-    func equals(_ other: Item) -> Bool { comparable(other) == 0 }
+    func equals(_ other: StatementValue) -> Bool { comparable(other) == 0 }
 
     /// Whether nothing that a column of this type has can be compared with it: of different kinds `=` is false, and `<`
     /// neither true nor false.
@@ -139,7 +139,7 @@ extension Item {
     }
 
     /// Appends the ordered keys of several items.
-    static func appendOrdered(_ items: [Item], to key: inout KeyWriter) {
+    static func appendOrdered(_ items: [StatementValue], to key: inout KeyWriter) {
         for item in items { item.appendOrdered(to: &key) }
     }
 
@@ -198,9 +198,9 @@ extension Item {
 
 // MARK: - Keys of groups
 
-extension Item {
+extension StatementValue {
     /// Bytes that are the same exactly for items without an order between them: what DISTINCT and GROUP BY go by.
-    static func key(_ items: [Item]) -> [UInt8] {
+    static func key(_ items: [StatementValue]) -> [UInt8] {
         var key: [UInt8] = []
         for item in items { item.append(to: &key) }
         return key

@@ -35,12 +35,12 @@ final class KeptBytes {
     }
 }
 
-extension Item {
+extension StatementValue {
     /// Bytes that an array of items takes.
-    static func bytes(of items: [Item]) -> Int {
-        items.reduce(MemoryLayout<Item>.stride) { $0 + $1.bytes }
+    static func bytes(of items: [StatementValue]) -> Int {
+        items.reduce(MemoryLayout<StatementValue>.stride) { $0 + $1.bytes }
     }
 
     /// Bytes that it takes in an array.
-    var bytes: Int { MemoryLayout<Item>.stride + size(upTo: .max) }
+    var bytes: Int { MemoryLayout<StatementValue>.stride + size(upTo: .max) }
 }

@@ -124,7 +124,7 @@ extension BoundAggregate {
 
 /// Combinations of columns, each with the number of its rows, in their order.
 struct CountedGroups {
-    typealias Group = (keys: [Item], count: Int)
+    typealias Group = (keys: [StatementValue], count: Int)
 
     private(set) var groups: [Group] = []
     private var places: [[UInt8]: Int] = [:]
@@ -138,20 +138,20 @@ struct CountedGroups {
     ) throws {
         self.kept = kept
         most = atMost ?? .max
-        func keys(_ row: RowReader) throws -> [Item] { try columns.map { Item(try row.value($0)) } }
+        func keys(_ row: RowReader) throws -> [StatementValue] { try columns.map { StatementValue(try row.value($0)) } }
         let query = SelectPlan.read(query, columns)
         try session.store(query.type).forEach(query, atMost: atMost, by: columns) { row, equal in
             let keys = try keys(row)
             guard equal.isAll else { return try add(keys, equal.count) }
-            try kept.add(Item.bytes(of: keys))
+            try kept.add(StatementValue.bytes(of: keys))
             groups.append((keys, equal.count))
         }
         places = [:]
         sort()
     }
 
-    private mutating func add(_ keys: [Item], _ count: Int) throws {
-        let bytes = Item.key(keys)
+    private mutating func add(_ keys: [StatementValue], _ count: Int) throws {
+        let bytes = StatementValue.key(keys)
         if let place = places[bytes] {
             groups[place].count += count
             return
@@ -162,21 +162,21 @@ struct CountedGroups {
         if most < .max / 4, groups.count > 2 * most + 1000 { leaveOut() }
     }
 
-    private static func bytes(_ keys: [Item], _ key: [UInt8]) -> Int {
-        Item.bytes(of: keys) + key.count + KeptBytes.entry
+    private static func bytes(_ keys: [StatementValue], _ key: [UInt8]) -> Int {
+        StatementValue.bytes(of: keys) + key.count + KeptBytes.entry
     }
 
     /// Leaves out what is behind the groups that are asked for. The counts of those that come again are wrong, which
     /// are never among the first.
     private mutating func leaveOut() {
         sort()
-        for group in groups[most...] { kept.note(-Self.bytes(group.keys, Item.key(group.keys))) }
+        for group in groups[most...] { kept.note(-Self.bytes(group.keys, StatementValue.key(group.keys))) }
         groups.removeLast(groups.count - most)
         places = Dictionary(
-            groups.enumerated().map { (Item.key($1.keys), $0) }, uniquingKeysWith: { first, _ in first })
+            groups.enumerated().map { (StatementValue.key($1.keys), $0) }, uniquingKeysWith: { first, _ in first })
     }
 
     private mutating func sort() {
-        groups = groups.sorted(byKey: { Item.appendOrdered($0.keys, to: &$1) })
+        groups = groups.sorted(byKey: { StatementValue.appendOrdered($0.keys, to: &$1) })
     }
 }

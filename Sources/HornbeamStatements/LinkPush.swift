@@ -25,9 +25,9 @@ extension FilterPush {
             guard let number = column(left), let item = item(right) else { return nil }
             return item.filter(number, target.description.columns[number].type, comparison)
         }
-        func within(_ number: Int, _ items: [Item]) -> Filter? {
+        func within(_ number: Int, _ items: [StatementValue]) -> Filter? {
             let type = target.description.columns[number].type
-            return type.isOrdered ? Item.literals(items, type).map { .within(column: number, $0) } : nil
+            return type.isOrdered ? StatementValue.literals(items, type).map { .within(column: number, $0) } : nil
         }
         switch condition {
         case .binary(let sign, let left, let right, _):

@@ -68,7 +68,7 @@ enum NumberFunctions {
     ]
 
     /// An integer of an integer type.
-    private static func whole(_ item: Item) -> Int128? {
+    private static func whole(_ item: StatementValue) -> Int128? {
         switch item {
         case .value(.int), .value(.uint): item.integer
         default: nil
@@ -76,16 +76,16 @@ enum NumberFunctions {
     }
 
     /// Both numbers as decimals, if at least one of them is a decimal and the other one can be.
-    private static func decimals(_ items: [Item]) -> (Decimal, Decimal)? {
+    private static func decimals(_ items: [StatementValue]) -> (Decimal, Decimal)? {
         guard case .value(let left) = items[0], case .value(let right) = items[1],
-            Arithmetic.isDecimal(left) || Arithmetic.isDecimal(right), let left = Item.decimal(left),
-            let right = Item.decimal(right)
+            Arithmetic.isDecimal(left) || Arithmetic.isDecimal(right), let left = StatementValue.decimal(left),
+            let right = StatementValue.decimal(right)
         else { return nil }
         return (left, right)
     }
 
     /// Returns nil if the power is beyond the decimals, or if the exponent is beyond ±1000.
-    private static func power(_ base: Decimal, _ exponent: Int128) -> Item? {
+    private static func power(_ base: Decimal, _ exponent: Int128) -> StatementValue? {
         guard exponent.magnitude <= 1000 else { return nil }
         if base == 0, exponent < 0 { return .null }
         var (power, factor, left) = (Decimal(1), base, exponent.magnitude)
@@ -123,7 +123,9 @@ enum NumberFunctions {
 
     /// The number with at most `digits` digits behind the point. It keeps its type, but a double that keeps no digits
     /// there becomes an integer if that fits 64 bits. Returns nil if the item is no number.
-    static func rounded(_ item: Item, _ digits: Int, _ rule: FloatingPointRoundingRule) throws(HornbeamError) -> Item? {
+    static func rounded(_ item: StatementValue, _ digits: Int, _ rule: FloatingPointRoundingRule) throws(HornbeamError)
+        -> StatementValue?
+    {
         guard case .value(let value) = item else { return nil }
         switch value {
         case .int, .uint:
@@ -142,7 +144,7 @@ enum NumberFunctions {
     }
 
     /// An integer where it is one of 64 bits.
-    private static func result(_ number: Double) -> Item {
+    private static func result(_ number: Double) -> StatementValue {
         Int64(exactly: number).map { .value(.int($0)) } ?? .double(number)
     }
 }

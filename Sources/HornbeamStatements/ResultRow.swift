@@ -22,9 +22,9 @@ final class ResultColumns: Sendable {
 /// A row of a result. Its values are its own: it outlives the transaction.
 public struct ResultRow: Sendable {
     private let columns: ResultColumns
-    private let items: [Item]
+    private let items: [StatementValue]
 
-    init(_ columns: ResultColumns, _ items: [Item]) {
+    init(_ columns: ResultColumns, _ items: [StatementValue]) {
         self.columns = columns
         self.items = items
     }
@@ -58,14 +58,14 @@ public struct ResultRow: Sendable {
 
     /// Texts of dates and the like, which are what JSON has of them, are read.
     private static func converted(_ value: Value, to type: ColumnType) -> Value? {
-        value.converted(to: type) ?? Item(value).literal(type)
+        value.converted(to: type) ?? StatementValue(value).literal(type)
     }
 
     /// The row as JSON: an object without what is missing, or of `SELECT VALUE` the value. Numbers and texts are as in
     /// `hornbeam export`: dates in ISO 8601, data in base64.
     public var json: String {
         if columns.isValue, let item = items.first { return item.node.text }
-        return Item.object(zip(columns.names, items).map { ItemField(name: $0, item: $1) }).node.text
+        return StatementValue.object(zip(columns.names, items).map { ItemField(name: $0, item: $1) }).node.text
     }
 
     /// The row as a type of the program, from its JSON. Dates are read from ISO 8601 and from seconds since 2001.

@@ -4,7 +4,7 @@
 
 /// A function of values.
 struct ScalarFunction: Sendable {
-    typealias Body = @Sendable ([Item], PatternCache) throws -> Item
+    typealias Body = @Sendable ([StatementValue], PatternCache) throws -> StatementValue
 
     let name: String
     let arity: ClosedRange<Int>
@@ -25,7 +25,7 @@ struct ScalarFunction: Sendable {
         self.body = body
     }
 
-    func call(_ arguments: [Item], _ patterns: PatternCache) throws -> Item {
+    func call(_ arguments: [StatementValue], _ patterns: PatternCache) throws -> StatementValue {
         if isStrict {
             if arguments.contains(.missing) { return .missing }
             if arguments.contains(.null) { return .null }

@@ -27,7 +27,7 @@ final class SelectRun {
     }
 
     /// Calls `body` with the values of each row of the result until it returns false.
-    func run(_ body: ([Item]) throws -> Bool) throws {
+    func run(_ body: ([StatementValue]) throws -> Bool) throws {
         // What waits in a write is settled now, so that nothing changes while rows are read.
         if session.transaction.isWritable { try session.flush() }
         if plan.limit == 0 { return }
@@ -52,7 +52,7 @@ final class SelectRun {
             try forEachRow {
                 let values = try self.plan.columns.map { try $0.value.evaluate(self.frame) }
                 if self.plan.isDistinct {
-                    let key = Item.key(values)
+                    let key = StatementValue.key(values)
                     let size = key.count + KeptBytes.entry
                     guard seen.insert(key).inserted else { return true }
                     try self.kept.add(size)
@@ -62,13 +62,13 @@ final class SelectRun {
         }
     }
 
-    private func runSorted(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
+    private func runSorted(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         var sorter = RowSorter(plan, plan.order, kept)
         try forEachRow { try sorter.add(self.frame) }
         for values in sorter.finish() where try !cut.take(values, body) { return }
     }
 
-    private func runGroups(_ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
+    private func runGroups(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         guard let scope = plan.grouping else { return }
         if let known = try knownGroups(scope) { return try finish(known, &cut, body) }
         var table = GroupTable(scope, kept)
@@ -76,8 +76,9 @@ final class SelectRun {
             let store = try session.store(plan.query.type)
             try store.forEach(plan.query) { row, equal in
                 try table.add(
-                    try keys.map { Item(try row.value($0)) },
-                    try arguments.map { column in try column.map { Item(try row.value($0)) } }, times: equal.count)
+                    try keys.map { StatementValue(try row.value($0)) },
+                    try arguments.map { column in try column.map { StatementValue(try row.value($0)) } },
+                    times: equal.count)
             }
         } else {
             try forEachRow {
@@ -88,7 +89,7 @@ final class SelectRun {
                 return true
             }
         }
-        let groups = table.groups.sorted(byKey: { Item.appendOrdered($0.keys, to: &$1) })
+        let groups = table.groups.sorted(byKey: { StatementValue.appendOrdered($0.keys, to: &$1) })
         let frames = try groups.map { group in
             let frame = groupFrame(scope)
             for (slot, key) in group.keys.enumerated() { frame.slots[slot] = key }
@@ -128,7 +129,7 @@ final class SelectRun {
             }
             frame.slots[slot] = .null
             try session.forEach(query) { _, row, _ in
-                frame.slots[slot] = Item(try row.value(column))
+                frame.slots[slot] = StatementValue(try row.value(column))
                 return false
             }
         }
@@ -140,7 +141,7 @@ final class SelectRun {
     }
 
     /// Groups as rows: without ORDER BY in the order of their keys.
-    private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([Item]) throws -> Bool) throws {
+    private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         // What is in the groups is counted by now.
         var sorter = RowSorter(plan, plan.order, KeptBytes(limit: kept.limit))
         for frame in frames {
@@ -229,7 +230,7 @@ final class SelectRun {
         guard let slot = source.elementSlot else { return true }
         let held = frame.held
         defer { frame.held = held }
-        var items: [Item] = []
+        var items: [StatementValue] = []
         switch try array.evaluate(frame) {
         case .array(let elements): items = elements
         case .missing, .value(.null): break
@@ -262,7 +263,7 @@ final class SelectRun {
         guard let type = source.type else { return }
         for (slot, content) in source.contents {
             switch content {
-            case .column(let column): frame.slots[slot] = Item(try row.value(column))
+            case .column(let column): frame.slots[slot] = StatementValue(try row.value(column))
             case .whole: frame.slots[slot] = try object(row, type)
             case .match(let number): frame.slots[slot] = .bool(try isFound(number, rowID, row, type))
             case .score(let number):
@@ -281,23 +282,25 @@ final class SelectRun {
         }
     }
 
-    private func object(_ row: RowReader, _ type: EntityType) throws -> Item {
+    private func object(_ row: RowReader, _ type: EntityType) throws -> StatementValue {
         .object(
-            try type.shownColumns.map { number, name in ItemField(name: name, item: Item(try row.value(number))) })
+            try type.shownColumns.map { number, name in
+                ItemField(name: name, item: StatementValue(try row.value(number)))
+            })
     }
 
     /// The ids of the stored entities that the relation leads to. As in typed queries, others don't count.
-    private func ids(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {
+    private func ids(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [StatementValue] {
         let side = try type.relation(relation)
         let store = try session.store(side.target)
         let isWhole = try session.edges.isWhole(side)
         return try session.edges.targets(side, of: rowID).compactMap { target in
             guard try isWhole || store.isSaved(target) else { return nil }
-            return try store.id(of: target).map { Item($0) }
+            return try store.id(of: target).map { StatementValue($0) }
         }
     }
 
-    private func objects(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [Item] {
+    private func objects(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [StatementValue] {
         let side = try type.relation(relation)
         let store = try session.store(side.target)
         return try session.edges.targets(side, of: rowID).compactMap { target in
@@ -343,7 +346,7 @@ private struct Cut {
     }
 
     /// Hands a row on, if it is in the part; false behind its end.
-    mutating func take(_ values: [Item], _ body: ([Item]) throws -> Bool) throws -> Bool {
+    mutating func take(_ values: [StatementValue], _ body: ([StatementValue]) throws -> Bool) throws -> Bool {
         if skip > 0 {
             skip -= 1
             return true
@@ -361,7 +364,7 @@ private struct RowSorter {
     private let order: [SelectPlan.Order]
     private let most: Int
     private let kept: KeptBytes
-    private var rows: [[Item]] = []
+    private var rows: [[StatementValue]] = []
     /// For each row, bytes that sort as the rows do, and the row's index in `rows`.
     private var keys = EntryBuffer()
     /// So many rows are let be before some are left out.
@@ -383,7 +386,7 @@ private struct RowSorter {
         for term in order { Self.append(try term.value.evaluate(frame), term, to: &keys.keys) }
         keys.addWritten(number: UInt64(rows.count))
         rows.append(values)
-        kept.note(Item.bytes(of: values) + keys.size - size)
+        kept.note(StatementValue.bytes(of: values) + keys.size - size)
         if rows.count > bound || kept.isOver {
             let isOver = kept.isOver
             leaveOut()
@@ -393,7 +396,7 @@ private struct RowSorter {
         return true
     }
 
-    mutating func finish() -> [[Item]] {
+    mutating func finish() -> [[StatementValue]] {
         if plan.isDistinct || most < .max {
             leaveOut()
             return rows
@@ -403,7 +406,7 @@ private struct RowSorter {
     }
 
     /// Appends bytes for one term: unknown values come first or last, as the term says, others in the order of items.
-    private static func append(_ item: Item, _ term: SelectPlan.Order, to key: inout KeyWriter) {
+    private static func append(_ item: StatementValue, _ term: SelectPlan.Order, to key: inout KeyWriter) {
         key.append(item.isUnknown != term.nullsFirst)
         let start = key.bytes.count
         item.appendOrdered(to: &key)
@@ -414,13 +417,13 @@ private struct RowSorter {
     /// those behind the last one that is wanted. The sort is stable.
     private mutating func leaveOut() {
         let (all, size) = (rows, keys.size)
-        var (left, sorted) = ([[Item]](), keys)
+        var (left, sorted) = ([[StatementValue]](), keys)
         sorted.sort()
         var seen: Set<[UInt8]> = []
         sorted.renumber { number in
             let values = all[Int(number)]
-            if left.count == most || plan.isDistinct && !seen.insert(Item.key(values)).inserted {
-                kept.note(-Item.bytes(of: values))
+            if left.count == most || plan.isDistinct && !seen.insert(StatementValue.key(values)).inserted {
+                kept.note(-StatementValue.bytes(of: values))
                 return nil
             }
             left.append(values)
@@ -438,7 +441,7 @@ private struct RowSorter {
 
 /// The groups of a statement while their rows are added.
 private struct GroupTable {
-    typealias Group = (keys: [Item], aggregates: [RunningAggregate])
+    typealias Group = (keys: [StatementValue], aggregates: [RunningAggregate])
 
     var groups: [Group] = []
     private var places: [[UInt8]: Int] = [:]
@@ -453,19 +456,19 @@ private struct GroupTable {
     }
 
     /// The number of a group, which is new if no row with its keys was there.
-    mutating func place(of keys: [Item]) throws -> Int {
+    mutating func place(of keys: [StatementValue]) throws -> Int {
         if scope.keys.isEmpty { return 0 }
-        let bytes = Item.key(keys)
+        let bytes = StatementValue.key(keys)
         if let known = places[bytes] { return known }
         let size = scope.aggregates.count * MemoryLayout<RunningAggregate>.stride
-        try kept.add(bytes.count + KeptBytes.entry + Item.bytes(of: keys) + size)
+        try kept.add(bytes.count + KeptBytes.entry + StatementValue.bytes(of: keys) + size)
         places[bytes] = groups.count
         groups.append((keys, scope.aggregates.map { $0.aggregate.begin() }))
         return groups.count - 1
     }
 
     /// Adds so many rows that have these keys, and these values of what is aggregated.
-    mutating func add(_ keys: [Item], _ values: [Item?], times: Int) throws {
+    mutating func add(_ keys: [StatementValue], _ values: [StatementValue?], times: Int) throws {
         let place = try place(of: keys)
         for index in values.indices {
             try groups[place].aggregates[index].add(values[index], times: times, kept)

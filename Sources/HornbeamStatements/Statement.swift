@@ -68,7 +68,7 @@ package struct StatementParameters: Sendable {
     /// A value as it is typed: JSON if it is that, else a text.
     package static func value(_ text: String) -> Value {
         guard let node = try? JSONParser.parse(text) else { return .string(text) }
-        if case .number(let digits) = node, let number = Item.written(digits) { return number }
-        return Item(node).result ?? .null
+        if case .number(let digits) = node, let number = StatementValue.written(digits) { return number }
+        return StatementValue(node).result ?? .null
     }
 }

@@ -29,12 +29,12 @@ enum StringFunctions {
         },
         ScalarFunction("concat", 1...100) { arguments, _ in
             let texts = arguments.compactMap(\.text)
-            try Item.requireSize(texts.reduce(0) { $0 + $1.utf8.count })
+            try StatementValue.requireSize(texts.reduce(0) { $0 + $1.utf8.count })
             return texts.count == arguments.count ? .string(texts.joined()) : .null
         },
         ScalarFunction("split", 1...2) { arguments, _ in
             guard let text = arguments[0].text else { return .null }
-            let most = Item.maxSize / MemoryLayout<Item>.stride
+            let most = StatementValue.maxSize / MemoryLayout<StatementValue>.stride
             if arguments.count == 1 {
                 return .array(
                     text.split(maxSplits: most, whereSeparator: \.isWhitespace).map { .string(String($0)) })
@@ -74,15 +74,15 @@ enum StringFunctions {
     /// So many replacements make a text too large to be held, if it has so many. A text that is put in isn't longer
     /// than that itself, as it is held too.
     private static func room(in text: String, _ new: String) -> Int {
-        (Item.maxSize + text.utf8.count) / max(1, new.utf8.count) + 1
+        (StatementValue.maxSize + text.utf8.count) / max(1, new.utf8.count) + 1
     }
 
-    private static func text(_ name: String, _ body: @escaping @Sendable (String) -> Item) -> ScalarFunction {
+    private static func text(_ name: String, _ body: @escaping @Sendable (String) -> StatementValue) -> ScalarFunction {
         ScalarFunction(name, 1...1) { arguments, _ in arguments[0].text.map(body) ?? .null }
     }
 
     private static func texts(
-        _ name: String, _ count: Int, _ body: @escaping @Sendable (String, String) -> Item
+        _ name: String, _ count: Int, _ body: @escaping @Sendable (String, String) -> StatementValue
     ) -> ScalarFunction {
         ScalarFunction(name, count...count) { arguments, _ in
             guard let first = arguments[0].text, let second = arguments[1].text else { return .null }
@@ -91,7 +91,7 @@ enum StringFunctions {
     }
 
     private static func pattern(
-        _ name: String, _ body: @escaping @Sendable (String, Regex<AnyRegexOutput>) throws -> Item
+        _ name: String, _ body: @escaping @Sendable (String, Regex<AnyRegexOutput>) throws -> StatementValue
     ) -> ScalarFunction {
         ScalarFunction(name, 2...2) { arguments, patterns in
             guard let text = arguments[0].text, let pattern = arguments[1].text else { return .null }

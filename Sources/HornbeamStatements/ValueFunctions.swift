@@ -20,11 +20,12 @@ enum ValueFunctions {
     ]
 
     /// The first argument that passes; null if none does.
-    private static func first(_ name: String, _ passes: @escaping @Sendable (Item) -> Bool) -> ScalarFunction {
+    private static func first(_ name: String, _ passes: @escaping @Sendable (StatementValue) -> Bool) -> ScalarFunction
+    {
         ScalarFunction(name, 2...100, isStrict: false) { arguments, _ in arguments.first(where: passes) ?? .null }
     }
 
-    private static func unlessEqual(_ name: String, _ other: Item) -> ScalarFunction {
+    private static func unlessEqual(_ name: String, _ other: StatementValue) -> ScalarFunction {
         // Unknown values equal nothing; then the first argument is the result.
         ScalarFunction(name, 2...2, isStrict: false) { arguments, _ in
             let isKnown = !arguments[0].isUnknown && !arguments[1].isUnknown
@@ -34,7 +35,7 @@ enum ValueFunctions {
 
     private static func extreme(_ name: String, _ wins: @escaping @Sendable (Int) -> Bool) -> ScalarFunction {
         ScalarFunction(name, 2...100, isStrict: false) { arguments, _ in
-            var best = Item.null
+            var best = StatementValue.null
             for item in arguments where !item.isUnknown && (best == .null || wins(item.order(best))) { best = item }
             return best
         }
@@ -55,7 +56,7 @@ enum ValueFunctions {
         }
     }
 
-    private static func type(of item: Item) -> String {
+    private static func type(of item: StatementValue) -> String {
         switch item {
         case .missing: "missing"
         case .array, .value(.array): "array"
@@ -89,7 +90,7 @@ enum ValueFunctions {
             case .value(.bool(let flag)): .int(flag ? 1 : 0)
             case .value(.date(let seconds)): .double(seconds)
             case .value(.string(let text)):
-                Item.written(text).map { .value($0) } ?? Double(text).map { .double($0) } ?? .null
+                StatementValue.written(text).map { .value($0) } ?? Double(text).map { .double($0) } ?? .null
             default: .null
             }
         },
@@ -105,12 +106,14 @@ enum ValueFunctions {
         conversion("array") { item in if case .array = item { item } else { .array([item]) } },
     ]
 
-    private static func conversion(_ name: String, _ body: @escaping @Sendable (Item) -> Item) -> ScalarFunction {
+    private static func conversion(_ name: String, _ body: @escaping @Sendable (StatementValue) -> StatementValue)
+        -> ScalarFunction
+    {
         ScalarFunction("to\(name)", 1...1) { arguments, _ in body(arguments[0]) }
     }
 
     /// As in JSON, without quotes.
-    static func text(of item: Item) -> String { item.text ?? (item.node.plainText) }
+    static func text(of item: StatementValue) -> String { item.text ?? (item.node.plainText) }
 
     // MARK: Dates
 
@@ -132,7 +135,7 @@ enum ValueFunctions {
     ]
 
     /// Seconds since 2001 of a date, or of what a text says.
-    private static func date(_ item: Item) -> Double? {
+    private static func date(_ item: StatementValue) -> Double? {
         switch item {
         case .value(.date(let seconds)): seconds
         case .value(.string(let text)): ISODate.seconds(text)
@@ -141,7 +144,7 @@ enum ValueFunctions {
     }
 
     /// Whole seconds since 1970; nil if the item is no date.
-    private static func wholeSeconds(_ item: Item) -> Int? {
+    private static func wholeSeconds(_ item: StatementValue) -> Int? {
         switch item {
         case .value(.date(let seconds)): ISODate.wholeSeconds(seconds)
         case .value(.string(let text)): ISODate.wholeSeconds(text)
@@ -149,7 +152,7 @@ enum ValueFunctions {
         }
     }
 
-    private static func milliseconds(_ item: Item) -> Int? {
+    private static func milliseconds(_ item: StatementValue) -> Int? {
         switch item {
         case .value(.date(let seconds)): ISODate.milliseconds(seconds)
         case .value(.string(let text)): ISODate.milliseconds(text)
@@ -158,7 +161,7 @@ enum ValueFunctions {
     }
 
     /// In UTC.
-    private static func component(_ name: String, of seconds: Int) throws -> Item {
+    private static func component(_ name: String, of seconds: Int) throws -> StatementValue {
         let (day, time) = ISODate.dayAndSecond(seconds)
         let civil = ISODate.civil(day)
         switch name.lowercased() {

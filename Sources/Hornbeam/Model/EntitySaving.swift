@@ -350,7 +350,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if case .none = relation.content { return }
         let options = relation.isFragment ? Target.fragmentMergeStrategy : Target.defaultMergeStrategy
         guard let row else {
-            if let print = context.session.print { return try print.add(relation, number: number) }
+            if let print = context.session.fingerprint { return try print.add(relation, number: number) }
             return try check(relation, options)
         }
         let saved = try saveEntities(of: relation, number, options)

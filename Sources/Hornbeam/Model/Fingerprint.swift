@@ -13,8 +13,8 @@ final class Fingerprint {
 
     static func of<Entity: EntityModelProtocol>(_ entity: Entity, _ session: TypedTransaction) throws -> Int {
         let print = Fingerprint(session)
-        session.print = print
-        defer { session.print = nil }
+        session.fingerprint = print
+        defer { session.fingerprint = nil }
         try print.add(entity)
         return print.hasher.finalize()
     }

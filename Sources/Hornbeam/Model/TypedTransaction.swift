@@ -43,7 +43,7 @@ package final class TypedTransaction {
     /// Of which entities the deletion that is under way leaves no `Deleted`.
     @exclusivity(unchecked) var purging = EntityRows()
     /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
-    @exclusivity(unchecked) var print: Fingerprint?
+    @exclusivity(unchecked) var fingerprint: Fingerprint?
 
     init(_ core: StoreTransaction, models: ModelSet) {
         self.core = core

@@ -74,7 +74,7 @@ struct FollowedRows: Sendable {
         }
         if let prints {
             let found = try prints(rows.map(\.row))
-            for place in rows.indices { rows[place].print = found[place] }
+            for place in rows.indices { rows[place].fingerprint = found[place] }
         }
         looked = tally.rows
         tree = RankTree(rows)
@@ -89,7 +89,7 @@ struct FollowedRows: Sendable {
         if let prints {
             let places = entries.indices.filter { entries[$0].after != nil }
             let found = try prints(places.compactMap { entries[$0].after?.row })
-            for (place, print) in zip(places, found) { entries[place].after?.print = print }
+            for (place, print) in zip(places, found) { entries[place].after?.fingerprint = print }
         }
         return apply(entries)
     }
@@ -127,7 +127,7 @@ struct FollowedRows: Sendable {
             case (let before?, nil): gone.append(before)
             case (nil, let after?): new.append(after)
             case (let before?, let after?):
-                let isChanged = before.print != after.print || entry.isTouched
+                let isChanged = before.fingerprint != after.fingerprint || entry.isTouched
                 if isChanged { changed.append(after) }
                 if before.order(after) != 0 {
                     moved.append((before, after))
@@ -172,8 +172,8 @@ struct FollowedRows: Sendable {
         try begin(view, store, prints: prints)
         let rows = tree.rows
         let changes = ListDifference.changes(
-            from: old.map { ListItem(id: $0.row, print: $0.print) },
-            to: rows.map { ListItem(id: $0.row, print: $0.print) })
+            from: old.map { ListItem(id: $0.row, fingerprint: $0.fingerprint) },
+            to: rows.map { ListItem(id: $0.row, fingerprint: $0.fingerprint) })
         return RowDelta(
             changes: changes, inserted: changes.insertions.map { rows[$0].row },
             updated: changes.updates.map { rows[$0].row }, looked: rows.map(\.row))

@@ -257,9 +257,9 @@ struct GroupedResult<Entity: EntityModelProtocol, Key: Sendable, Values: Sendabl
         // What is the same as before has the same print.
         let items = found.map { group in
             let isSame = former[group.bytes].map { maker.areSame($0, group.row.values) } ?? false
-            return ListItem(id: group.bytes, print: isSame ? 0 : 1)
+            return ListItem(id: group.bytes, fingerprint: isSame ? 0 : 1)
         }
-        let changes = ListDifference.changes(from: shown.map { ListItem(id: $0.bytes, print: 0) }, to: items)
+        let changes = ListDifference.changes(from: shown.map { ListItem(id: $0.bytes, fingerprint: 0) }, to: items)
         shown = found.map { ($0.bytes, $0.row.values) }
         return changes.isEmpty ? nil : LiveGroups(rows: found.map(\.row), changes: changes)
     }

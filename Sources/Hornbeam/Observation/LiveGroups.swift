@@ -102,7 +102,7 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
     }
 
     private func items(_ entities: [Entity], _ view: LiveView) throws -> [ListItem<Entity.ID>] {
-        try entities.map { ListItem(id: $0.id, print: try Fingerprint.of($0, view.session)) }
+        try entities.map { ListItem(id: $0.id, fingerprint: try Fingerprint.of($0, view.session)) }
     }
 
     // MARK: Asked anew
@@ -122,7 +122,8 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
 
     private func difference(from old: [Section], _ touched: Set<Entity.ID>) -> GroupChanges {
         let places = ListDifference.changes(
-            from: old.map { ListItem(id: $0.owner, print: 0) }, to: sections.map { ListItem(id: $0.owner, print: 0) })
+            from: old.map { ListItem(id: $0.owner, fingerprint: 0) },
+            to: sections.map { ListItem(id: $0.owner, fingerprint: 0) })
         // Where each section was.
         let origins = places.applied(to: old.indices.map { $0 as Int? }) { _ in nil }
         var changed: [GroupChanges.Section] = []

@@ -100,7 +100,7 @@ struct EntityResult<Entity: EntityModelProtocol>: LiveResult {
         guard let (changes, found) = try list.advance(view, commits) else { return nil }
         let now = list.items.first
         // Only the first one counts.
-        if former?.id == now?.id, former?.print == now?.print, changes.updates.first != 0 { return nil }
+        if former?.id == now?.id, former?.fingerprint == now?.fingerprint, changes.updates.first != 0 { return nil }
         if let entity = found.first { last = entity }
         return LiveEntity(entity: last, isLive: !found.isEmpty)
     }

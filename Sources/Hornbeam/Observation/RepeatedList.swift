@@ -26,7 +26,7 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
     mutating func begin(_ view: LiveView) throws -> [Entity] {
         view.figures.noteQuery()
         let entities = try parts.load(Entity.self, view.session)
-        items = try entities.map { ListItem(id: $0.id, print: try Fingerprint.of($0, view.session)) }
+        items = try entities.map { ListItem(id: $0.id, fingerprint: try Fingerprint.of($0, view.session)) }
         guard let rule else {
             trees = view.trees
             return entities

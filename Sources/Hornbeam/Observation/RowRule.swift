@@ -137,7 +137,7 @@ struct RowProbe {
         } else {
             key = try order?.key(row, reader) ?? []
         }
-        return RankedRow(key: key, row: row, print: hasher.finalize())
+        return RankedRow(key: key, row: row, fingerprint: hasher.finalize())
     }
 
     /// The same of a row that is in the result; nil if it isn't.

@@ -6,11 +6,11 @@
 package struct ListItem<ID: Hashable & Sendable>: Sendable {
     package let id: ID
     /// The same for the same content.
-    package let print: Int
+    package let fingerprint: Int
 
-    package init(id: ID, print: Int) {
+    package init(id: ID, fingerprint: Int) {
         self.id = id
-        self.print = print
+        self.fingerprint = fingerprint
     }
 }
 
@@ -18,7 +18,7 @@ extension Array {
     /// The same with other fingerprints of some, so that they count as changed.
     package func asChanged<ID>(_ ids: Set<ID>) -> Self where Element == ListItem<ID> {
         if ids.isEmpty { return self }
-        return map { ids.contains($0.id) ? ListItem(id: $0.id, print: ~$0.print) : $0 }
+        return map { ids.contains($0.id) ? ListItem(id: $0.id, fingerprint: ~$0.fingerprint) : $0 }
     }
 }
 
@@ -29,14 +29,14 @@ package enum ListDifference {
         var start = 0
         let shorter = min(old.count, new.count)
         while start < shorter, old[start].id == new[start].id {
-            if old[start].print != new[start].print { changes.updates.append(start) }
+            if old[start].fingerprint != new[start].fingerprint { changes.updates.append(start) }
             start += 1
         }
         var end = 0
         while end < shorter - start, old[old.count - 1 - end].id == new[new.count - 1 - end].id { end += 1 }
         between(old, new, start, end, &changes)
         for position in (new.count - end)..<new.count
-        where old[position + old.count - new.count].print != new[position].print {
+        where old[position + old.count - new.count].fingerprint != new[position].fingerprint {
             changes.updates.append(position)
         }
         return changes
@@ -62,7 +62,7 @@ package enum ListDifference {
             }
             first[new[place].id] = following[origin - start]
             pairs.append(ListChanges.Move(from: origin, to: place))
-            if old[origin].print != new[place].print { changes.updates.append(place) }
+            if old[origin].fingerprint != new[place].fingerprint { changes.updates.append(place) }
         }
         let matched = Set(pairs.map(\.from))
         changes.deletions = origins.filter { !matched.contains($0) }

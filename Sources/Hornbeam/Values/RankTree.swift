@@ -12,12 +12,12 @@ package struct RankedRow: Sendable {
     /// Ties go by it.
     package var row: RowID
     /// A fingerprint of its content.
-    package var print: Int
+    package var fingerprint: Int
 
-    package init(key: [UInt8], row: RowID, print: Int) {
+    package init(key: [UInt8], row: RowID, fingerprint: Int) {
         self.key = key
         self.row = row
-        self.print = print
+        self.fingerprint = fingerprint
     }
 
     package func order(_ other: RankedRow) -> Int {
@@ -115,7 +115,7 @@ package struct RankTree: Sendable {
         while link >= 0 {
             let order = row.order(nodes[Int(link)].row)
             if order == 0 {
-                nodes[Int(link)].row.print = row.print
+                nodes[Int(link)].row.fingerprint = row.fingerprint
                 return
             }
             link = order < 0 ? nodes[Int(link)].left : nodes[Int(link)].right

@@ -106,7 +106,7 @@ struct MapRowsResult<Entity: EntityModelProtocol, Value, Reduce: Reducer>: LiveR
             var hasher = Hasher()
             hasher.combine(bytes: key)
             hasher.combine(bytes: value)
-            items.append(ListItem(id: rowID, print: hasher.finalize()))
+            items.append(ListItem(id: rowID, fingerprint: hasher.finalize()))
             return true
         }
         trees = view.trees
@@ -155,7 +155,8 @@ where Reduce.Value == Value, Reduce.Result: Equatable & Sendable {
         from old: [MapGroup<Reduce.Result>], to new: [MapGroup<Reduce.Result>]
     ) -> ListChanges {
         var changes = ListDifference.changes(
-            from: old.map { ListItem(id: $0.key, print: 0) }, to: new.map { ListItem(id: $0.key, print: 0) })
+            from: old.map { ListItem(id: $0.key, fingerprint: 0) }, to: new.map { ListItem(id: $0.key, fingerprint: 0) }
+        )
         let former = Dictionary(old.map { ($0.key, $0.value) }) { first, _ in first }
         changes.updates = new.indices.filter { place in
             former[new[place].key].map { $0 != new[place].value } ?? false

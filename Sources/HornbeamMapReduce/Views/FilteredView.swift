@@ -130,7 +130,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     private func places(of group: Group) -> Range<Int> {
         guard let prefix = try? ViewKey.prefix(of: group) else { return 0..<0 }
-        func rank(_ key: [UInt8]) -> Int { tree.rank(of: RankedRow(key: key, row: RowID(rawValue: 0), print: 0)) }
+        func rank(_ key: [UInt8]) -> Int { tree.rank(of: RankedRow(key: key, row: RowID(rawValue: 0), fingerprint: 0)) }
         let start = rank(prefix)
         return start..<max(start, KeyWriter.successor(ofPrefix: prefix).map(rank) ?? tree.count)
     }
@@ -185,7 +185,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     private func member(_ row: RowID, _ reader: RowReader?) throws -> Member? {
         guard let entity = try reader.map({ try Entity(row: $0) }), let place = try view.definition.place(of: entity)
         else { return nil }
-        return Member(id: entity.id, group: place.group, ranked: RankedRow(key: place.key, row: row, print: 0))
+        return Member(id: entity.id, group: place.group, ranked: RankedRow(key: place.key, row: row, fingerprint: 0))
     }
 
     /// Another filter, in the same state: what it takes away and what it adds, and nothing else. If it throws, all is

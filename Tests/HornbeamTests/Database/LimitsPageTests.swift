@@ -69,7 +69,7 @@ struct LimitsPageTests {
         ("stack of the thread that must be left for a level of an expression", [StackRoom.least]),
         ("columns, groups, orders and aggregates of a statement", [SelectPlan.maxColumns]),
         ("what a statement keeps to sort, group or tell rows apart", [KeptBytes.standardLimit]),
-        ("what is computed of one row", [Hornbeam.Item.maxSize]),
+        ("what is computed of one row", [Hornbeam.StatementValue.maxSize]),
         ("steps of `LIKE`, `ANY` and `EVERY` for one row", [Hornbeam.Frame.maxSteps]),
         ("a regular expression", [PatternBounds.maxLength]),
         ("classes of characters within one another, in a regular expression", [PatternBounds.maxClasses]),

@@ -9,7 +9,9 @@ import Testing
 
 @Suite("Differences of lists")
 struct ListDifferenceTests {
-    private func items(_ ids: [Int], print: Int = 0) -> [ListItem<Int>] { ids.map { ListItem(id: $0, print: print) } }
+    private func items(_ ids: [Int], fingerprint: Int = 0) -> [ListItem<Int>] {
+        ids.map { ListItem(id: $0, fingerprint: fingerprint) }
+    }
 
     private func changes(_ old: [Int], _ new: [Int]) -> ListChanges {
         ListDifference.changes(from: items(old), to: items(new))
@@ -109,7 +111,7 @@ struct ListDifferenceTests {
     func updates() {
         let old = items([1, 2, 3, 4])
         var new = items([2, 3, 1, 4])
-        for place in [0, 2] { new[place] = ListItem(id: new[place].id, print: 1) }
+        for place in [0, 2] { new[place] = ListItem(id: new[place].id, fingerprint: 1) }
         let made = ListDifference.changes(from: old, to: new)
         #expect(made.moves == [ListChanges.Move(from: 0, to: 2)])
         #expect(made.updates == [0, 2])

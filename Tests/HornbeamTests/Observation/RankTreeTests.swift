@@ -10,7 +10,7 @@ import Testing
 struct RankTreeTests {
     private func row(_ number: Int, print: Int = 0) -> RankedRow {
         // Several rows with one key, so that ties are met.
-        RankedRow(key: [UInt8(number % 17)], row: RowID(rawValue: UInt64(number)), print: print)
+        RankedRow(key: [UInt8(number % 17)], row: RowID(rawValue: UInt64(number)), fingerprint: print)
     }
 
     @Test("has the rows and positions of a sorted array through random changes", arguments: SeededGenerator.seeds(4))
@@ -25,7 +25,7 @@ struct RankTreeTests {
                 #expect(tree.position(of: new) == place, "seed \(seed)")
                 if random.oneIn(3) {
                     tree.update(new)
-                    model[place].print = step
+                    model[place].fingerprint = step
                 } else {
                     tree.remove(new)
                     model.remove(at: place)
@@ -38,7 +38,7 @@ struct RankTreeTests {
             #expect(tree.count == model.count, "seed \(seed)")
         }
         #expect(tree.rows.map(\.row) == model.map(\.row), "seed \(seed)")
-        #expect(tree.rows.map(\.print) == model.map(\.print), "seed \(seed)")
+        #expect(tree.rows.map(\.fingerprint) == model.map(\.fingerprint), "seed \(seed)")
         for (place, row) in model.enumerated() { #expect(tree.position(of: row) == place, "seed \(seed)") }
     }
 
@@ -58,9 +58,9 @@ struct RankTreeTests {
     func depth() {
         var tree = RankTree()
         for number in 0..<20_000 {
-            tree.insert(RankedRow(key: [], row: RowID(rawValue: UInt64(number)), print: 0))
+            tree.insert(RankedRow(key: [], row: RowID(rawValue: UInt64(number)), fingerprint: 0))
             if number >= 5_000 {
-                tree.remove(RankedRow(key: [], row: RowID(rawValue: UInt64(number - 5_000)), print: 0))
+                tree.remove(RankedRow(key: [], row: RowID(rawValue: UInt64(number - 5_000)), fingerprint: 0))
             }
         }
         #expect(tree.count == 5_000)

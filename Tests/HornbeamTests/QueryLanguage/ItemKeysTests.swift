@@ -13,7 +13,7 @@ import Testing
 
 @Suite("Keys of items")
 struct ItemKeysTests {
-    private static func item(_ random: inout SeededGenerator, _ levels: Int = 2) -> Item {
+    private static func item(_ random: inout SeededGenerator, _ levels: Int = 2) -> StatementValue {
         switch random.below(levels > 0 ? 13 : 11) {
         case 0: return .missing
         case 1: return .null

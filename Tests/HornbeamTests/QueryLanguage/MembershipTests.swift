@@ -105,7 +105,7 @@ struct MembershipTests {
     }
 
     /// Items of all kinds, many of them equal to others of other types.
-    private static func item(_ generator: inout SeededGenerator) -> Item {
+    private static func item(_ generator: inout SeededGenerator) -> StatementValue {
         let texts = [
             "2001-01-01", "2001-01-01T00:00:00Z", "2001-01-01T00:00:00", "AQID", "", "1", "é", "e\u{301}",
             "00000000-0000-0000-0000-000000000000", "00000000-0000-0000-0000-00000000000A",
@@ -113,7 +113,7 @@ struct MembershipTests {
         ]
         let zero = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
         let ten = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10))
-        let others: [Item] = [
+        let others: [StatementValue] = [
             .missing, .null, .bool(true), .bool(false), .int(0), .int(1), .value(.uint(1)), .double(1), .double(-0.0),
             .double(0.1), .value(.decimal(Decimal(string: "0.1") ?? 0)), .value(.decimal(1)), .double(.nan),
             .value(.date(0)), .value(.date(-0.0)), .value(.date(86_400)), .value(.uuid(zero)), .value(.uuid(ten)),

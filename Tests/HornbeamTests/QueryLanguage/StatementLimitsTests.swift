@@ -303,14 +303,14 @@ struct NumberOrderTests {
     @Test("numbers of all types have one order, and equal ones one key", arguments: SeededGenerator.seeds(4))
     func total(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        let items = (0..<40).map { _ in Item.value(Self.number(&generator)) }
+        let items = (0..<40).map { _ in StatementValue.value(Self.number(&generator)) }
         func sign(_ number: Int) -> Int { number.signum() }
         for a in items {
             #expect(a.order(a) == 0)
             for b in items {
                 let order = sign(a.order(b))
                 #expect(order == -sign(b.order(a)), "\(a), \(b)")
-                #expect((order == 0) == (Item.key([a]) == Item.key([b])), "\(a), \(b)")
+                #expect((order == 0) == (StatementValue.key([a]) == StatementValue.key([b])), "\(a), \(b)")
                 for c in items where order <= 0 && b.order(c) <= 0 {
                     let isStrict = order < 0 || b.order(c) < 0
                     #expect(isStrict ? a.order(c) < 0 : a.order(c) == 0, "\(a), \(b), \(c)")
@@ -321,13 +321,15 @@ struct NumberOrderTests {
 
     @Test("numbers are compared by what they are")
     func examples() {
-        let uint = Item.value(.uint(9_223_372_036_854_775_850))
-        let power = Item.double(0x1p63)
-        let decimal = Item.value(.decimal(Decimal(string: "9223372036854775830") ?? 0))
+        let uint = StatementValue.value(.uint(9_223_372_036_854_775_850))
+        let power = StatementValue.double(0x1p63)
+        let decimal = StatementValue.value(.decimal(Decimal(string: "9223372036854775830") ?? 0))
         #expect(power.order(decimal) < 0 && decimal.order(uint) < 0 && power.order(uint) < 0)
-        #expect(Item.double(0.1).equals(.value(.decimal(Decimal(string: "0.1") ?? 0))))
-        #expect(Item.double(0x1p63).equals(.value(.uint(1 << 63))))
-        #expect(Item.double(1e300).order(.value(.decimal(Decimal(string: "1e160") ?? 0))) > 0)
-        #expect(Item.double(Double.leastNonzeroMagnitude).order(.value(.decimal(Decimal(string: "1e-120") ?? 0))) < 0)
+        #expect(StatementValue.double(0.1).equals(.value(.decimal(Decimal(string: "0.1") ?? 0))))
+        #expect(StatementValue.double(0x1p63).equals(.value(.uint(1 << 63))))
+        #expect(StatementValue.double(1e300).order(.value(.decimal(Decimal(string: "1e160") ?? 0))) > 0)
+        #expect(
+            StatementValue.double(Double.leastNonzeroMagnitude).order(.value(.decimal(Decimal(string: "1e-120") ?? 0)))
+                < 0)
     }
 }

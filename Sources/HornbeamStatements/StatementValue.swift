@@ -5,33 +5,33 @@
 import FoundationEssentials
 
 /// The value of an expression.
-enum Item: Sendable, Equatable {
+enum StatementValue: Sendable, Equatable {
     /// What a path leads to where there is nothing. Unlike null it is left out of a row's JSON.
     case missing
     /// Neither JSON nor an array: these are the cases below.
     case value(Value)
-    case array([Item])
+    case array([StatementValue])
     case object([ItemField])
 
-    static var null: Item { .value(.null) }
+    static var null: StatementValue { .value(.null) }
 
-    static func bool(_ flag: Bool) -> Item { .value(.bool(flag)) }
-    static func int(_ number: Int) -> Item { .value(.int(Int64(number))) }
-    static func double(_ number: Double) -> Item { .value(.double(number)) }
-    static func string(_ text: String) -> Item { .value(.string(text)) }
+    static func bool(_ flag: Bool) -> StatementValue { .value(.bool(flag)) }
+    static func int(_ number: Int) -> StatementValue { .value(.int(Int64(number))) }
+    static func double(_ number: Double) -> StatementValue { .value(.double(number)) }
+    static func string(_ text: String) -> StatementValue { .value(.string(text)) }
 }
 
 struct ItemField: Sendable, Equatable {
     var name: String
-    var item: Item
+    var item: StatementValue
 }
 
-extension Item {
+extension StatementValue {
     /// What a column holds. JSON that can't be read, which no row should have, is its text.
     init(_ value: Value) {
         switch value {
-        case .json(let text): self = (try? JSONParser.parse(text)).map { Item($0) } ?? .string(text)
-        case .array(let values): self = .array(values.map { Item($0) })
+        case .json(let text): self = (try? JSONParser.parse(text)).map { StatementValue($0) } ?? .string(text)
+        case .array(let values): self = .array(values.map { StatementValue($0) })
         default: self = .value(value)
         }
     }
@@ -42,8 +42,9 @@ extension Item {
         case .bool(let flag): self = .bool(flag)
         case .number(let text): self = .value(Self.number(text))
         case .string(let text): self = .string(text)
-        case .array(let nodes): self = .array(nodes.map { Item($0) })
-        case .object(let members): self = .object(members.map { ItemField(name: $0.name, item: Item($0.value)) })
+        case .array(let nodes): self = .array(nodes.map { StatementValue($0) })
+        case .object(let members):
+            self = .object(members.map { ItemField(name: $0.name, item: StatementValue($0.value)) })
         }
     }
 
@@ -116,7 +117,7 @@ extension Item {
         case .value(.data(let data)): return data.count
         case .value: return 0
         case .array(let items):
-            var size = items.count * MemoryLayout<Item>.stride
+            var size = items.count * MemoryLayout<StatementValue>.stride
             for item in items where size <= limit { size += item.size(upTo: limit - size) }
             return size
         case .object(let fields):
@@ -131,7 +132,7 @@ extension Item {
     // MARK: Parts
 
     /// `item.name`: of what is no object, missing, but of null, null.
-    func field(_ name: String) -> Item {
+    func field(_ name: String) -> StatementValue {
         switch self {
         case .object(let fields): fields.first { $0.name == name }?.item ?? .missing
         case .value(.null): .null
@@ -140,7 +141,7 @@ extension Item {
     }
 
     /// `item[2]`; negative ones count from the end.
-    func element(_ index: Int) -> Item {
+    func element(_ index: Int) -> StatementValue {
         switch self {
         case .array(let items):
             // Of an index that no array has, the sum may overflow.
