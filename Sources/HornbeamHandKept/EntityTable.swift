@@ -65,7 +65,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
         }
     }
 
-    /// The same for several, all or none.
+    /// Inserts several entities: all, or none if one is stored already.
     public func insert(contentsOf entities: some Sequence<Entity>) throws {
         try change { _ in for entity in entities { try insert(entity) } }
     }
@@ -73,7 +73,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
     /// Saves an entity, whether it is there or not.
     public func upsert(_ entity: Entity) throws { try change { context in try entity.save(to: &context) } }
 
-    /// The same for several, all or none. Their unique keys count as they are in the end.
+    /// Saves several entities: all, or none. Their unique keys count as they are in the end.
     public func upsert(contentsOf entities: some Sequence<Entity>) throws {
         try change { context in try context.saveAll(Array(entities)) }
     }
@@ -91,7 +91,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
         return entity
     }
 
-    /// The same, but nil if there is none.
+    /// Updates an entity if it is stored. Returns nil if it isn't.
     @discardableResult
     public func updateIfExists(_ id: Entity.ID, _ change: (inout Entity) throws -> Void) throws -> Entity? {
         try self.change { context in

@@ -67,7 +67,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         }
     }
 
-    /// The same.
+    /// The list of a group: `orderedID(in:)` as a subscript.
     public subscript(group: Group) -> OrderedIDs<Entity> {
         get throws { try orderedID(in: group) }
     }

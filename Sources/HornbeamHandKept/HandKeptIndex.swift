@@ -191,7 +191,8 @@ extension Context {
         get throws { try index.content(in: self) }
     }
 
-    /// The same, by a property: `try context.indexes(of: LibraryIndexes.self).allBooks.append(book.id)`. A program has
+    /// A hand-kept index by a property: `try context.indexes(of: LibraryIndexes.self).allBooks.append(book.id)`. A
+    /// program has
     /// `context.indexes.allBooks` with
     ///
     /// ```swift

@@ -21,7 +21,7 @@ public struct IDSet<Entity: EntityModelProtocol> {
         }
     }
 
-    /// The same for the planner.
+    /// The set as rows for the planner.
     var rowList: any RowList { KeptSet(trees: trees) }
 
     /// O(1).

@@ -18,7 +18,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// The same for what changes the index.
+    /// Does `body`, which changes the index, in the write transaction.
     func change<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try context.session.change("changed", of: "index “\(name)”") { session in
             guard try session.entities().transaction.isWritable else {

@@ -9,7 +9,7 @@ import HornbeamTree
 /// O(log n) takes as much for each place that is touched, n being the ids in the whole index.
 public struct OrderedIDs<Entity: EntityModelProtocol> {
     private let access: KeptAccess<Entity>
-    /// Nil of a group that there can't be, since its entity isn't stored.
+    /// Nil for a group that there can't be, since its entity isn't stored.
     private let list: KeptList?
     /// What is then in the way of changing it.
     private let lack: HornbeamError?
@@ -117,7 +117,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         }
     }
 
-    /// The same for the planner; empty of a group that there isn't.
+    /// The list as rows for the planner; empty for a group that there isn't.
     var rowList: any RowList { list.map { $0 as any RowList } ?? EmptyRows() }
 
     func rows(_ range: Range<Int>? = nil) throws -> [RowID] {

@@ -10,7 +10,7 @@ extension SecondaryIndex {
         try query(try IndexQuery(text), arguments)
     }
 
-    /// The same of one that was prepared.
+    /// A query that was prepared from a text.
     public func query(_ prepared: IndexQuery, _ arguments: any ColumnValue...) throws -> SecondaryQuery<Entity> {
         try query(prepared, arguments)
     }

@@ -25,8 +25,9 @@ extension SecondaryQuery {
         try context.session.run { try OpenTable(self, $0).aggregate(aggregates) }
     }
 
-    /// The same of each group of rows with the same values in some columns. As in SQL, order, limit and offset are
-    /// those of the groups, and may go by these columns alone; without an order they come by their keys, nil first.
+    /// Several aggregates of each group of rows with the same values in some columns. As in SQL, order, limit and
+    /// offset are those of the groups, and may go by these columns alone; without an order they come by their keys, nil
+    /// first.
     public func groups(
         by columns: [String], _ aggregates: [IndexAggregate], in context: Context
     ) throws -> [IndexGroup] {
@@ -60,14 +61,14 @@ extension SecondaryQuery {
         return sum
     }
 
-    /// Nil of nothing. A `Double`, of decimals a `Decimal`.
+    /// The mean, a `Double`, for decimals a `Decimal`. Returns nil if there are no values.
     public func average<Property: SummableNumber>(
         _ column: IndexColumn<Property>, in context: Context
     ) throws -> Property.Average? where Property.Average: ColumnValue {
         try value(.average(column.name), in: context)
     }
 
-    /// Nil of nothing.
+    /// The least value. Returns nil if there are no values.
     public func min<Property>(_ column: IndexColumn<Property>, in context: Context) throws -> Property? {
         try value(.min(column.name), in: context)
     }

@@ -24,7 +24,7 @@ extension SecondaryQuery {
         }
     }
 
-    /// The same with what the index has of each, without a look at the entities.
+    /// Calls `body` with the columns of each row, without a look at the entities.
     public func forEachRow(
         in context: Context, _ body: (_ row: SecondaryRow<Entity>, _ stop: inout Bool) throws -> Void
     ) throws {
@@ -41,7 +41,7 @@ extension SecondaryQuery {
         }
     }
 
-    /// The same with ids and entities. In a write all of them are read before the first is handed on.
+    /// Calls `body` with each id and its entity. In a write all entities are read before the first call.
     public func forEach(
         in context: Context, _ body: (_ id: Entity.ID, _ entity: Entity, _ stop: inout Bool) throws -> Void
     ) throws {

@@ -184,7 +184,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
         try Executor(query, store).forEach { rowID, row, _ in try body(rowID, row) }
     }
 
-    /// The same with the first row of each group alone. Limit and offset are those of the groups.
+    /// Calls `body` with the first row of each group. Limit and offset are those of the groups.
     private func forEachGroup(_ body: (RowID, RowReader) throws -> Bool) throws {
         let columns = try wanted.groups.map { (name) throws(HornbeamError) in try table.column(name) }
         var query = query

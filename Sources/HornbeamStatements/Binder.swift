@@ -12,7 +12,7 @@ enum SlotContent: Equatable {
     case link(String)
     /// The ids that a to-many relation leads to.
     case links(String)
-    /// The same, as objects with all their columns.
+    /// The entities that a to-many relation leads to, as objects with all their columns.
     case linkedObjects(String)
     /// All columns, as an object.
     case whole

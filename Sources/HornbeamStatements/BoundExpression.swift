@@ -158,7 +158,7 @@ final class Frame {
         }
     }
 
-    /// The same for all elements, if it is an array.
+    /// Counts a step for each element of an array.
     func work(on item: StatementValue) throws(HornbeamError) {
         if case .array(let items) = item { try work(items.count) }
     }

@@ -94,7 +94,7 @@ extension ComputedTest {
 
 /// An expression that an index is to be over, as it is written.
 package struct IndexExpression: Sendable {
-    /// The same however it was written, where that can be read.
+    /// The expression in one form, however it was written, if that form can be read.
     let text: String
     private let tree: Expression
 

@@ -168,7 +168,7 @@ private struct ElementQuestions {
 }
 
 extension ElementQuestion {
-    /// The same as an index has it; nil if its values have no such order.
+    /// The question as a term of an index; nil if the component has no such order.
     fileprivate func term(_ component: ElementIndex.Component) -> ElementTerm? {
         switch test {
         case .compare(let comparison, let item):

@@ -29,12 +29,12 @@ struct SelectPlan {
     /// By the number of the source behind whose row they are tested.
     private(set) var conditions: [[BoundExpression]]
     private(set) var columns: [Column] = []
-    /// Nil without GROUP BY and aggregates.
+    /// Nil unless there is GROUP BY or an aggregate.
     private(set) var grouping: GroupScope?
     private(set) var having: BoundExpression?
     /// What ORDER BY says.
     let terms: [Order]
-    /// The same, empty where the first source's rows come in this order.
+    /// `terms`, or nothing if the first source's rows come in this order.
     private(set) var order: [Order] = []
     /// Whether no other source has rows that are seen.
     let isAlone: Bool

@@ -133,7 +133,7 @@ package struct ComputedComponent: Sendable {
         return type?.isOrdered == true ? type : nil
     }
 
-    /// The same, ordered or not.
+    /// The type of a property's stored form, ordered or not; nil if it has none.
     static func storedType<Property>(of _: Property.Type) -> ColumnType? {
         (Property.self as? any ColumnValue.Type)?.columnType
             ?? (Property.self as? any RawRepresentable.Type).flatMap { rawType(of: $0) }

@@ -17,7 +17,7 @@ package struct ElementTerm: Sendable {
         self.test = test
     }
 
-    /// The same said of a column.
+    /// The comparison as a condition on a column.
     package func filter(column: Int) -> Filter {
         switch test {
         case .compare(.equal, .null): .isNull(column: column)

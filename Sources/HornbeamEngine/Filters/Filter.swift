@@ -43,7 +43,7 @@ package indirect enum Filter: Sendable {
     case related(RelationSource)
     /// What only the typed layer can evaluate. The label is for `explain`.
     case opaque(label: String, @Sendable (RowReader) throws -> Bool)
-    /// The same of one comparison, which an index over what is compared may answer.
+    /// One comparison that only the typed layer can evaluate. An index over what is compared may answer it.
     case computed(ComputedTest)
     /// Any element of an array passes, which an index of its elements may answer.
     case anyElement(AnyElementTest)

@@ -8,7 +8,7 @@ package struct RowNeeds: Sendable {
     package var isOrderFree = true
     /// Whether texts must come as they were written.
     package var wantsExactText = false
-    /// The same where rows that are equal come as one: as one of them has it.
+    /// Whether texts must come as they were written, where rows that are equal come as one: as one of them has it.
     package var wantsTextOfOne = false
 
     package init(

@@ -11,7 +11,7 @@ import HornbeamPages
 struct StringMatcher {
     let test: StringTest
     private let needle: String
-    /// The same if it is ASCII and not empty.
+    /// The needle for a search by bytes, if it is ASCII and not empty.
     private let plain: PlainNeedle?
     /// The signs beyond ASCII whose folded text may hold the needle or one end of it.
     private let twins: Twins

@@ -91,7 +91,7 @@ final class CoveredRow {
         self.init(index, type, covering, index.components.indices, from: 0)
     }
 
-    /// The same of some of its components, which begin at `offset` in every key.
+    /// Some components of an index, which begin at `offset` in every key.
     init(
         _ index: EntityIndex, _ type: EntityType, _ covering: Covering, _ components: Range<Int>, from offset: Int
     ) {

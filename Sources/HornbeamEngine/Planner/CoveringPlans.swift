@@ -46,7 +46,7 @@ extension Planner {
         return best
     }
 
-    /// The same of what a choice leaves to be tested.
+    /// A scan of groups for what a choice leaves to be tested.
     func groupScan(of choice: Candidate) -> GroupScan? {
         guard isOrderFree, choice.covering != .no, let needs = query.needs, case .index(let match, _) = choice.path
         else { return nil }

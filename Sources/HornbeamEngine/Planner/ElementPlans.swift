@@ -75,7 +75,7 @@ extension ElementIndex {
         return try match(test.terms, isComplete: test.isComplete, type, transaction)
     }
 
-    /// The same of a test of an array of scalars.
+    /// The ranges for a test of an array of scalars.
     func match(_ test: ElementTest, _ type: EntityType, _ transaction: Transaction) throws -> ElementMatch? {
         guard let first = test.values.first, components.count == 1, components[0].subject == nil,
             steps.count == 1, column == test.column

@@ -426,7 +426,7 @@ package final class Executor {
         }
     }
 
-    /// The same for a search to be restricted to.
+    /// The rows of a path, to restrict a search to.
     private func selection(_ path: AccessPath) throws -> RowSelection {
         guard case .index(let match, _) = path, RowSelectionCache.keeps(match) else {
             return RowSelection(try rowIDs(path))

@@ -540,8 +540,8 @@ package struct Planner: ~Copyable {
         return reversed.map { IndexWalk(isReversed: $0, leading: query.ignoresTies ? nil : place) }
     }
 
-    /// The same where the id comes next, behind `place` components: it orders what is equal in these, and nothing comes
-    /// behind it.
+    /// The walk if the id comes next in the sort, behind `place` components. The id orders entries that are equal in
+    /// these; nothing can come behind it.
     private func tied(_ index: EntityIndex, _ place: Int, _ reversed: Bool?, idsDescend: Bool) -> IndexWalk? {
         if place == index.components.count, idOrder.isThatOfRows {
             // Either way, if the id is all of the order.

@@ -23,7 +23,7 @@ extension EntityStore {
         return try soleRow(query.filter)
     }
 
-    /// The same of a query that has this condition and no more: no order, nothing to skip.
+    /// What a query finds that has this condition and nothing else: no order, nothing to skip.
     package func soleRow(_ filter: Filter) throws -> PointLookup? {
         switch filter {
         case .compare(0, .equal, let value): return try sole(id: value)

@@ -101,7 +101,7 @@ extension StringTest {
 }
 
 extension TextMatch {
-    /// The same as a question to an index over these columns and maybe others; nil if that would find something else.
+    /// The search as one of an index over these columns and maybe others; nil if that would find something else.
     fileprivate func over(_ index: EntityTextIndex) -> TextMatch? {
         if columns == index.columns { return self }
         let places = columns.compactMap { index.columns.firstIndex(of: $0) }

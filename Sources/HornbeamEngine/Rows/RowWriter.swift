@@ -106,7 +106,7 @@ public struct RowWriter {
         if failure == nil { failure = HornbeamError(code, message) }
     }
 
-    /// The same of what is wrong with a property: "property “name” " goes before the message.
+    /// Keeps the failure of a property, if it is the first one: "property “name” " goes before the message.
     @inline(never)
     mutating func fail(column: Int, _ message: String) {
         guard failure == nil, place(column) != nil else { return }

@@ -16,8 +16,8 @@ public struct TextCollation: Sendable, Hashable {
 
     /// The Unicode collation algorithm: letters first, then accents, then case. `a < A < aa`.
     public static let unicode = TextCollation(collation: .unicode(locale: nil))
-    /// The same with the rules of a locale, such as `sv` or `de-u-co-phonebk`, and for texts that are equal but for
-    /// case, or accents, as one.
+    /// The Unicode collation algorithm with the rules of a locale, such as `sv` or `de-u-co-phonebk`. Texts that differ
+    /// in case alone, or in accents, can be made equal.
     public static func unicode(
         locale: String? = nil, caseSensitive: Bool = true, diacriticSensitive: Bool = true
     ) -> TextCollation {
@@ -28,11 +28,11 @@ public struct TextCollation: Sendable, Hashable {
     }
     /// By Unicode scalars, which is Swift's order: the fastest.
     public static let binary = TextCollation(collation: .binary)
-    /// The same, but that the letters A to Z equal a to z. All others are what they are: “Ä” is not “ä”.
+    /// As `binary`, but the letters A to Z equal a to z. No other letters are equal: “Ä” is not “ä”.
     public static let asciiCaseInsensitive = TextCollation(collation: .asciiCaseInsensitive)
     /// By scalars, of case-folded text: “STRASSE” equals “Straße”.
     public static let caseInsensitive = TextCollation(collation: .caseInsensitive)
-    /// The same without accents: “Émile” equals “emile”.
+    /// As `caseInsensitive`, but without accents: “Émile” equals “emile”.
     public static let caseAndDiacriticInsensitive = TextCollation(collation: .caseAndDiacriticInsensitive)
 }
 
@@ -62,7 +62,8 @@ extension IndexDescription {
 }
 
 extension IndexDescription {
-    /// The same over what this system's collation makes of texts; nil if it is so, or if this system hasn't got it.
+    /// This index with the version that this system's collation has; nil if it has that version already, or if the
+    /// system lacks the collation.
     package var renewed: IndexDescription? {
         guard let collation, let known = Collation(name: collation),
             let version = try? TextCollation(collation: known).collator.version, version != collationVersion

@@ -68,7 +68,7 @@ package final class EntityStore {
         }
     }
 
-    /// The same of indexes of arrays.
+    /// The indexes of elements of arrays that queries may use.
     package var elementIndexes: [ElementIndex] {
         get throws { try queriedIndexes.map { try usable(of: $0).elements } ?? [] }
     }
@@ -184,8 +184,8 @@ package final class EntityStore {
         throw try row.withUnsafeBytes { try violation(index, of: try RowReader($0, of: type), by: other) }
     }
 
-    /// The same without an error: the first unique index in which another entity holds the row's key, and that entity;
-    /// then nothing is changed.
+    /// Saves like `save`, unless another entity holds a unique key of the row: then it changes nothing, and returns the
+    /// first such index and that entity.
     package func saveUnlessHeld(
         _ row: [UInt8], _ rowID: RowID, _ time: SavedTime = .stamped, _ hasNoCounterpart: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
@@ -556,7 +556,7 @@ extension EntityStore {
         return rowID
     }
 
-    /// The same of an id that is its own row id.
+    /// Makes sure that an id which is its own row id is known.
     private func ensure(_ rowID: RowID, saving: Bool) throws -> RowID {
         if saving || known.isStored(rowID, removals: session.counts.removals) { return rowID }
         if try isSaved(rowID) {

@@ -4,7 +4,7 @@
 /// Immutable; made by `SchemaCatalogue`.
 package final class Schema: Sendable {
     package let types: [String: EntityType]
-    /// The same, to look through: of a few types that takes less time than the hash of a name.
+    /// The types as a list, if they are few: looking through it takes less time than the hash of a name.
     private let few: [EntityType]
     /// One-way relations by the type they lead to.
     let incoming: [String: [EdgeSide]]

@@ -208,7 +208,7 @@ package final class StoreTransaction {
         try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self, withLinks: true), in: self)
     }
 
-    /// The same, up to where only the medium is to be waited for.
+    /// Flushes and hands the commit over; the caller waits for the medium.
     /// - Parameter tell: gets what was gathered, while nobody can see it yet.
     package func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
         do {

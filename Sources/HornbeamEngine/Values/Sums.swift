@@ -19,7 +19,7 @@ public protocol NumberSummation: Sendable {
     associatedtype Number
     init()
     mutating func add(_ number: Number)
-    /// The same so many times.
+    /// Adds a number several times.
     mutating func add(_ number: Number, times count: Int)
     /// Takes out a number that was added; false, with nothing done, if only a new sum of the others is exact.
     mutating func remove(_ number: Number) -> Bool

@@ -7,8 +7,8 @@ import FoundationEssentials
 package import HornbeamPages
 
 extension Value {
-    /// The same value in the form that a column of `type` holds, or nil if it doesn't fit. Numbers convert where they
-    /// stay exactly the same number.
+    /// The value in the form that a column of `type` holds, or nil if it doesn't fit. Numbers convert where they stay
+    /// exactly the same number.
     package func converted(to type: ColumnType) -> Value? {
         switch (type, self) {
         case (.optional(let wrapped), _): return self == .null ? .null : converted(to: wrapped)

@@ -16,7 +16,7 @@ public struct MapReduction<Entity: EntityModelProtocol, Value, Reduce: Reducer>:
         try context.session.run { try resolve($0).result }
     }
 
-    /// The same, and how many nodes of the tree were looked at for it.
+    /// The result, and how many nodes of the tree were read for it.
     func resolve(_ session: TypedTransaction) throws -> (result: Reduce.Result, nodesRead: Int) {
         let scan = try MapScan(query, session)
         let folder = MapFolder(query.index.reducer, scan.collator.collation)

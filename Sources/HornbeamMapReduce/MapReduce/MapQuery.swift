@@ -96,7 +96,8 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
     /// The rows behind a row, in the query's direction: pages that stay right while rows come and go before them.
     public func after(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, false) } }
-    /// The same, and the row itself, if it is there still: among rows of equal keys it is told which one to begin with.
+    /// The rows from a row on, with the row itself if it is there still: among rows of equal keys it is told which one
+    /// to begin with.
     public func from(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, true) } }
 
     // MARK: Answers

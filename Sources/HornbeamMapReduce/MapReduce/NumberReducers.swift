@@ -100,11 +100,11 @@ public struct MapStatistics<Value: Sendable & Equatable>: Sendable, Equatable {
     public let count: Int
     public let sum: Double
     public let sumOfSquares: Double
-    /// Nil of nothing. NaN is above all numbers.
+    /// Nil if there is no value. NaN is above all numbers.
     public let min: Value?
     public let max: Value?
 
-    /// Nil of nothing.
+    /// Nil if there is no value.
     public var mean: Double? { count == 0 ? nil : sum / Double(count) }
     /// The mean square of the distances from the mean; nil of nothing. NaN if one of the values is NaN or infinite, or
     /// if the sum of their squares is greater than all doubles (values from about 1e154 on).

@@ -196,7 +196,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         try set(.predicate(accepts), context)
     }
 
-    /// The same with a query.
+    /// Makes a query the filter, as `setFilter` does a closure.
     public mutating func setQuery(
         _ query: QueryList<Entity>, in context: Context
     ) throws -> ViewChanges<Entity, Group> {
@@ -238,7 +238,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return changes
     }
 
-    /// The same in a long-lived read's step.
+    /// Moves on in a step of a long-lived read.
     public mutating func move(_ step: LongLivedRead.Step) throws -> ViewChanges<Entity, Group> {
         try move(from: step.before, to: step.after)
     }

@@ -177,7 +177,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// Takes the number of another state in which the view is the same.
     mutating func renumber(_ version: UInt64) { self.version = version }
 
-    /// The same in a long-lived read's step.
+    /// Moves on in a step of a long-lived read.
     public mutating func move(_ step: LongLivedRead.Step) throws -> SectionChanges {
         try move(from: step.before, to: step.after)
     }

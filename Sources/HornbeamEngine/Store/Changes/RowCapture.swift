@@ -162,7 +162,7 @@ extension EntityStore {
         type.updatedAt == nil || !new.isSame(as: old, ignoring: nil)
     }
 
-    /// The same of a row that may not have been there, or may be gone: then it was inserted or deleted.
+    /// Whether a touched row was saved, and that not undone. False for a row that was inserted or deleted.
     package func isTouched(_ row: RowID, since old: [UInt8]?) throws -> Bool {
         guard let old, let new = try self.row(row) else { return false }
         return try old.withUnsafeBytes { isTouched(new, since: try RowReader($0, of: type)) }

@@ -82,8 +82,8 @@ package struct StoredConsumer: Equatable {
         }
     }
 
-    /// The same for what is wished now. Types that aren't wanted any more keep their places, and of several
-    /// places with one name, which a type that takes another's name makes, one is wanted.
+    /// The consumer with another wish. Types that it no longer wants keep their places. If several places have one
+    /// name, which a type that takes another's name makes, one of them is wanted.
     package func wanting(_ wish: ChangeWish) -> Self {
         var consumer = self
         consumer.limit = wish.limit

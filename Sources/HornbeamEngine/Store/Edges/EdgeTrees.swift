@@ -426,7 +426,7 @@ package final class EdgeTrees {
         if side.description.required { session.required?.touch(side.type, source) }
     }
 
-    /// The same of a target.
+    /// To be called for a target that is about to lose a link.
     func touch(targetOf side: EdgeSide, _ target: RowID) {
         if let other = side.other, other.isRequired { session.required?.touch(side.target, target) }
     }

@@ -7,8 +7,8 @@
 package final class RequiredRelations {
     /// By type.
     private var touched: [String: Set<RowID>] = [:]
-    /// The same in the order in which they were first touched: what an inner transaction added is its end, so undoing
-    /// it costs what it added, and beginning one costs nothing. A copy of `touched` would be one of all of them.
+    /// `touched` in the order of the first touches. What an inner transaction added is its end, so undoing it costs
+    /// what it added, and beginning one costs nothing: a copy of `touched` would copy all of them.
     private var log: [(type: String, rowID: RowID)] = []
 
     func touch(_ type: String, _ rowID: RowID) {

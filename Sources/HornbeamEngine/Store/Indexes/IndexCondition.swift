@@ -89,7 +89,7 @@ extension Filter {
         }
     }
 
-    /// The same where both are of one column.
+    /// Whether `other` holds wherever this does, where both are of one column.
     private func impliesOfColumn(_ other: Filter) -> Bool {
         switch (self, other) {
         case (.compare(_, let comparison, let value), .compare(_, let wanted, let bound)):

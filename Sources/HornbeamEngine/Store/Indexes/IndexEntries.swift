@@ -244,7 +244,7 @@ extension RowReader {
         return DocumentText(fields: fields)
     }
 
-    /// The same texts apart, an element of an array each.
+    /// The texts of `texts`, each element of an array a section of its own.
     package func sections(_ columns: [Int]) throws(HornbeamError) -> [TextSection] {
         var sections: [TextSection] = []
         for (field, texts) in try texts(columns).fields.enumerated() {

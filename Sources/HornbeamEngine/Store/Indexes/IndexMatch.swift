@@ -85,7 +85,7 @@ package final class IndexMatch {
         last = nil
     }
 
-    /// The same, which is known to answer these conjuncts too.
+    /// This match, known to answer these conjuncts too.
     func answering(_ more: ConjunctSet) -> IndexMatch {
         let answered = answered.union(more)
         if let wanted { return IndexMatch(index, wanted: wanted, count: count, answered: answered, fixed: fixed) }

@@ -31,14 +31,14 @@ package final class RegisteredIndexes: Sendable {
 
     func indexes(of type: String) -> TypeIndexes? { types[type] }
 
-    /// The same with an index that is there now, or is another one now.
+    /// These indexes and one more, in place of one of its name.
     package func adding(_ index: StoredIndex, _ attendedIndex: AttendedIndex) -> RegisteredIndexes {
         var attended = attended
         attended[index.name] = attendedIndex
         return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
     }
 
-    /// The same with one that has no code to follow its rows: a build, or what the program keeps itself.
+    /// These indexes and one that no code follows: a build, or a hand-kept one.
     package func adding(_ index: StoredIndex) -> RegisteredIndexes {
         RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
     }
