@@ -123,14 +123,14 @@ public struct ChangeConsumer: Sendable {
     /// the file. As durable as a write.
     public func acknowledge(_ batch: ChangeBatch) throws { try acknowledge(through: batch.last) }
 
-    /// The same within a write, with whatever else it changes: what the consumer has made of the batch and its word for
-    /// it are kept both, or neither. `.conflict` if the batch isn't the next one any more, because somebody of the same
-    /// name was faster: then the write must not be.
+    /// Acknowledges a batch within a write, with whatever else that changes: what the consumer has made of the batch
+    /// and its word for it are kept both, or neither. `.conflict` if the batch isn't the next one any more, because
+    /// somebody of the same name was faster: then the write must not be.
     public func acknowledge(_ batch: ChangeBatch, in context: inout Context) throws {
         try acknowledge(through: batch.last, in: &context, expecting: batch.first)
     }
 
-    /// The same up to a change, or the end of a gap. Without effect for what was acknowledged before. `.invalid` if
+    /// Acknowledges up to a change, or the end of a gap. Without effect for what was acknowledged before. `.invalid` if
     /// there was no such change yet.
     public func acknowledge(through sequence: UInt64) throws {
         try database.write { try acknowledge(through: sequence, in: &$0) }

@@ -16,7 +16,7 @@ extension Database {
             at: path, models: models, options: options, migrations: migrations, indexes: indexes, progress: progress)
     }
 
-    /// The same with a list of models.
+    /// Opens a database without blocking the caller's thread, with a list of models.
     public static func open(
         at path: String, models: [any EntityModelProtocol.Type], options: Options = Options(),
         migrations: [Migration] = [], indexes: [any RegisteredIndex] = [],

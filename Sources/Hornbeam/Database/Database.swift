@@ -182,7 +182,7 @@ public final class Database: Sendable {
         try run(nil, body)
     }
 
-    /// The same with a durability of its own.
+    /// Runs `body` in a write transaction with a durability of its own.
     public func write<Result>(
         durability: Durability, _ body: (inout Context) throws -> Result
     ) throws -> Result {
@@ -259,8 +259,8 @@ public final class Database: Sendable {
         }
     }
 
-    /// The same without blocking the caller's thread. A task that is cancelled before the closure has begun gets a
-    /// `CancellationError`; one that has begun runs to its end.
+    /// Runs `body` in a read without blocking the caller's thread. A task that is cancelled before the closure has
+    /// begun gets a `CancellationError`; one that has begun runs to its end.
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Context) throws -> Result
     ) async throws -> Result {
@@ -269,16 +269,17 @@ public final class Database: Sendable {
         }
     }
 
-    /// The same without blocking the caller's thread. Closures of concurrent calls run one after the other; those whose
-    /// commits are due at the same time share one write to the medium. A task that is cancelled before its closure has
-    /// begun gets a `CancellationError`, and nothing has happened; one that has begun runs to its end and is committed.
+    /// Runs `body` in the write transaction without blocking the caller's thread. Closures of concurrent calls run one
+    /// after the other; those whose commits are due at the same time share one write to the medium. A task that is
+    /// cancelled before its closure has begun gets a `CancellationError`, and nothing has happened; one that has begun
+    /// runs to its end and is committed.
     public func write<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
         try await enqueue(nil, body)
     }
 
-    /// The same with a durability of its own.
+    /// Runs `body` in the write transaction with a durability of its own, without blocking the caller's thread.
     public func write<Result: Sendable>(
         durability: Durability, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {

@@ -73,8 +73,8 @@ public final class LongLivedRead: Sendable {
         return version != former
     }
 
-    /// The same, with a look at both states: what has changed between them, and whatever else is of interest. If `body`
-    /// throws, the read stays where it was.
+    /// Moves to the newest state, with a look at both states: what has changed between them, and whatever else is of
+    /// interest. If `body` throws, the read stays where it was.
     public func moveForward<Result>(_ body: (Step) throws -> Result) throws -> Result {
         try inTurn { old in
             let new = try database.beginLongRead()

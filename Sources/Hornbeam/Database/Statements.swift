@@ -12,7 +12,7 @@ extension Statement {
         try resolve(in: context, parameters, named: named)
     }
 
-    /// The same with the parameters as an array.
+    /// All rows of the result, with the parameters as an array.
     public func resolve(
         in context: Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
     ) throws -> [ResultRow] {

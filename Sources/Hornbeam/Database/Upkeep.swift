@@ -46,7 +46,7 @@ extension Database {
         }
     }
 
-    /// The same without blocking the caller's thread. Cancelling the task ends it.
+    /// Makes a backup without blocking the caller's thread. Cancelling the task ends it.
     public func backup(
         to path: String, progress: (@Sendable (UpkeepProgress) throws -> Void)? = nil
     ) async throws {
@@ -78,7 +78,7 @@ extension Database {
         }
     }
 
-    /// The same without blocking the caller's thread. Cancelling the task ends it.
+    /// Compacts without blocking the caller's thread. Cancelling the task ends it.
     @discardableResult
     public func compact(
         progress: (@Sendable (UpkeepProgress) throws -> Void)? = nil

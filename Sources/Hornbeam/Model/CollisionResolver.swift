@@ -25,7 +25,7 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
         rule = .custom(handler)
     }
 
-    /// The same with the ids of both entities.
+    /// Calls `handler` with the ids of both entities.
     @_disfavoredOverload
     public init(
         _ handler:

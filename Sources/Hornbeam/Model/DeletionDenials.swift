@@ -202,7 +202,7 @@ extension TypedTransaction {
         try refuseDenied(try ids.compactMap { try store.rowID(ofAny: $0) }, Entity.self)
     }
 
-    /// The same of rows.
+    /// Refuses the deletion of rows, as of ids.
     func refuseDenied<Entity: EntityModelProtocol>(_ rows: [RowID], _: Entity.Type) throws {
         let store = try store(Entity.self)
         let core = store.session

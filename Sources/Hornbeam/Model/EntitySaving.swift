@@ -18,7 +18,7 @@ extension EntityModelProtocol {
         try save(to: &context, options: Self.defaultMergeStrategy)
     }
 
-    /// The same, merging with what is stored under the id.
+    /// Saves the entity, merged with what is stored under its id.
     public func save(to context: inout Context, options: MergeStrategy<Self>) throws {
         try save(to: &context, options: options, checking: nil)
     }
@@ -89,8 +89,8 @@ extension EntityModelProtocol {
         return try mustMakeRoom(session) ? nil : try session.save(self)
     }
 
-    /// The same where the rules of the unique indexes have others changed or deleted first. Whatever is refused from
-    /// there on is undone with that.
+    /// Saves where the rules of the unique indexes have others changed or deleted first. A refusal from there on undoes
+    /// that too.
     @inline(never)
     private func storeMakingRoom(_ merged: Self, in context: inout Context) throws -> RowID {
         try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in

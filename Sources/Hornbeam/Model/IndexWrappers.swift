@@ -47,7 +47,7 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
     @inlinable @inline(__always)
     public init(_ metadata: Metadata) {}
 
-    /// The same behind one or two properties, to find what was updated among equal ones.
+    /// Over the store's metadata behind one or two properties, to find what was updated among equal ones.
     @inlinable @inline(__always)
     public init<A>(_ first: KeyPath<Entity, A>, _ metadata: Metadata) {}
 

@@ -55,7 +55,7 @@ public struct MergeStrategy<Entity>: @unchecked Sendable {
         }
     }
 
-    /// The same for optional arrays; no elements at all are nil.
+    /// Appends to an optional array; no elements at all are nil.
     public static func append<Element>(_ keyPath: WritableKeyPath<Entity, [Element]?>) -> Self {
         Self { old, new in
             var new = new

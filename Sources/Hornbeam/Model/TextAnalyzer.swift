@@ -80,8 +80,8 @@ public protocol TextTokenizer: Sendable {
     var version: Int { get }
     /// Calls `emit` with each token of the text, in order. Empty ones are left out.
     func forEachToken(in text: String, _ emit: (_ token: String) -> Void)
-    /// The same with the part of the text that each token was made of, for highlights and snippets. Unless the rules
-    /// say themselves, it is nil, and tokens are looked for in the text: as they are, then without regard to case.
+    /// Calls `emit` with each token and the part of the text that it was made of, for highlights and snippets. By
+    /// default the part is nil, and tokens are looked for in the text: as they are, then without regard to case.
     func forEachToken(in text: String, locating emit: (_ token: String, _ place: Range<String.Index>?) -> Void)
 }
 

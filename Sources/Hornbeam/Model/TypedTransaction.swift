@@ -153,7 +153,7 @@ package final class TypedTransaction {
         }
     }
 
-    /// The same for what changes an entity: in a read the error names it.
+    /// Runs a body that changes an entity: in a read the error names it.
     @inline(__always)
     package func change<Result>(
         _ what: String, of entity: @autoclosure () -> String, _ body: (TypedTransaction) throws -> Result
@@ -238,8 +238,8 @@ package final class TypedTransaction {
         }
     }
 
-    /// The same within the save or deletion that is under way. Nobody catches what throws in it but hooks and
-    /// resolvers, whose own saves and deletions are deeper: so it needs no savepoint if it has one already.
+    /// Runs `body` as a whole within the save or deletion that is under way. Nobody catches what throws in it but hooks
+    /// and resolvers, whose own saves and deletions are deeper: so it needs no savepoint if it has one already.
     func whole<Result>(_ body: () throws -> Result) throws -> Result {
         if undoneDepth == depth { return try body() }
         let former = undoneDepth
@@ -306,7 +306,7 @@ package final class TypedTransaction {
         try id(of: row, in: try store(Entity.self), Entity.self)
     }
 
-    /// The same of a type's store. In line: who asks for many ids asks for the layout of theirs once.
+    /// The id of a row in a type's store. In line: who asks for many ids asks for the layout of theirs once.
     @inline(__always)
     func id<Entity: EntityModelProtocol>(
         of row: RowID, in store: EntityStore, _: Entity.Type
@@ -357,7 +357,7 @@ package final class TypedTransaction {
         }
     }
 
-    /// The same of several lists.
+    /// The entities of several lists of rows.
     func entities<Entity: EntityModelProtocol>(of lists: LinkLists, stored: inout [RowID]?) throws -> [[Entity]] {
         let store = try store(Entity.self)
         let rows = lists.targets
@@ -395,7 +395,7 @@ package final class TypedTransaction {
         return row
     }
 
-    /// The same, but nil, with nothing changed, if another entity holds one of its unique keys.
+    /// Saves an entity, unless another one holds one of its unique keys: then it changes nothing and returns nil.
     func saveUnlessHeld<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID? {
         let store = try store(Entity.self)
         let (bytes, row) = try row(of: entity, in: store)
@@ -430,12 +430,12 @@ package final class TypedTransaction {
         try open().edges.targets(try side(relation), of: row)
     }
 
-    /// The same of several rows, a list for each.
+    /// The linked rows of several rows, a list for each.
     func links<Entity>(ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>) throws -> LinkLists {
         try open().edges.links(try side(relation), ofEach: rows)
     }
 
-    /// The same, a part of each list, of stored entities alone.
+    /// A part of each list of linked rows, of stored entities alone.
     func storedLinks<Entity>(
         ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>, limit: Int, offset: Int
     ) throws -> LinkLists {
@@ -491,7 +491,7 @@ package final class TypedTransaction {
         return rows
     }
 
-    /// The same of ids as values.
+    /// The rows of ids that are given as values.
     func rowsToLink<Target: EntityModelProtocol>(_ ids: [Value], _: Target.Type) throws -> [RowID] {
         let store = try store(Target.self)
         var rows: [RowID] = []

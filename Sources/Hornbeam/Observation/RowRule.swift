@@ -110,10 +110,10 @@ private struct LinkPlaces {
     }
 }
 
-/// The same in one read.
+/// A `RowRule` in one read.
 struct RowProbe {
     fileprivate let filter: RowFilter
-    /// Nil without a sort.
+    /// Nil if the query isn't sorted.
     fileprivate let order: RowOrder?
     fileprivate var places: LinkPlaces?
     /// Holds when the row was saved. To save it again as it was is no change of what a query gives.
@@ -140,7 +140,7 @@ struct RowProbe {
         return RankedRow(key: key, row: row, fingerprint: hasher.finalize())
     }
 
-    /// The same of a row that is in the result; nil if it isn't.
+    /// The row with its place in the order; nil if it isn't in the result.
     func member(_ row: RowID, _ reader: RowReader?) throws -> RankedRow? {
         guard let reader, try accepts(row, reader) else { return nil }
         return try ranked(row, reader)

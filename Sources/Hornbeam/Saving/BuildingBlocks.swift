@@ -15,7 +15,7 @@ extension EntityModelProtocol {
         try saveRelation(keyPath, to: &context)
     }
 
-    /// The same of a relation that has another side.
+    /// Saves what the value says about a relation that has another side.
     public func save<Target, C, K, InverseC, InverseK>(
         _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, to context: inout Context
@@ -71,7 +71,7 @@ extension EntityModelProtocol {
         Query(query.list.with(nested))
     }
 
-    /// The same, for the spelling with the context at the head; the query keeps its own.
+    /// The modifier for the spelling with the context at the head; the query keeps its own.
     public static func nestedQueryModifier(
         _ query: Query<Self>, in context: Context, nested: [Nested]
     ) -> Query<Self> {

@@ -57,7 +57,7 @@ class DeletionStep {
         }
     }
 
-    /// The same within what is undone as a whole.
+    /// Runs the deletion within what is undone as a whole.
     final func run(in context: inout Context) throws {
         let session = context.session
         try session.descend("deleted", of: name)

@@ -42,14 +42,14 @@ extension Context {
         }
     }
 
-    /// The same; nothing for nil.
+    /// Inserts an entity, or does nothing for nil.
     public mutating func insert<Entity: EntityModelProtocol>(
         _ entity: Entity?, options: MergeStrategy<Entity> = .replace
     ) throws {
         if let entity { try insert(entity, options: options) }
     }
 
-    /// The same, one after the other.
+    /// Inserts entities one after the other.
     public mutating func insert<Entity: EntityModelProtocol>(
         _ entities: [Entity], options: MergeStrategy<Entity> = .replace
     ) throws {
@@ -63,7 +63,7 @@ extension Context {
         try session.change("removed", of: "\(Entity.entityName) \(id)") { try $0.remove([id], Entity.self) }
     }
 
-    /// The same for several.
+    /// Removes several entities and their index entries, as `remove` does.
     public mutating func removeAll<Entity: EntityModelProtocol>(_: Entity.Type, ids: [Entity.ID]) throws {
         try session.change("removed", of: Entity.entityName) { try $0.remove(ids, Entity.self) }
     }

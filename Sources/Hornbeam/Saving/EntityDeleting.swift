@@ -80,7 +80,7 @@ extension EntityModelProtocol {
         try detach(keyPath, only: ids, in: context)
     }
 
-    /// The same with the ids in an array.
+    /// Detaches entities whose ids are in an array.
     public func detach<Target, C, K>(
         _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         in context: inout Context
@@ -129,7 +129,7 @@ extension EntityModelProtocol {
         try delete(keyPath, only: ids, from: &context)
     }
 
-    /// The same with the ids in an array.
+    /// Deletes related entities whose ids are in an array.
     public func delete<Target, C, K>(
         _ ids: [Target.ID], relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         from context: inout Context

@@ -30,7 +30,7 @@ extension EntityModelProtocol {
         try purge(filter(until <= now), limit, &context)
     }
 
-    /// The same, where nil never comes.
+    /// Purges entities whose optional date has come; nil never comes.
     @discardableResult
     public static func purgeExpired(
         _ until: any KeyPath<Self, Date?> & Sendable, at now: Date = .now, limit: Int? = nil,

@@ -49,7 +49,7 @@ extension EntityModelProtocol {
         }
     }
 
-    /// The same, but an entity that was changed meanwhile is merged with the new one. `.conflict` is left where one was
+    /// Saves the entity; one that was changed meanwhile is merged with the new one. `.conflict` is left where one was
     /// to be stored and isn't, or the other way round.
     public func save(
         to context: inout Context, expecting token: StateToken?, onConflict strategy: MergeStrategy<Self>

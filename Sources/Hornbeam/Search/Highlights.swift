@@ -29,7 +29,7 @@ extension SearchQuery {
         try highlights(SearchedProperty(keyPath), entity, index).map(\.range)
     }
 
-    /// The same in the elements of an array, one after the other.
+    /// Where the elements of an array have what the query looks for, one after the other.
     public func highlights(
         _ keyPath: any KeyPath<Entity, [String]> & Sendable, of entity: Entity, using index: String? = nil
     ) throws -> [ElementHighlight] {
@@ -89,7 +89,7 @@ extension Ranked {
         try highlights(SearchedProperty(keyPath)).map(\.range)
     }
 
-    /// The same in the elements of an array, one after the other.
+    /// Where the elements of an array have what the search found, one after the other.
     public func highlights(_ keyPath: any KeyPath<Entity, [String]> & Sendable) throws -> [ElementHighlight] {
         try highlights(SearchedProperty(keyPath))
     }

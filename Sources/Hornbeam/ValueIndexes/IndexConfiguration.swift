@@ -67,7 +67,7 @@ extension Database {
         try createIndex(config.index(name, of: Entity.self), replace: replace)
     }
 
-    /// The same of an index by key paths.
+    /// Registers an index by key paths.
     public func createIndex(_ index: some RegisteredIndex, replace: Bool = false) throws {
         let registration = index.registration
         try registration.check()

@@ -5,7 +5,7 @@
 /// An element of a result, without its content.
 package struct ListItem<ID: Hashable & Sendable>: Sendable {
     package let id: ID
-    /// The same for the same content.
+    /// Equal if the content is.
     package let fingerprint: Int
 
     package init(id: ID, fingerprint: Int) {
@@ -15,7 +15,7 @@ package struct ListItem<ID: Hashable & Sendable>: Sendable {
 }
 
 extension Array {
-    /// The same with other fingerprints of some, so that they count as changed.
+    /// The list with other fingerprints of these elements, so that they count as changed.
     package func asChanged<ID>(_ ids: Set<ID>) -> Self where Element == ListItem<ID> {
         if ids.isEmpty { return self }
         return map { ids.contains($0.id) ? ListItem(id: $0.id, fingerprint: ~$0.fingerprint) : $0 }

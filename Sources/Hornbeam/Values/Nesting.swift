@@ -35,7 +35,7 @@ package enum CodedNesting {
         pthread_setspecific(level, UnsafeRawPointer(bitPattern: UInt(bitPattern: pthread_getspecific(level)) - 1))
     }
 
-    /// The same; `.invalid` if there are too many.
+    /// Goes a level deeper. `.invalid` if there are too many.
     package static func descend(into what: @autoclosure () -> String) throws(HornbeamError) {
         guard descend() else { throw HornbeamError(.invalid, Nesting.tooDeep(what())) }
     }

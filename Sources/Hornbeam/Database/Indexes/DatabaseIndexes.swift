@@ -55,7 +55,7 @@ extension Database {
         }
     }
 
-    /// The same without blocking the caller's thread.
+    /// Registers an index without blocking the caller's thread.
     public func register(
         _ index: some RegisteredIndex, progress: (@Sendable (MigrationProgress) throws -> Void)? = nil
     ) async throws {

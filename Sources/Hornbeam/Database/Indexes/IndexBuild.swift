@@ -93,7 +93,7 @@ public final class IndexBuild: Sendable {
         }
     }
 
-    /// The same, blocking the caller's thread. Inside a write it would wait for itself.
+    /// Waits for the build's end and blocks the caller's thread. Inside a write it would wait for itself.
     public func wait() throws {
         running.wait()
         try outcome()

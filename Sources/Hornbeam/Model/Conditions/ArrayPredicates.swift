@@ -14,13 +14,14 @@ extension Predicate {
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
-    /// The same of an optional array; nil has no elements.
+    /// One element of an optional array passes; nil has no elements.
     public static func any<Element: Sendable>(
         _ keyPath: any KeyPath<Entity, [Element]?> & Sendable,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
-    /// The same of arrays within arrays: `.any(ArrayPath(\.contacts).each(\.phones)) { $0.type == "mobile" }`.
+    /// One element of arrays within arrays passes: `.any(ArrayPath(\.contacts).each(\.phones)) { $0.type == "mobile"
+    /// }`.
     public static func any<Element>(
         _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self {

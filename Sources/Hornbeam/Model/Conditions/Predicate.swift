@@ -190,7 +190,7 @@ extension Predicate {
         Self(.opaque(label: label, accepting(keyPath, label, test)))
     }
 
-    /// The same of a comparison, which an index over the property may answer.
+    /// A comparison that isn't a column's. An index over the property may answer it.
     /// - Parameter ordered: the type that is compared.
     private static func computed<Property: Sendable, Ordered>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ literal: Value?,

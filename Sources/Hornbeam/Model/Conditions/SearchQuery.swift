@@ -130,7 +130,7 @@ extension SearchQuery {
         try self.init(text, matching, over: Self.searched)
     }
 
-    /// The same for a search over these properties: their names, and no others, may stand before a colon.
+    /// Reads a query for a search over these properties: their names, and no others, may stand before a colon.
     @_disfavoredOverload
     public init<each Text: SearchableText>(
         parsing text: String, matching: Matching = .any, over keyPaths: repeat any KeyPath<Entity, each Text> & Sendable
@@ -196,7 +196,7 @@ extension SearchQuery {
         try query(amongst: columns).mapFields { (column) throws(Never) in columns.firstIndex(of: column) ?? -1 }
     }
 
-    /// The same with columns as fields, each of which is one of these.
+    /// The query with columns as fields, each of which is one of these.
     func query(amongst columns: [Int]) throws(HornbeamError) -> TextQuery {
         try requireDepth()
         let query: TextQuery
@@ -261,7 +261,7 @@ public struct SearchSyntaxError: Error, Hashable, CustomStringConvertible {
 }
 
 extension SearchQuery {
-    /// The same search without these words, wherever another word beside them remains: *the who* by itself is still
+    /// This search without these words, wherever another word beside them remains: *the who* by itself is still
     /// asked for both. Phrases, words near each other, prefixes, patterns, fuzzy words and what must not be found keep
     /// all of theirs. Highlights and snippets of the query leave them out too. Takes time in proportion to the query's
     /// length times its depth.

@@ -104,7 +104,7 @@ private protocol OrderingType {
     var literal: Value? { get }
 }
 
-/// The same of what may be nil.
+/// An order over values that may be nil.
 private protocol NilOrderingType: OrderingType {
     static var descendingSteps: [AnyKeyPath] { get }
 }

@@ -16,7 +16,7 @@ extension Predicate {
         return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
 
-    /// The same for an optional property; a nil among the values stands for nil.
+    /// An optional property is one of `values`; a nil among the values stands for nil.
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, in values: [Property?]
     ) -> Self {
@@ -37,7 +37,7 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, notIn values: [Property]
     ) -> Self { !value(keyPath, in: values) }
 
-    /// The same for an optional property, as `!=` is: nil is none of the values, unless nil is among them.
+    /// An optional property is none of `values`, as `!=` says: nil is none of them, unless nil is among them.
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, notIn values: [Property?]
     ) -> Self { !value(keyPath, in: values) }
@@ -70,7 +70,7 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }
 
-    // The same for optional properties; nil lies in no range.
+    // Optional properties: nil lies in no range.
 
     public static func value<Property: Comparable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: ClosedRange<Property>
@@ -146,7 +146,7 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsNone elements: [Element]
     ) -> Self { !array(keyPath, containsAny: elements) }
 
-    // The same for optional arrays; nil has no elements.
+    // Optional arrays: nil has no elements.
 
     public static func array<Element: Equatable & Sendable>(
         _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, contains element: Element

@@ -37,9 +37,9 @@ protocol Accumulator<Entity, Result>: AnyObject {
     associatedtype Entity: EntityModelProtocol
     associatedtype Result
     func add(_ row: inout AggregatedRow<Entity>) throws
-    /// The same for so many rows that are equal in all that it reads.
+    /// Adds several rows that are equal in all that it reads.
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws
-    /// The same for so many rows, where their number is all that counts.
+    /// Adds several rows, where their number is all that counts.
     func add(rows: Int)
     /// Takes out a row that was added; false if the rows that are left must be added anew.
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool
@@ -105,7 +105,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
         }
     }
 
-    /// The same for what depends on how texts are written.
+    /// What reading the property needs of a row, if it depends on how texts are written.
     var textNeeds: RowNeeds? { column.map { RowNeeds(columns: [$0], wantsExactText: true) } }
 
     private static func reader<Column: ColumnValue>(

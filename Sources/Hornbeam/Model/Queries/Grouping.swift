@@ -7,7 +7,7 @@ import HornbeamPages
 /// What is gathered of one group. Apart from how many aggregates that are, which only its subclass knows.
 class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
-    /// The same for so many rows that are equal in all that is read of them.
+    /// Adds several rows that are equal in all that is read of them.
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {}
     func add(rows: Int) {}
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }

@@ -236,7 +236,7 @@ struct ListedRows {
         return described
     }
 
-    /// The same with what came of it.
+    /// Runs the query, and returns its plan with actual counts.
     func analysis() throws -> PlanRun {
         var run = PlanRun(plan: try plan())
         let tally = PlanTally()

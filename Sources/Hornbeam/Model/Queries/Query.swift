@@ -25,7 +25,7 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
         try list.resolve(in: context).first
     }
 
-    /// The same with the context that the query began with.
+    /// The entity, in the context that the query began with.
     public func resolve() throws -> Entity? {
         try resolve(in: try list.boundContext())
     }
@@ -85,7 +85,7 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     var depth = 0
     /// The entities whose lists these are, in their order.
     var owners: (@Sendable (TypedTransaction) throws -> [RowID])?
-    /// The same as data; nil if the relation isn't declared.
+    /// The groups as data; nil if the relation isn't declared.
     var path: GroupPath?
 
     public func resolve(in context: Context) throws -> [[Entity]] {

@@ -187,7 +187,8 @@ extension QueryList {
 extension SortTerm {
     fileprivate var isColumn: Bool { if case .column = key { true } else { false } }
 
-    /// The same column the one way or the other; nil if it is no column, or one that the term has against its order.
+    /// A sort by this column in the given direction; nil if it is no column, or one that the term has against its
+    /// order.
     func ofColumn(descending: Bool) -> SortTerm? {
         guard case .column(let column) = key, !self.descending else { return nil }
         return .column(column, descending: descending)

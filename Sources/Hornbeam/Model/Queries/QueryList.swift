@@ -115,7 +115,7 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
         parts = ListParts(source: .own(RowListSource(rows)), list: name)
     }
 
-    /// The same of one that tells their places.
+    /// A list over a hand-kept index with positional access.
     package init(
         context: Context? = nil, list: String, rows: @escaping @Sendable (TypedTransaction) throws -> any RowList
     ) {
@@ -276,7 +276,8 @@ extension QueryList {
         return list
     }
 
-    /// The same, which never looks at every entity of a type, of its own or of one that a condition on related entities
+    /// This list, which never looks at every entity of a type, of its own or of one that a condition on related
+    /// entities
     /// comes from: where neither an index nor ids, a relation or a search narrow what is read or give its order,
     /// resolving it is `.needsIndex`, with the plan that it would have. An index
     /// is taken even where reading all is cheaper, so that what is tested with few entities holds for many. All of a
@@ -378,7 +379,7 @@ extension QueryList {
         try context.session.run { try parts.load(Entity.self, $0) }
     }
 
-    /// The same with the context that the query began with.
+    /// The entities, in the context that the query began with.
     public func resolve() throws -> [Entity] {
         try resolve(in: try boundContext())
     }

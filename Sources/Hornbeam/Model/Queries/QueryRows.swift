@@ -47,7 +47,7 @@ extension ListParts {
 /// Rows in an order of their own, possibly with repeats or rows that aren't stored.
 final class RowListSource: Sendable {
     let load: @Sendable (TypedTransaction) throws -> [RowID]
-    /// The same, found place by place; nil of what is only had as a whole.
+    /// Finds the rows place by place; nil if they can only be had as a whole.
     let list: (@Sendable (TypedTransaction) throws -> any RowList)?
 
     init(_ load: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
@@ -196,7 +196,7 @@ extension QueryList {
         return cut(try session.plan(try planned(among: base, session), of: Entity.self))
     }
 
-    /// The same with what came of it.
+    /// Runs the query, and returns its plan with actual counts.
     func analysis(_ session: TypedTransaction) throws -> PlanRun {
         if let listed = try listed(session) { return try listed.analysis() }
         guard let base = try parts.base(session, in: nil, of: Entity.self) else {

@@ -232,7 +232,7 @@ extension QueryList {
         _ keyPath: any KeyPath<Entity, [Element]> & Sendable
     ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }
 
-    /// The same of an optional array; nil has no elements.
+    /// The elements of an optional array; nil has no elements.
     public func unnest<Element: Sendable>(
         _ keyPath: any KeyPath<Entity, [Element]?> & Sendable
     ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }

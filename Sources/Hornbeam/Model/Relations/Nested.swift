@@ -25,7 +25,7 @@ public struct Nested: Sendable {
     /// All entities of a to-many relation's type, linked or not, in the order of their last saves; a to-one relation
     /// gets none.
     public static let schemaEntities = Nested(mode: .entities, isSchema: true)
-    /// The same, marked as incomplete.
+    /// As `schemaEntities`, with the entities marked as incomplete.
     public static let schemaFragments = Nested(mode: .fragments, isSchema: true)
 
     /// The related entities that meet a condition.

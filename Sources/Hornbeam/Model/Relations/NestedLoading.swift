@@ -56,7 +56,8 @@ extension QueryList {
         return found.places.map { $0.map { found.lists[$0] } } ?? found.lists
     }
 
-    /// The same. A query that only completes entities reads each row once for all lists.
+    /// What the query makes of each list of linked rows. A query that only completes entities reads each row once for
+    /// all lists.
     /// - Parameter isUnshared: whether it is known that no row is in two of them.
     /// - Parameter isToMany: whether a list may have more than one row.
     func lists(

@@ -15,7 +15,7 @@ public enum RelationEncodingStrategy: Sendable, Hashable {
     case plain
     /// A container whose key tells ids from entities, and null from nothing said.
     case keyedContainer
-    /// The same, and the key tells a slice, which is added to the links, from a whole relation.
+    /// As `keyedContainer`, and the key tells a slice, which is added to the links, from a whole relation.
     case explicitKeyedContainer
 
     /// Another name for `keyedContainer`.
