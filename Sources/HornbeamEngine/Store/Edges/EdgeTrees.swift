@@ -175,7 +175,12 @@ package final class EdgeTrees {
         waiting &+= 2
         if let pairs = side.pairs {
             let pair = side.pair(from, to)
-            (side.beginsPairs ? own : far).entries.add(pairs, pair.key, pair.value)
+            // Not by a conditional expression: the compiler crashes on it where this is inlined.
+            if side.beginsPairs {
+                own.entries.add(pairs, pair.key, pair.value)
+            } else {
+                far.entries.add(pairs, pair.key, pair.value)
+            }
             waiting &+= 1
         }
         own.note(from.row, at: from.place)
