@@ -9,7 +9,7 @@ import PackageDescription
     import Glibc
 #endif
 
-// `make test` builds the layers below the entities optimized, with their assertions, because tests go through them a
+// `make test` builds the layers below the typed API optimized, with their assertions, because tests go through them a
 // hundred million times. A package with such flags can't be depended on, so only the environment switches them on.
 let isOptimized = Context.environment["HORNBEAM_OPTIMIZED_TESTS"] != nil
 // Costly self-checks, such as the validation of a whole node after each edit. Only this repository's tests switch them
@@ -102,22 +102,24 @@ let package = Package(
             swiftSettings: lowerSettings),
         .target(
             name: "HornbeamStatements",
-            dependencies: ["HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamKeys"],
+            dependencies: ["HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: lowerSettings),
         .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
             name: "Hornbeam",
-            dependencies: ["HornbeamStatements", "HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamKeys"]
-                + (isFuzzing ? [] : ["HornbeamMacros"]),
+            dependencies: [
+                "HornbeamStatements", "HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamPages", "HornbeamKeys",
+            ] + (isFuzzing ? [] : ["HornbeamMacros"]),
             swiftSettings: engineSettings),
         .target(
-            name: "HornbeamMapReduce", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamKeys"],
+            name: "HornbeamMapReduce", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: engineSettings),
         .target(
-            name: "HornbeamSecondaryIndexes", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamKeys"],
+            name: "HornbeamSecondaryIndexes",
+            dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: engineSettings),
         .target(
-            name: "HornbeamHandKept", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamKeys"],
+            name: "HornbeamHandKept", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: engineSettings),
         .target(name: "HornbeamFoundation", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
         .target(name: "CHornbeam"),
@@ -206,7 +208,8 @@ let package = Package(
         ),
         // Programs that must not compile, checked by the compiler as a user's would be.
         .testTarget(
-            name: "RefusalTests", dependencies: ["Hornbeam"], exclude: ["Refused"], swiftSettings: engineSettings),
+            name: "RefusalTests", dependencies: ["HornbeamHandKept", "Hornbeam"], exclude: ["Refused"],
+            swiftSettings: engineSettings),
         .testTarget(name: "TidyTests", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],

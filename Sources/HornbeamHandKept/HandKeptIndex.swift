@@ -191,9 +191,8 @@ extension Context {
         get throws { try index.content(in: self) }
     }
 
-    /// A hand-kept index by a property: `try context.indexes(of: LibraryIndexes.self).allBooks.append(book.id)`. A
-    /// program has
-    /// `context.indexes.allBooks` with
+    /// A hand-kept index by a property: `try context.indexes(of: LibraryIndexes.self).allBooks.append(book.id)`.
+    /// A program has `context.indexes.allBooks` with
     ///
     /// ```swift
     /// extension Context {

@@ -103,7 +103,9 @@ struct IndexAccumulator {
         case .rows, .values: count += times
         case .distinct: keys.insert(try key(row))
         case .sum, .average:
-            sum.add(try row.value(column), times: times)
+            guard sum.add(try row.value(column), times: times) else {
+                throw HornbeamError(.corrupt, "corrupt data: \(name) has no number")
+            }
         case .least:
             let key = try key(row)
             if best.map({ key.lexicographicallyPrecedes($0.key) }) ?? true { best = (key, try row.value(column)) }

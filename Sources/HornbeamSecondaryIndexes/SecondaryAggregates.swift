@@ -26,8 +26,8 @@ extension SecondaryQuery {
     }
 
     /// Several aggregates of each group of rows with the same values in some columns. As in SQL, order, limit and
-    /// offset are those of the groups, and may go by these columns alone; without an order they come by their keys, nil
-    /// first.
+    /// offset are those of the groups, and may go by these columns alone; without an order groups come by their keys,
+    /// nil first.
     public func groups(
         by columns: [String], _ aggregates: [IndexAggregate], in context: Context
     ) throws -> [IndexGroup] {

@@ -115,10 +115,11 @@ package struct NumberSum {
     package init() {}
 
     mutating func add(_ item: StatementValue, times: Int = 1) {
-        if case .value(let value) = item { add(value, times: times) }
+        if case .value(let value) = item { _ = add(value, times: times) }
     }
 
-    package mutating func add(_ value: Value, times: Int) {
+    /// Adds a value several times; false, with nothing done, if it is no number.
+    package mutating func add(_ value: Value, times: Int) -> Bool {
         switch value {
         case .int(let number): integers += Int128(number) * Int128(times)
         case .uint(let number): integers += Int128(number) * Int128(times)
@@ -128,9 +129,10 @@ package struct NumberSum {
         case .decimal(let number):
             decimals.add(number, times: times)
             hasDecimal = true
-        default: return
+        default: return false
         }
         count += times
+        return true
     }
 
     /// The sum if no number was a double or a decimal.
@@ -173,7 +175,6 @@ package struct NumberSum {
     private var all: FloatingSummation {
         var all = doubles
         if hasDecimal { all.add((try? decimals.total()).flatMap { StatementValue.value(.decimal($0)).number } ?? .nan) }
-        if integers == 0 { return all }
         let low = integers % (1 << 53)
         all.add(Double(low))
         all.add(Double(integers - low))

@@ -3,7 +3,6 @@
 
 import Hornbeam
 import Testing
-@testable import HornbeamEngine
 
 @EntityModel
 struct Invoice {

@@ -4,7 +4,6 @@
 import Foundation
 import Hornbeam
 import Testing
-@testable import HornbeamEngine
 
 @EntityModel
 private struct Draft {

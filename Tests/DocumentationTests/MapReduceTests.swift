@@ -6,8 +6,6 @@ import Hornbeam
 import HornbeamMapReduce
 import Testing
 
-@testable import HornbeamEngine
-
 @EntityModel
 struct Sale {
     let id: Int

@@ -7,8 +7,6 @@ import HornbeamMapReduce
 import Synchronization
 import Testing
 
-@testable import HornbeamEngine
-
 @EntityModel
 struct Hit {
     let id: Int

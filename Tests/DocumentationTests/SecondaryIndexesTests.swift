@@ -6,8 +6,6 @@ import Hornbeam
 import HornbeamSecondaryIndexes
 import Testing
 
-@testable import HornbeamEngine
-
 @EntityModel
 struct StaffMember {
     let id: Int

@@ -4,7 +4,6 @@
 import Foundation
 import Hornbeam
 import Testing
-@testable import HornbeamEngine
 
 @Suite("Value and array indexes, as their page shows them")
 struct ValueAndArrayIndexesTests {

@@ -7,8 +7,6 @@ import Hornbeam
 import HornbeamMapReduce
 import HornbeamPages
 
-@testable import HornbeamEngine
-
 /// The first byte chooses what the rest is read as.
 public func fuzzMapEntries(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }

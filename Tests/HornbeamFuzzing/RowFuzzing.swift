@@ -4,7 +4,6 @@
 
 import Hornbeam
 import HornbeamPages
-@testable import HornbeamEngine
 
 private let columns: [ColumnDescription] = [
     "int64", "int8?", "uint16", "uint64?", "double", "float?", "bool", "string", "date", "data?", "uuid", "url?",

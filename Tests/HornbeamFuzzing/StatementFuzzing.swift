@@ -5,7 +5,6 @@
 import Foundation
 import Hornbeam
 import HornbeamTree
-@testable import HornbeamEngine
 
 /// Pieces of statements, by a byte each, so that what the fuzzer makes of them is often one.
 private let words = [

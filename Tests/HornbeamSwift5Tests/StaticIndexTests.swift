@@ -4,7 +4,6 @@
 
 import Hornbeam
 import Testing
-@testable import HornbeamEngine
 
 @EntityModel
 struct LegacyUser {

@@ -7,8 +7,6 @@ import Hornbeam
 import HornbeamMapReduce
 import Synchronization
 
-@testable import HornbeamEngine
-
 @EntityModel
 struct Sheet {
     let id: Int

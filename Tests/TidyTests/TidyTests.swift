@@ -19,7 +19,7 @@ struct TidyTests {
             "HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText", "HornbeamEngine", "HornbeamStatements",
         ],
         "HornbeamMapReduce": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
-        "HornbeamSecondaryIndexes": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText", "Hornbeam"],
+        "HornbeamSecondaryIndexes": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamHandKept": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamFoundation": ["Hornbeam"],
         "HornbeamC": ["HornbeamPages", "HornbeamTree", "CHornbeam"],

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of registered indexes whose code takes a decoded entity.
+// The entries of registered indexes whose code takes a decoded entity, and what a change of a row means for them: a
+// pure function of the old entity and the new one.
 
 package import HornbeamPages
 package import HornbeamTree

@@ -110,6 +110,11 @@ public struct GroupChanges: Sendable, Equatable {
     /// Positions in the old list, ascending.
     public let deletions: [Int]
     /// Positions in the new list, ascending.
+    public let insertions: [Int]
+    /// In the order of their destinations.
+    public let moves: [ListChanges.Move]
+    /// Sections that are in both lists and have another content, in the order of their positions.
+    public let sections: [Section]
 
     package init(deletions: [Int], insertions: [Int], moves: [ListChanges.Move], sections: [Section]) {
         self.deletions = deletions
@@ -117,11 +122,6 @@ public struct GroupChanges: Sendable, Equatable {
         self.moves = moves
         self.sections = sections
     }
-    public let insertions: [Int]
-    /// In the order of their destinations.
-    public let moves: [ListChanges.Move]
-    /// Sections that are in both lists and have another content, in the order of their positions.
-    public let sections: [Section]
 
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && sections.isEmpty }
 }

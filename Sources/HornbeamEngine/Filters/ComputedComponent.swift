@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index holds that isn't stored: values that the program's code works out from an entity. A condition names
-// what it compares in the same way, so that the planner sees when an index is over just that.
+// What an index holds that isn't stored: properties that the program computes, texts by a collation, expressions. A
+// condition names what it compares in the same way, so that the planner sees when an index is over just that.
 
 import FoundationEssentials
 import HornbeamKeys
 
 /// An expression that a component of an index or a comparison is of: see `ComputedSubject`.
 package protocol ComputedExpression: Sendable {
+    /// Whether both give the same for every row.
     func isSame(as other: any ComputedExpression) -> Bool
 }
 
-/// What a computed component and a comparison are of: equal if it is the same property.
+/// What a computed component and a comparison are of: equal if it is the same property, column by a
+/// collation, or expression.
 ///
 /// `@unchecked Sendable`: made of key paths that are sendable, or that are stored properties', which hold nothing.
 package struct ComputedSubject: Equatable, @unchecked Sendable {

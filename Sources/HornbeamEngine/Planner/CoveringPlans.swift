@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that read an index alone: whether it holds all that is asked for, and the ranges of which equal
-// values are counted.
+// Plans that read an index alone: whether it holds all that is asked for, and the ranges of which equal values are
+// counted.
 
 extension Planner {
     /// Whether the rows may come in any order.

@@ -32,7 +32,7 @@ public struct PlanRun: Sendable, Hashable {
 
     package init(
         plan: Plan, parts: [Part] = [], rowsRead: Int = 0, rowsPassed: Int = 0, results: Int = 0,
-        duration: Duration = Duration.zero
+        duration: Duration = .zero
     ) {
         self.plan = plan
         self.parts = parts

@@ -59,9 +59,7 @@ extension IndexDescription {
         }
         return TextCollation(collation: known)
     }
-}
 
-extension IndexDescription {
     /// This index with the version that this system's collation has; nil if it has that version already, or if the
     /// system lacks the collation.
     package var renewed: IndexDescription? {

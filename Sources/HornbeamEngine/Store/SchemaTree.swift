@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of the schema, as far as saving needs it: the counters of row ids.
+// The tree of the schema: its name, and the counters of row ids. SchemaCatalogue and RegisteredCatalogue have the rest.
 
 import HornbeamPages
 import HornbeamTree
 
+/// See `SchemaCatalogue` for all entries of the tree.
 enum SchemaTree {
     static let name = "schema"
 

@@ -47,6 +47,8 @@ package final class StoreTransaction {
     private let givenIndexes: RegisteredIndexes?
     /// Of the database that the transaction reads, those that queries use.
     private let planned: PlannedIndexes?
+    /// Others than these are for tests.
+    private let linkLimits: EdgeTrees.Limits
     /// What changes of rows have to keep.
     package var registered: RegisteredIndexes? { givenIndexes ?? schema.registered }
 
@@ -57,9 +59,6 @@ package final class StoreTransaction {
     package var saves: Int { counts.saves }
     package var yields: Int { counts.yields }
     package var canBeginAgain: Bool { !hasGathered }
-
-    /// Others than these are for tests.
-    private let linkLimits: EdgeTrees.Limits
 
     package convenience init(
         _ transaction: Transaction, schema: Schema, linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()

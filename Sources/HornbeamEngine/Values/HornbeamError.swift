@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one error type of the typed API: a code to switch over, a message for a person, and the engine's error below it.
+// The one error type of entities and statements: a code to switch over, a message for a person, and storage's error.
 
 public import FoundationEssentials
 package import HornbeamPages

@@ -20,8 +20,8 @@ extension Predicate {
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
-    /// One element of arrays within arrays passes: `.any(ArrayPath(\.contacts).each(\.phones)) { $0.type == "mobile"
-    /// }`.
+    /// One element of arrays within arrays passes:
+    /// `.any(ArrayPath(\.contacts).each(\.phones)) { $0.type == "mobile" }`.
     public static func any<Element>(
         _ path: ArrayPath<Entity, Element>, _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self {

@@ -277,12 +277,11 @@ extension QueryList {
     }
 
     /// This list, which never looks at every entity of a type, of its own or of one that a condition on related
-    /// entities
-    /// comes from: where neither an index nor ids, a relation or a search narrow what is read or give its order,
-    /// resolving it is `.needsIndex`, with the plan that it would have. An index
-    /// is taken even where reading all is cheaper, so that what is tested with few entities holds for many. All of a
-    /// type in the order of its rows is no such look. Write it before a `limit` that other steps follow: it is for the
-    /// steps that the planner sees together, and for those behind them. An order by id is one that needs no index.
+    /// entities comes from: where neither an index nor ids, a relation or a search narrow what is read or give its
+    /// order, resolving it is `.needsIndex`, with the plan that it would have. An index is taken even where reading all
+    /// is cheaper, so that what is tested with few entities holds for many. All of a type in the order of its rows is
+    /// no such look. Write it before a `limit` that other steps follow: it is for the steps that the planner sees
+    /// together, and for those behind them. An order by id is one that needs no index.
     public func requiringIndex() -> Self {
         var list = self
         list.parts.requiresIndex = true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array index as the planner sees it: which conditions on elements it answers, by which ranges of its keys. An entry
-// is key ‖ row id ‖ ordinal among the row's equal elements → nothing.
+// An array index: what its entries are made of, and its layout. ElementPlans.swift says which conditions it answers. An
+// entry is key ‖ row id ‖ ordinal among the row's equal elements → nothing.
 
 import HornbeamKeys
 package import HornbeamPages

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexes that a program registers by name, beside those its models declare: a function of an entity to entries, kept
-// in a tree of its own. This file says what such an index is, and what a change of a row means for it: a pure function
-// of the old entity and the new one.
+// in a tree of its own. This file says what such an index is. What a change of a row means for one over decoded
+// entities, a pure function of the old entity and the new one, is in EntityEmitter.swift of the typed API.
 
 import HornbeamKeys
 package import HornbeamPages
