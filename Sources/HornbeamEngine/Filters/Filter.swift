@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions and orders as data: what the planner reads. Columns are numbers, values are literals; only what can't be said so is a
-// closure.
+// Conditions and orders as data: what the planner reads. Columns are numbers, values are literals; only what can't be
+// said so is a closure.
 //
 // Meaning: values compare as their keys do, so −0.0 equals 0.0 and NaN equals itself, after everything else. An
 // ordering comparison with null is false. `==` null holds for null; `!=` is the opposite of `==`, true for null against

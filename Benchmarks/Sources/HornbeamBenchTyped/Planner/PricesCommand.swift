@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `prices`: measures the planner's prices (Sources/HornbeamEngine/Planner/Price.swift), each as the difference of two queries
-// that differ in one step.
+// `prices`: measures the planner's prices (Sources/HornbeamEngine/Planner/Price.swift), each as the difference of two
+// queries that differ in one step.
 
 import BenchHarness
 import Foundation
