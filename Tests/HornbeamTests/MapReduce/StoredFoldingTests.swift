@@ -36,6 +36,10 @@ private struct Reversed: IndexKey, Comparable, Equatable {
 /// Results with NaN aren't equal to themselves, and its sign means nothing.
 private func text(_ result: Any) -> String { "\(result)".replacingOccurrences(of: "-nan", with: "nan") }
 
+/// The result of adding. Which of two NaNs a sum is, the processor says by the order of an addition's operands, which the
+/// compiler chooses.
+private func sumText(_ result: Any) -> String { text(result).replacing(/nan\(0x[0-9a-f]+\)/, with: "nan") }
+
 @Suite("Folding rows in their stored form")
 struct StoredFoldingTests {
     private func verify<Reduce: Reducer>(
@@ -126,13 +130,14 @@ struct StoredFoldingTests {
 
     @Test("sums, means and statistics, which are exact")
     func statistics() throws {
-        try verify(FloatingSumReducer(), { Double(bitPattern: $0) })
-        try verify(FloatingSumReducer(), { Double($0) / 7 })
+        let isSameSum: (Double?, Double?) -> Bool = { sumText($0 as Any) == sumText($1 as Any) }
+        try verify(FloatingSumReducer(), { Double(bitPattern: $0) }, isSame: { isSameSum($0, $1) })
+        try verify(FloatingSumReducer(), { Double($0) / 7 }, isSame: { isSameSum($0, $1) })
         func verifyStatistics<Value: StatisticalNumber>(_ make: @escaping @Sendable (UInt64) -> Value) throws {
-            let isSame: (MapStatistics<Value>, MapStatistics<Value>) -> Bool = { text($0) == text($1) }
+            let isSame: (MapStatistics<Value>, MapStatistics<Value>) -> Bool = { sumText($0) == sumText($1) }
             try verify(StatisticsReducer<Value>(), make, isSame: isSame)
-            try verify(AverageReducer<Value>(), make)
-            try verify(DeviationReducer<Value>(), make)
+            try verify(AverageReducer<Value>(), make, isSame: { isSameSum($0, $1) })
+            try verify(DeviationReducer<Value>(), make, isSame: { isSameSum($0, $1) })
         }
         try verifyStatistics { Int(truncatingIfNeeded: $0) }
         try verifyStatistics { Int32(truncatingIfNeeded: $0) }
