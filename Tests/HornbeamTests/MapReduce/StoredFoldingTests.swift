@@ -36,8 +36,8 @@ private struct Reversed: IndexKey, Comparable, Equatable {
 /// Results with NaN aren't equal to themselves, and its sign means nothing.
 private func text(_ result: Any) -> String { "\(result)".replacingOccurrences(of: "-nan", with: "nan") }
 
-/// The result of adding. Which of two NaNs a sum is, the processor says by the order of an addition's operands, which the
-/// compiler chooses.
+/// The result of adding. Which of two NaNs a sum is depends on the order of an addition's operands, which the compiler
+/// chooses.
 private func sumText(_ result: Any) -> String { text(result).replacing(/nan\(0x[0-9a-f]+\)/, with: "nan") }
 
 @Suite("Folding rows in their stored form")
