@@ -2,7 +2,6 @@
 // Registers hand-kept indexes. They share the catalogue with registered ones, and with it names, listing and dropping.
 // Their entries can't be made anew, so an entry that doesn't fit is an error, not a reason to build.
 
-import HornbeamPages
 import HornbeamTree
 
 extension TypedTransaction {

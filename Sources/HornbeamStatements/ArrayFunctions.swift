@@ -38,7 +38,7 @@ enum ArrayFunctions {
         }
     }
 
-    private static func object(_ name: String, _ body: @escaping @Sendable ([ItemField]) -> StatementValue)
+    private static func object(_ name: String, _ body: @escaping @Sendable ([StatementField]) -> StatementValue)
         -> ScalarFunction
     {
         ScalarFunction(name, 1...1) { arguments, _ in

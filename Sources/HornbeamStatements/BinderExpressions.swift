@@ -285,7 +285,7 @@ extension Binder {
         let parts = try bindCompared([value] + list)
         let items = parts.dropFirst().compactMap { if case .constant(let item) = $0 { item } else { nil } }
         guard items.count == list.count else { return .within(parts[0], Array(parts.dropFirst())) }
-        return .among(parts[0], ItemList(items))
+        return .among(parts[0], StatementValueList(items))
     }
 
     /// `x IN array`
@@ -294,11 +294,11 @@ extension Binder {
         let subject = collated(try bind(value.withoutCollation), collating)
         let bound = try bindArray(list.withoutCollation, asObjects: false)
         if case .constant(.array(let items)) = bound {
-            guard collating != nil else { return .among(subject, ItemList(items)) }
+            guard collating != nil else { return .among(subject, StatementValueList(items)) }
             let places = items.compactMap { item in
                 if case .constant(let place) = collated(.constant(item), collating) { place } else { nil }
             }
-            if places.count == items.count { return .among(subject, ItemList(places)) }
+            if places.count == items.count { return .among(subject, StatementValueList(places)) }
         }
         if let (_, mark) = collating {
             throw failure("COLLATE goes with a list behind IN that is the same for all rows", at: mark.place)
@@ -358,7 +358,7 @@ extension Binder {
         if call.name == "array_contains", case .constant(.array(let items)) = arguments[0] {
             // This is IN, except that unknown values in the list don't make the answer unknown: they are left out.
             let known = items.filter { !$0.isUnknown }
-            if !known.isEmpty { return .among(arguments[1], ItemList(known)) }
+            if !known.isEmpty { return .among(arguments[1], StatementValueList(known)) }
         }
         return .call(function, arguments, SourcePosition(call.place))
     }

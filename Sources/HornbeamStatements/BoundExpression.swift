@@ -28,7 +28,7 @@ indirect enum BoundExpression: Sendable {
     case within(BoundExpression, [BoundExpression])
     case withinArray(BoundExpression, BoundExpression)
     /// `x IN list`, where the list is the same for all rows.
-    case among(BoundExpression, ItemList)
+    case among(BoundExpression, StatementValueList)
     case test(BoundExpression, StateTest)
     case choice(subject: BoundExpression?, [BoundChoice], otherwise: BoundExpression?)
     /// The slot is the variable's.

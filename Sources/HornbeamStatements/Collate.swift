@@ -4,7 +4,6 @@
 // is.
 
 import FoundationEssentials
-import HornbeamKeys
 
 extension ScalarFunction {
     /// `.invalid` if the collation can't be had.

@@ -41,7 +41,7 @@ extension BoundExpression {
         case .constant, .slot, .field, .element: return try evaluate(frame)
         case .array(let parts, _): return .array(try parts.map { try $0.evaluate(frame) })
         case .object(let fields, _):
-            return .object(try fields.map { ItemField(name: $0.name, item: try $0.value.evaluate(frame)) })
+            return .object(try fields.map { StatementField(name: $0.name, item: try $0.value.evaluate(frame)) })
         case .not(let inner): return Self.negation(try inner.evaluate(frame))
         case .minus(let inner, let mark):
             let item = try inner.evaluate(frame)
@@ -175,7 +175,7 @@ extension BoundExpression {
         return within(value, list)
     }
 
-    private static func within(_ value: StatementValue, _ list: ItemList) -> StatementValue {
+    private static func within(_ value: StatementValue, _ list: StatementValueList) -> StatementValue {
         if list.items.isEmpty { return .bool(false) }
         if value.isUnknown { return value }
         if list.contains(value) { return .bool(true) }

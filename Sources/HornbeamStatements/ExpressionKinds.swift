@@ -3,26 +3,26 @@
 // one row's columns alone. An index over an expression must know both.
 
 /// Kinds of items.
-struct ItemKinds: OptionSet, Sendable {
+struct ValueKinds: OptionSet, Sendable {
     let rawValue: UInt16
 
-    static let missing = ItemKinds(rawValue: 1)
-    static let null = ItemKinds(rawValue: 2)
-    static let bool = ItemKinds(rawValue: 4)
-    static let number = ItemKinds(rawValue: 8)
-    static let date = ItemKinds(rawValue: 16)
-    static let text = ItemKinds(rawValue: 32)
-    static let uuid = ItemKinds(rawValue: 64)
-    static let data = ItemKinds(rawValue: 128)
-    static let array = ItemKinds(rawValue: 256)
-    static let object = ItemKinds(rawValue: 512)
-    static let all = ItemKinds(rawValue: 1023)
+    static let missing = ValueKinds(rawValue: 1)
+    static let null = ValueKinds(rawValue: 2)
+    static let bool = ValueKinds(rawValue: 4)
+    static let number = ValueKinds(rawValue: 8)
+    static let date = ValueKinds(rawValue: 16)
+    static let text = ValueKinds(rawValue: 32)
+    static let uuid = ValueKinds(rawValue: 64)
+    static let data = ValueKinds(rawValue: 128)
+    static let array = ValueKinds(rawValue: 256)
+    static let object = ValueKinds(rawValue: 512)
+    static let all = ValueKinds(rawValue: 1023)
 
-    static let unknown: ItemKinds = [.missing, .null]
+    static let unknown: ValueKinds = [.missing, .null]
     /// What JSON has.
-    static let json: ItemKinds = [.missing, .null, .bool, .number, .text, .array, .object]
+    static let json: ValueKinds = [.missing, .null, .bool, .number, .text, .array, .object]
     /// What texts also say, so that a comparison with a text may be one with these.
-    static let written: ItemKinds = [.date, .uuid, .data]
+    static let written: ValueKinds = [.date, .uuid, .data]
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
 
@@ -57,7 +57,7 @@ struct ItemKinds: OptionSet, Sendable {
         case .data: self = .data
         case .json: self = .json
         case .array: self = .array
-        case .optional(let wrapped): self = ItemKinds(wrapped).union(.null)
+        case .optional(let wrapped): self = ValueKinds(wrapped).union(.null)
         }
         // Rows that are older than a property have null there.
         formUnion(.null)
@@ -66,15 +66,15 @@ struct ItemKinds: OptionSet, Sendable {
 
 extension BoundExpression {
     /// What it may give; its slots are the numbers of a type's columns.
-    func kinds(_ type: EntityDescription) -> ItemKinds {
+    func kinds(_ type: EntityDescription) -> ValueKinds {
         switch self {
-        case .constant(let item): return ItemKinds(item)
+        case .constant(let item): return ValueKinds(item)
         case .slot(let column):
-            return type.columns.indices.contains(column) ? ItemKinds(type.columns[column].type) : .all
+            return type.columns.indices.contains(column) ? ValueKinds(type.columns[column].type) : .all
         case .field(let inner, _): return inner.isOfJSON(type) ? .json : .all
         case .element(let inner, _):
             if case .slot(let column) = inner, case .array(let element) = type.columns[column].type.unwrapped {
-                return ItemKinds(element).union(.missing)
+                return ValueKinds(element).union(.missing)
             }
             return inner.isOfJSON(type) ? .json : .all
         case .array, .comprehension: return [.array, .null]
@@ -167,8 +167,8 @@ extension BoundExpression {
 }
 
 extension ScalarFunction {
-    private static let ofKinds: [String: ItemKinds] = {
-        var kinds: [String: ItemKinds] = [:]
+    private static let ofKinds: [String: ValueKinds] = {
+        var kinds: [String: ValueKinds] = [:]
         for function in NumberFunctions.all { kinds[function.name] = .number }
         for function in StringFunctions.all { kinds[function.name] = .text }
         for name in ["length", "position", "regexp_position", "tonumber", "date_part", "str_to_millis"] {
@@ -193,5 +193,5 @@ extension ScalarFunction {
     }()
 
     /// What it gives, beside what isn't known; nil for one of its arguments.
-    fileprivate var kinds: ItemKinds? { Self.ofKinds[name] }
+    fileprivate var kinds: ValueKinds? { Self.ofKinds[name] }
 }

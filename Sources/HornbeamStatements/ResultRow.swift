@@ -65,7 +65,7 @@ public struct ResultRow: Sendable {
     /// `hornbeam export`: dates in ISO 8601, data in base64.
     public var json: String {
         if columns.isValue, let item = items.first { return item.node.text }
-        return StatementValue.object(zip(columns.names, items).map { ItemField(name: $0, item: $1) }).node.text
+        return StatementValue.object(zip(columns.names, items).map { StatementField(name: $0, item: $1) }).node.text
     }
 
     /// The row as a type of the program, from its JSON. Dates are read from ISO 8601 and from seconds since 2001.

@@ -285,7 +285,7 @@ final class SelectRun {
     private func object(_ row: RowReader, _ type: EntityType) throws -> StatementValue {
         .object(
             try type.shownColumns.map { number, name in
-                ItemField(name: name, item: StatementValue(try row.value(number)))
+                StatementField(name: name, item: StatementValue(try row.value(number)))
             })
     }
 

@@ -11,7 +11,7 @@ enum StatementValue: Sendable, Equatable {
     /// Neither JSON nor an array: these are the cases below.
     case value(Value)
     case array([StatementValue])
-    case object([ItemField])
+    case object([StatementField])
 
     static var null: StatementValue { .value(.null) }
 
@@ -21,7 +21,7 @@ enum StatementValue: Sendable, Equatable {
     static func string(_ text: String) -> StatementValue { .value(.string(text)) }
 }
 
-struct ItemField: Sendable, Equatable {
+struct StatementField: Sendable, Equatable {
     var name: String
     var item: StatementValue
 }
@@ -44,7 +44,7 @@ extension StatementValue {
         case .string(let text): self = .string(text)
         case .array(let nodes): self = .array(nodes.map { StatementValue($0) })
         case .object(let members):
-            self = .object(members.map { ItemField(name: $0.name, item: StatementValue($0.value)) })
+            self = .object(members.map { StatementField(name: $0.name, item: StatementValue($0.value)) })
         }
     }
 
@@ -121,7 +121,7 @@ extension StatementValue {
             for item in items where size <= limit { size += item.size(upTo: limit - size) }
             return size
         case .object(let fields):
-            var size = fields.count * MemoryLayout<ItemField>.stride
+            var size = fields.count * MemoryLayout<StatementField>.stride
             for field in fields where size <= limit {
                 size += field.name.utf8.count + field.item.size(upTo: limit - size)
             }

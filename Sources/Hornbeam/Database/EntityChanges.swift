@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The changes of a transaction or a commit by Swift types.
 
-import HornbeamPages
-import HornbeamTree
-
 extension StoreChanges {
-    /// Whether all changed entities of the type are named here. If not, so many were changed that nobody has kept
-    /// count: read the type anew.
+    /// Whether the changes name all changed entities of the type. If not, there were too many to keep: read the type anew.
     public func isComplete<Entity: EntityModelProtocol>(for _: Entity.Type) -> Bool {
         !unknown.contains(Entity.entityName)
     }
 
-    /// In the order of their row ids, as all of these.
+    /// The ids of inserted entities. All lists are in the order of row ids.
     public func inserted<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.inserted)
     }
 
-    /// Those whose stored properties changed, and those that were touched. Links that came or went are none of these.
+    /// The ids of entities whose stored properties changed or that were touched. A changed link is no update.
     public func updated<Entity: EntityModelProtocol>(_: Entity.Type) -> [Entity.ID] {
         ids(types[Entity.entityName]?.updated)
     }
@@ -34,7 +30,7 @@ extension StoreChanges {
         ids(types[Entity.entityName]?.saved)
     }
 
-    /// What differs of one type between the states of two reads.
+    /// The changes of one type between the states of two reads.
     init<Entity: EntityModelProtocol>(of _: Entity.Type, from old: TypedTransaction, to new: TypedTransaction) throws {
         self.init()
         try add(try new.store(Entity.self)) { body in
@@ -44,11 +40,11 @@ extension StoreChanges {
     }
 }
 
-/// What was changed of one entity type.
+/// The changes of one entity type.
 public struct EntityChanges<Entity: EntityModelProtocol>: Sendable {
     private enum Kind { case inserted, updated, deleted }
 
-    /// In the order of their row ids, as all of these.
+    /// The ids of inserted entities. All lists are in the order of row ids.
     public let inserted: [Entity.ID]
     public let updated: [Entity.ID]
     public let deleted: [Entity.ID]
@@ -74,6 +70,6 @@ public struct EntityChanges<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension StoreChanges {
-    /// Those of one entity type: `changes[Book.self].inserted`.
+    /// The changes of one entity type: `changes[Book.self].inserted`.
     public subscript<Entity: EntityModelProtocol>(_: Entity.Type) -> EntityChanges<Entity> { EntityChanges(self) }
 }

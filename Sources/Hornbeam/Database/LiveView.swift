@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a look at the newest state reads with.
+// A read of the newest state by which a live query is brought up to date.
 
 package import HornbeamTree
 
-/// A read of the newest state, for the length of a look.
+/// A read of the newest state, open while one live query is compared with it.
 package struct LiveView {
     package let session: TypedTransaction
     let core: StoreTransaction
     package let figures: LiveFigures
 
-    /// The number of the state that is seen.
+    /// The number of the state that it reads.
     var version: UInt64 { core.transaction.version }
-    /// The trees that the read has looked at so far.
+    /// The trees that it has opened so far.
     package var trees: Set<TreeID> { core.transaction.openTrees }
 }

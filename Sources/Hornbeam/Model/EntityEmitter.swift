@@ -89,7 +89,7 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
         try entries(of: try Entity(row: row), try id(rowID, row), rowID, indexes[index])
     }
 
-    /// What the entries have to say of the id.
+    /// The id as entries contain it; nil if the row id is the id.
     private func id(_ rowID: RowID, _ row: RowReader) throws(HornbeamError) -> [UInt8]? {
         rowID < RowID.firstAssigned ? nil : try row.rawBytes(0).map { Array($0) } ?? []
     }

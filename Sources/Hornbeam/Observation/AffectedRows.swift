@@ -5,10 +5,10 @@ import HornbeamPages
 import HornbeamTree
 
 extension LiveView {
-    /// Rows of `store` for which `dependency` may be another than before these commits, and those of them that were
-    /// touched, or of which something was that they show; nil if that isn't known, or if they are so many that the
-    /// query is better asked anew.
-    /// - Parameter reach: how many it takes for that, as far as the query is concerned.
+    /// The rows of `store` whose part of the result these commits may have changed, and those among them that were
+    /// touched, or that show a touched entity. Returns nil if that isn't known, or if there are so many that running the
+    /// query again costs less.
+    /// - Parameter reach: the number of rows from which on running the query again costs less.
     func affected(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?, reach: Int
     ) throws -> (rows: Set<RowID>, touched: Set<RowID>)? {
@@ -21,7 +21,7 @@ extension LiveView {
         return (affected, touched)
     }
 
-    /// The second of these, however many they are.
+    /// The touched rows alone, however many there are.
     func touched(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?
     ) throws -> Set<RowID> {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Live queries for the changes of all entities.
 
-import HornbeamPages
 import HornbeamTree
 
 struct StoreChangesResult: LiveResult {
@@ -25,7 +24,7 @@ struct StoreChangesResult: LiveResult {
 }
 
 extension Database {
-    /// What is committed from now on, type by type. The first element comes at once and is empty: all that is committed
-    /// after it is told. Several commits may come as one.
+    /// Observes all commits from now on, by type. The first element comes at once and is empty. Every later commit is
+    /// reported; several may come as one element.
     public func observeAll() -> LiveQuery<StoreChanges> { LiveQuery(self) { StoreChangesResult() } }
 }

@@ -3,7 +3,6 @@
 // it. Equal elements of one entity have an entry each, numbered; so the index counts elements, and loses one entry
 // where one of two equal elements goes.
 
-import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 

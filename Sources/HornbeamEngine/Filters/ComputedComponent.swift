@@ -3,7 +3,6 @@
 // condition names what it compares in the same way, so that the planner sees when an index is over just that.
 
 import FoundationEssentials
-import HornbeamKeys
 
 /// An expression that a component of an index or a comparison is of: see `ComputedSubject`.
 package protocol ComputedExpression: Sendable {

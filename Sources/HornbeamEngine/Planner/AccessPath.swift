@@ -43,7 +43,7 @@ package struct IndexWalk {
 package enum AccessPath {
     case rowScan
     /// Ranges of row ids, ascending.
-    case rows([KeyRange])
+    case rows([EntryRange])
     /// By their ids, forwards or backwards; with nil for row ids that are put in order.
     case byID(IDRange, reversed: Bool?)
     /// In this order; ids that name no row are left out.

@@ -21,7 +21,7 @@ package struct EqualRows {
 /// Ranges of an index whose leading components are all that is read of its rows.
 package struct GroupScan {
     let index: EntityIndex
-    let ranges: [KeyRange]
+    let ranges: [EntryRange]
     /// Components that are equal within a run.
     let leading: Int
     /// How many of them tell runs apart: the fewer, the longer these are.
@@ -94,7 +94,7 @@ package struct GroupScan {
     }
 
     private func run(
-        _ range: KeyRange, _ equal: inout Run, _ covered: CoveredRow, _ filter: RowFilter, _ left: inout Int,
+        _ range: EntryRange, _ equal: inout Run, _ covered: CoveredRow, _ filter: RowFilter, _ left: inout Int,
         _ body: (RowReader, EqualRows) throws -> Void
     ) throws {
         let isUnique = index.isUnique
@@ -164,7 +164,7 @@ package struct GroupScan {
     }
 
     /// Counts a whole run, as far as it lies in its range, and goes behind it.
-    private func skip(_ run: [UInt8], _ range: KeyRange, _ cursor: inout Cursor) throws -> (Int, Bool) {
+    private func skip(_ run: [UInt8], _ range: EntryRange, _ cursor: inout Cursor) throws -> (Int, Bool) {
         var (from, to) = (run, KeyWriter.successor(ofPrefix: run) ?? [])
         if from.lexicographicallyPrecedes(range.from) { from = range.from }
         if !range.to.isEmpty, to.isEmpty || range.to.lexicographicallyPrecedes(to) { to = range.to }

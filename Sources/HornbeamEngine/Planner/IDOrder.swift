@@ -41,11 +41,11 @@ package struct IDRange {
     /// One of the parts that come one after the other.
     enum Part {
         /// Of integer ids that are row ids.
-        case rows(KeyRange)
+        case rows(EntryRange)
         /// Of others.
-        case ids(KeyRange)
+        case ids(EntryRange)
 
-        var range: KeyRange {
+        var range: EntryRange {
             switch self {
             case .rows(let range), .ids(let range): range
             }
@@ -60,7 +60,7 @@ package struct IDRange {
     var count: Int { parts.reduce(0) { $0 > .max - $1.range.count ? .max : $0 + $1.range.count } }
 
     /// The parts, if all are of rows.
-    var rows: [KeyRange]? {
+    var rows: [EntryRange]? {
         let rows = parts.compactMap { if case .rows(let range) = $0 { range } else { nil } }
         return rows.count == parts.count ? rows : nil
     }
@@ -170,7 +170,7 @@ extension Planner {
             let (from, to) = (part.from, part.to)
             if !to.isEmpty, !from.lexicographicallyPrecedes(to) { return }
             let count = Int(entries: try store.transaction.count(type.ids, from: from, to: to))
-            if count > 0 { parts.append(.ids(KeyRange(from: from, to: to, count: count))) }
+            if count > 0 { parts.append(.ids(EntryRange(from: from, to: to, count: count))) }
         }
         if type.hasIntegralIDs {
             let isInRows = try store.rowsLieByID
@@ -259,7 +259,7 @@ extension EntityStore {
     }
 
     private func forEachRow(
-        _ range: KeyRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID, RowReader) throws -> Bool
+        _ range: EntryRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID, RowReader) throws -> Bool
     ) throws {
         guard isReversed else { return try forEachRow(from: range.from, to: range.to, skipping: skipped, body) }
         try forEachEntry(of: type.rows, range, isReversed: true, skipping: skipped) { key, value in
@@ -271,7 +271,7 @@ extension EntityStore {
     }
 
     private func forEachID(
-        _ range: KeyRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID) throws -> Bool
+        _ range: EntryRange, isReversed: Bool, skipping skipped: Int, _ body: (RowID) throws -> Bool
     ) throws {
         try forEachEntry(of: type.ids, range, isReversed: isReversed, skipping: skipped) { _, value in
             guard let rowID = RowID(stored: value) else { throw corrupt("i:\(type.name)", "an entry holds no row id") }
@@ -281,7 +281,7 @@ extension EntityStore {
 
     /// The entries of a range of a tree, until `body` returns false. Those skipped are not read.
     private func forEachEntry(
-        of tree: TreeID, _ range: KeyRange, isReversed: Bool, skipping skipped: Int,
+        of tree: TreeID, _ range: EntryRange, isReversed: Bool, skipping skipped: Int,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
     ) throws {
         var cursor = try transaction.cursor(tree)

@@ -22,7 +22,7 @@ struct IndexMatcher {
     /// All entries.
     func whole(_ index: EntityIndex) throws -> IndexMatch {
         let count = Int(entries: try transaction.count(index.tree))
-        return IndexMatch(index, KeyRange(from: [], to: [], count: count), answered: ConjunctSet(), fixed: 0)
+        return IndexMatch(index, EntryRange(from: [], to: [], count: count), answered: ConjunctSet(), fixed: 0)
     }
 
     private func narrowing(_ index: EntityIndex) throws -> IndexMatch? {
@@ -83,17 +83,17 @@ struct IndexMatcher {
         return IndexMatch(index, range, answered: ConjunctSet(), fixed: index.components.count, prefix: hash)
     }
 
-    private func counted(_ index: EntityIndex, startingWith prefix: [UInt8]) throws -> KeyRange {
+    private func counted(_ index: EntityIndex, startingWith prefix: [UInt8]) throws -> EntryRange {
         try counted(index, prefix, KeyWriter.successor(ofPrefix: prefix) ?? [])
     }
 
-    func counted(_ index: EntityIndex, _ from: [UInt8], _ to: [UInt8]) throws -> KeyRange {
+    func counted(_ index: EntityIndex, _ from: [UInt8], _ to: [UInt8]) throws -> EntryRange {
         let count = try from.withBytes { (from) throws(StorageError) in
             try to.withBytes { (to) throws(StorageError) in
                 !to.isEmpty && from.order(to) >= 0 ? 0 : try transaction.count(index.tree, from: from, to: to)
             }
         }
-        return KeyRange(from: from, to: to, count: Int(entries: count))
+        return EntryRange(from: from, to: to, count: Int(entries: count))
     }
 
     /// The key of `prefix` and one component more.

@@ -11,11 +11,11 @@ import HornbeamTree
 /// entry's doesn't tell it.
 struct IndexScan {
     let index: EntityIndex
-    let range: KeyRange
+    let range: EntryRange
     let store: EntityStore
     let transaction: Transaction
 
-    init(_ index: EntityIndex, _ range: KeyRange, _ store: EntityStore) {
+    init(_ index: EntityIndex, _ range: EntryRange, _ store: EntityStore) {
         self.index = index
         self.range = range
         self.store = store

@@ -349,10 +349,10 @@ package struct Planner: ~Copyable {
     }
 
     /// Row ids from `low` up to, and without, `high`; nil is an open end.
-    func counted(_ low: UInt64, _ high: UInt64?) throws -> KeyRange {
+    func counted(_ low: UInt64, _ high: UInt64?) throws -> EntryRange {
         let (from, to) = (RowID(rawValue: low).key, high.map { RowID(rawValue: $0).key } ?? [])
         let count = high == low ? 0 : try store.transaction.count(type.rows, from: from, to: to)
-        return KeyRange(from: from, to: to, count: Int(entries: count))
+        return EntryRange(from: from, to: to, count: Int(entries: count))
     }
 
     /// The candidates that a list of ids or a relation names.
@@ -508,7 +508,7 @@ package struct Planner: ~Copyable {
     /// that the query asks for.
     func whole(_ index: EntityIndex) throws -> IndexMatch? {
         guard let condition = index.condition else {
-            return IndexMatch(index, KeyRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
+            return IndexMatch(index, EntryRange(from: [], to: [], count: rows), answered: ConjunctSet(), fixed: 0)
         }
         guard let implied = try condition.implied(by: conjuncts, type) else { return nil }
         let matcher = IndexMatcher(type: type, transaction: store.transaction, conjuncts: conjuncts)

@@ -2,9 +2,7 @@
 // By which rule texts are ordered and equal: said of an index, of a comparison and of a sort. An index serves those
 // that say the same as it.
 
-import FoundationEssentials
 package import HornbeamKeys
-import HornbeamTree
 
 /// A rule of order and equality for text. `binary` is that of Swift's `String`, and what is meant where none is said.
 ///

@@ -119,8 +119,8 @@ struct MembershipTests {
             .value(.date(0)), .value(.date(-0.0)), .value(.date(86_400)), .value(.uuid(zero)), .value(.uuid(ten)),
             .value(.data(Data([1, 2, 3]))), .value(.data(Data())), .value(.data(Data([0, 0, 0]))),
             .array([.int(1)]), .array([.double(1)]), .array([]),
-            .object([ItemField(name: "a", item: .int(1)), ItemField(name: "b", item: .null)]),
-            .object([ItemField(name: "b", item: .null), ItemField(name: "a", item: .double(1))]),
+            .object([StatementField(name: "a", item: .int(1)), StatementField(name: "b", item: .null)]),
+            .object([StatementField(name: "b", item: .null), StatementField(name: "a", item: .double(1))]),
         ]
         return generator.oneIn(3) ? .string(texts[generator.below(texts.count)]) : others[generator.below(others.count)]
     }
@@ -130,7 +130,7 @@ struct MembershipTests {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<300 {
             let items = (0..<generator.below(20)).map { _ in Self.item(&generator) }
-            let list = ItemList(items)
+            let list = StatementValueList(items)
             for _ in 0..<20 {
                 let value = Self.item(&generator)
                 if value.isUnknown { continue }

@@ -88,7 +88,7 @@ struct KeptSearchersTests {
             let store = try context.session.entities().store("Note")
             let key = [UInt8(room)]
             let index = try #require(store.type.indexes.first)
-            let range = KeyRange(from: key, to: key + [0xFF], count: 10)
+            let range = EntryRange(from: key, to: key + [0xFF], count: 10)
             let match = IndexMatch(index, range, answered: ConjunctSet(), fixed: 1)
             return (match, try store.transaction.identity(of: index.tree))
         }

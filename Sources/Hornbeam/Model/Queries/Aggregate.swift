@@ -105,7 +105,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
         }
     }
 
-    /// What reading the property needs of a row, if it depends on how texts are written.
+    /// The needs of an aggregate whose result depends on how texts are written.
     var textNeeds: RowNeeds? { column.map { RowNeeds(columns: [$0], wantsExactText: true) } }
 
     private static func reader<Column: ColumnValue>(

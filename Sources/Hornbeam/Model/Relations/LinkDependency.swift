@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a query reads along relations. From it and what commits changed follows which of the query's own rows may be
-// others: the sources of links that changed, and those that lead to entities that changed, found by the other ends of
-// their links. So a live query looks at these rows alone, however many it has.
+// The relations that a query reads. A commit can change the result in two ways: by links of the query's own rows, or by
+// entities that these lead to, whose links are followed back to the query's rows. A live query reads these rows again,
+// and no others.
 
-import HornbeamPages
 import HornbeamTree
 
-/// What is read of entities of one type.
+/// The part of one entity type that a query reads.
 struct RowDependency: Sendable {
     enum Rows: Sendable {
         /// Nothing but that they are linked.

@@ -5,6 +5,17 @@
 import HornbeamPages
 import HornbeamTree
 
+/// A change of an entity by a transaction. An entity that came and went within a transaction has none; one that was
+/// deleted and saved again was updated.
+public enum ChangeKind: UInt8, Sendable {
+    case inserted = 1
+    case updated = 2
+    case deleted = 3
+    /// Its relations lead elsewhere than before, or in another order, and its properties are the same. For consumers
+    /// that want links: see `Database.consumer(named:of:links:retention:)`.
+    case relinked = 4
+}
+
 /// Which entities were changed: by the commits since the element before, or by a transaction so far. One that came and
 /// went again is in no list; one that was deleted and then saved again was updated.
 public struct StoreChanges: Sendable {

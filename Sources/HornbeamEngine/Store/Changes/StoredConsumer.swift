@@ -147,14 +147,3 @@ extension [UInt8] {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
     }
 }
-
-/// What a transaction did to an entity. One that came and went within a transaction is none; one that was deleted and
-/// saved again was updated.
-public enum ChangeKind: UInt8, Sendable {
-    case inserted = 1
-    case updated = 2
-    case deleted = 3
-    /// Its relations lead elsewhere than before, or in another order, and its properties are the same. For consumers
-    /// that want links: see `Database.consumer(named:of:links:retention:)`.
-    case relinked = 4
-}

@@ -2,7 +2,7 @@
 // Ranges of an index's keys that answer conditions.
 
 /// A range of keys, `from` included, `to` excluded; an empty bound is an open end.
-package struct KeyRange: Hashable {
+package struct EntryRange: Hashable {
     var from: [UInt8]
     var to: [UInt8]
     var count: Int
@@ -29,9 +29,9 @@ struct WantedValues: Equatable {
 package final class IndexMatch {
     let index: EntityIndex
     /// The range, if it is one, as nearly always: it takes no list.
-    let range: KeyRange?
+    let range: EntryRange?
     /// Otherwise all of them, ascending.
-    private let several: [KeyRange]
+    private let several: [EntryRange]
     /// Instead of ranges, for a long list.
     let wanted: WantedValues?
     /// Conjuncts that the ranges answer exactly; others that only narrowed them stay to be tested.
@@ -46,7 +46,7 @@ package final class IndexMatch {
     let last: IndexPlace?
 
     init(
-        _ index: EntityIndex, _ range: KeyRange, answered: ConjunctSet, fixed: Int, prefix: [UInt8] = [],
+        _ index: EntityIndex, _ range: EntryRange, answered: ConjunctSet, fixed: Int, prefix: [UInt8] = [],
         last: IndexPlace? = nil
     ) {
         self.index = index
@@ -60,7 +60,7 @@ package final class IndexMatch {
         count = range.count
     }
 
-    init(_ index: EntityIndex, _ ranges: [KeyRange], answered: ConjunctSet, fixed: Int) {
+    init(_ index: EntityIndex, _ ranges: [EntryRange], answered: ConjunctSet, fixed: Int) {
         self.index = index
         range = ranges.count == 1 ? ranges[0] : nil
         several = ranges.count == 1 ? [] : ranges
@@ -93,7 +93,7 @@ package final class IndexMatch {
         return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix, last: last)
     }
 
-    var ranges: [KeyRange] { range.map { [$0] } ?? several }
+    var ranges: [EntryRange] { range.map { [$0] } ?? several }
     var rangeCount: Int { wanted?.values.count ?? (range == nil ? several.count : 1) }
     /// Whether `count` is exact.
     package var isCounted: Bool { wanted == nil }

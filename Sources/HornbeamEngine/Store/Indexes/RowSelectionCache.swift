@@ -12,7 +12,7 @@ struct RowSelectionCache {
         let index: EntityIndex
         /// Of the index when they were read.
         let entries: TreeIdentity
-        let ranges: [KeyRange]
+        let ranges: [EntryRange]
         let wanted: WantedValues?
         /// Nil as long as searches rather test the rows of their hits.
         var selection: RowSelection?

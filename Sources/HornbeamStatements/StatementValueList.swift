@@ -7,7 +7,7 @@ import FoundationEssentials
 import Synchronization
 
 /// The values behind an IN. It is a class so that copies of an expression share it.
-final class ItemList: Sendable {
+final class StatementValueList: Sendable {
     let items: [StatementValue]
     let hasUnknown: Bool
     /// Made at the first look: the planner answers most lists without it.
@@ -66,6 +66,8 @@ final class ItemList: Sendable {
     }
 }
 
-extension ItemList: Equatable {
-    static func == (left: ItemList, right: ItemList) -> Bool { left === right || left.items == right.items }
+extension StatementValueList: Equatable {
+    static func == (left: StatementValueList, right: StatementValueList) -> Bool {
+        left === right || left.items == right.items
+    }
 }

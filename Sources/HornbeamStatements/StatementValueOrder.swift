@@ -56,7 +56,7 @@ extension StatementValue {
         }
     }
 
-    private static func sorted(_ fields: [ItemField]) -> [ItemField] {
+    private static func sorted(_ fields: [StatementField]) -> [StatementField] {
         fields.sorted { order(text: $0.name, $1.name) < 0 }
     }
 

@@ -12,7 +12,7 @@ import Testing
 @testable import HornbeamStatements
 
 @Suite("Keys of items")
-struct ItemKeysTests {
+struct StatementValueKeysTests {
     private static func item(_ random: inout SeededGenerator, _ levels: Int = 2) -> StatementValue {
         switch random.below(levels > 0 ? 13 : 11) {
         case 0: return .missing
@@ -36,7 +36,7 @@ struct ItemKeysTests {
         case 11: return .array((0..<random.below(3)).map { _ in item(&random, levels - 1) })
         default:
             return .object(
-                (0..<random.below(3)).map { ItemField(name: "f\($0)", item: item(&random, levels - 1)) })
+                (0..<random.below(3)).map { StatementField(name: "f\($0)", item: item(&random, levels - 1)) })
         }
     }
 
