@@ -47,7 +47,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
     public func find(in set: IDSet<Entity>) throws -> [Entity] { try set.entities() }
 
     private func isStored(_ id: Entity.ID) throws -> Bool {
-        try context.session.run { try $0.isStored(id.columnValue, Entity.self) }
+        try context.session.run { try $0.storedRow(of: id.columnValue, Entity.self) != nil }
     }
 
     // MARK: Changing

@@ -98,7 +98,7 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
                 return true
             }
             for (key, row) in entries {
-                if try session.isStored(row, Entity.self) { try body(key, try access.id(row, session)) }
+                if try session.store(Entity.self).isSaved(row) { try body(key, try access.id(row, session)) }
             }
         }
     }

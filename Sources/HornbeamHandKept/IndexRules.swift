@@ -53,7 +53,7 @@ extension Database {
             let groups = try context[index]
             // A group that isn't stored must not prevent the save.
             if let group = try group(entity),
-                try context.session.run({ try $0.isStored(group.columnValue, Group.self) })
+                try context.session.run({ try $0.storedRow(of: group.columnValue, Group.self) != nil })
             {
                 try groups.move(entity.id, to: group)
             } else {

@@ -13,7 +13,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
     /// Does `body` in the transaction, if it is open still.
     func read<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try context.session.run { session in
-            _ = try session.entities()
+            _ = try session.core
             return try body(session)
         }
     }
@@ -21,7 +21,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
     /// Does `body`, which changes the index, in the write transaction.
     func change<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try context.session.change("changed", of: "index “\(name)”") { session in
-            guard try session.entities().transaction.isWritable else {
+            guard try session.isWritable else {
                 throw StorageError.readOnly("changing an index needs a write transaction")
             }
             return try body(session)
@@ -30,8 +30,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
 
     /// The row of an id; nil if no such entity is stored, and so in no index.
     func row(_ id: Entity.ID, _ session: TypedTransaction) throws -> RowID? {
-        let store = try session.store(Entity.self)
-        return try store.rowID(ofAny: id.columnValue).flatMap { try store.isSaved($0) ? $0 : nil }
+        try session.storedRow(of: id.columnValue, Entity.self)
     }
 
     /// The row of an id that is to be put. `.notStored` if no such entity is stored.
@@ -64,7 +63,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
     func forEach(_ rows: [RowID], _ body: (Entity.ID) throws -> Void) throws {
         try read { session in
             for row in rows {
-                if try session.isStored(row, Entity.self) { try body(try id(row, session)) }
+                if try session.store(Entity.self).isSaved(row) { try body(try id(row, session)) }
             }
         }
     }

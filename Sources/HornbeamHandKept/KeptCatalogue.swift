@@ -7,8 +7,8 @@ import HornbeamTree
 extension TypedTransaction {
     /// The trees of a hand-kept index. A context without a database makes them, as it takes in entity types.
     func keptTrees(_ declaration: HandKeptDeclaration) throws -> KeptTrees {
-        let core = try entities()
-        for model in declaration.models { try take(model) }
+        let core = try self.core
+        for model in declaration.models { _ = try store(model) }
         let transaction = core.transaction
         guard let found = try RegisteredCatalogue.record(of: declaration.stored.name, in: transaction) else {
             if takesAll { return try makeTrees(declaration, core) }
@@ -26,7 +26,7 @@ extension TypedTransaction {
 
     /// The trees of a hand-kept index that somebody has had at hand.
     func keptTrees<Entity: EntityModelProtocol>(named name: String, over _: Entity.Type) throws -> KeptTrees {
-        let transaction = try entities().transaction
+        let transaction = try core.transaction
         guard let stored = try RegisteredCatalogue.read(name, in: transaction), stored.handKept != nil,
             stored.record.entity == Entity.entityName
         else {

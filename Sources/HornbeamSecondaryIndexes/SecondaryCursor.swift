@@ -11,7 +11,7 @@ extension SecondaryQuery {
     /// entities: it goes through the ids as they were.
     public func forEachID(in context: Context, _ body: (_ id: Entity.ID, _ stop: inout Bool) throws -> Void) throws {
         var stop = false
-        if try context.session.entities().transaction.isWritable {
+        if try context.session.isWritable {
             for id in try ids(in: context) where !stop { try body(id, &stop) }
             return
         }
@@ -29,7 +29,7 @@ extension SecondaryQuery {
         in context: Context, _ body: (_ row: SecondaryRow<Entity>, _ stop: inout Bool) throws -> Void
     ) throws {
         var stop = false
-        if try context.session.entities().transaction.isWritable {
+        if try context.session.isWritable {
             for row in try rows(in: context) where !stop { try body(row, &stop) }
             return
         }
@@ -46,7 +46,7 @@ extension SecondaryQuery {
         in context: Context, _ body: (_ id: Entity.ID, _ entity: Entity, _ stop: inout Bool) throws -> Void
     ) throws {
         var stop = false
-        if try context.session.entities().transaction.isWritable {
+        if try context.session.isWritable {
             for entity in try resolve(in: context) where !stop { try body(entity.id, entity, &stop) }
             return
         }
@@ -92,7 +92,7 @@ public struct SecondaryCursor<Entity: EntityModelProtocol> {
         offset = query.offset
         waiting = []
         // Which rows are the first of their groups no position tells.
-        guard try context.session.entities().transaction.isWritable || !query.groups.isEmpty else { return }
+        guard try context.session.isWritable || !query.groups.isEmpty else { return }
         waiting = try query.rows(in: context).reversed()
         isAtEnd = true
     }

@@ -138,8 +138,8 @@ struct OpenTable<Entity: EntityModelProtocol> {
         table = wanted.index.table
         let registration = wanted.index.registration
         let type = try session.store(Entity.self).type
-        let entities = try session.entities()
-        store = try table.store(try entities.trees(of: registration), of: type, entities)
+        let core = try session.core
+        store = try table.store(try core.trees(of: registration), of: type, core)
         query = try Self.query(wanted, type.name)
         // Groups stop at their limit.
         query.mayStop = mayStop || !wanted.groups.isEmpty && wanted.limit != nil

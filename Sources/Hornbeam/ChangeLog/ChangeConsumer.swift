@@ -79,7 +79,7 @@ public struct ChangeConsumer: Sendable {
         }
         return try database.read { context in
             try context.session.run { session in
-                let core = try session.entities()
+                let core = try session.core
                 let (log, consumer) = try stored(core.transaction)
                 let start = consumer.acknowledged + 1
                 if consumer.first > start { return .gap(from: start, to: consumer.first - 1) }
@@ -145,7 +145,7 @@ public struct ChangeConsumer: Sendable {
         through sequence: UInt64, in context: inout Context, expecting first: UInt64?
     ) throws {
         try context.session.change("acknowledged", of: "changes of consumer “\(name)”") { session in
-            let (log, consumer) = try stored(try session.entities().transaction)
+            let (log, consumer) = try stored(try session.core.transaction)
             if let first, first != consumer.acknowledged + 1 {
                 throw HornbeamError(
                     .conflict,
@@ -195,16 +195,16 @@ extension Database {
         let wish = ChangeWish(types: types.map { $0.entityName }, links: links, limit: UInt64(retention ?? 0))
         // Mostly it is there, as it is wanted.
         let isThere = try read { (context) throws -> Bool in
-            for type in types { try context.session.take(type) }
+            for type in types { _ = try context.session.store(type) }
             return try context.session.run { session in
-                let stored = try ChangeLog(in: session.entities().transaction)?.consumer(name)
+                let stored = try ChangeLog(in: session.core.transaction)?.consumer(name)
                 return stored.map { $0 == $0.wanting(wish) } ?? false
             }
         }
         if !isThere {
             try write { context in
                 try context.session.run { session in
-                    guard let log = try ChangeLog(in: session.entities().transaction, create: true) else {
+                    guard let log = try ChangeLog(in: session.core.transaction, create: true) else {
                         throw ChangeLog.damaged("it can't be made")
                     }
                     try log.register(name, wish)
@@ -221,7 +221,7 @@ extension Database {
     public func unregisterConsumer(named name: String) throws -> Bool {
         try write { context in
             try context.session.run { session in
-                try ChangeLog(in: session.entities().transaction)?.remove(name) ?? false
+                try ChangeLog(in: session.core.transaction)?.remove(name) ?? false
             }
         }
     }
@@ -230,7 +230,7 @@ extension Database {
     public func changeConsumers() throws -> [ChangeConsumerDescription] {
         try read { context in
             try context.session.run { session in
-                guard let log = try ChangeLog(in: session.entities().transaction) else { return [] }
+                guard let log = try ChangeLog(in: session.core.transaction) else { return [] }
                 return try log.consumers().map { name, consumer in
                     ChangeConsumerDescription(
                         name: name, types: consumer.wanted, links: consumer.wantsLinks,

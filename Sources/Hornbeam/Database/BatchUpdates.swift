@@ -39,6 +39,6 @@ extension Database {
 extension Context {
     /// The number of the state that a read sees, or that a write began with.
     public var version: UInt64 {
-        get throws { try session.run { try $0.entities().transaction.version } }
+        get throws { try session.run { try $0.core.transaction.version } }
     }
 }

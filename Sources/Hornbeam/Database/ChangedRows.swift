@@ -13,7 +13,7 @@ extension TypedTransaction {
     {
         var hasChanged = false
         let rows = try store(Entity.self).type.rows
-        try entities().transaction.forEachDifference(in: rows, since: try old.entities().transaction) { _ in
+        try core.transaction.forEachDifference(in: rows, since: try old.core.transaction) { _ in
             hasChanged = true
             return false
         }
@@ -27,7 +27,7 @@ extension TypedTransaction {
     ) throws {
         let (before, after) = (try old.store(Entity.self), try store(Entity.self))
         let rows = after.type.rows
-        try entities().transaction.forEachDifference(in: rows, since: try old.entities().transaction) { difference in
+        try core.transaction.forEachDifference(in: rows, since: try old.core.transaction) { difference in
             guard difference.key.count == 8, let row = RowID(key: difference.key) else {
                 throw after.corrupt("e:\(Entity.entityName)", "a key is no row id")
             }

@@ -419,7 +419,9 @@ public final class Database: Sendable {
         let isEngineWhole = try engine { () throws(StorageError) in try store.check(report: tell) }
         // The layers above read through the pages, so damage below would only be reported once more.
         guard isEngineWhole else { return false }
-        return try read { context in try context.session.check(registered: registered, report: tell) }
+        return try read { context in
+            try EntityCheck(try context.session.core, registered: registered).run(report: tell)
+        }
     }
 
     public var statistics: Statistics { Statistics(store.statistics) }

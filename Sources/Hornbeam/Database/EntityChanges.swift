@@ -2,7 +2,8 @@
 // The changes of a transaction or a commit by Swift types.
 
 extension StoreChanges {
-    /// Whether the changes name all changed entities of the type. If not, there were too many to keep: read the type anew.
+    /// Whether the changes name all changed entities of the type. If not, there were too many to keep: read the type
+    /// anew.
     public func isComplete<Entity: EntityModelProtocol>(for _: Entity.Type) -> Bool {
         !unknown.contains(Entity.entityName)
     }

@@ -162,7 +162,7 @@ public final class LongLivedRead: Sendable {
 
     /// Takes a state in place of the former one.
     private func begin(_ session: TypedTransaction) throws(HornbeamError) {
-        let version = try session.entities().transaction.version
+        let version = try session.core.transaction.version
         let hasTimer = held.withLock { held in
             held.session?.end()
             held.session = session

@@ -19,7 +19,7 @@ extension Statement {
         let values = StatementParameters(parameters, named)
         var rows: [ResultRow] = []
         try context.session.run { session in
-            try run(in: try session.entities(), values) { row in
+            try run(in: try session.core, values) { row in
                 rows.append(row)
                 return true
             }
@@ -34,7 +34,7 @@ extension Statement {
         _ body: (ResultRow) throws -> Bool
     ) throws {
         let values = StatementParameters(parameters, named)
-        try context.session.run { try run(in: try $0.entities(), values, mayStop: true, body) }
+        try context.session.run { try run(in: try $0.core, values, mayStop: true, body) }
     }
 
     /// How the statement would be answered, for people: the text of `EXPLAIN`.
@@ -42,7 +42,7 @@ extension Statement {
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
     ) throws -> String {
         let values = StatementParameters(parameters, named)
-        return try context.session.run { try explanation(in: try $0.entities(), values) }
+        return try context.session.run { try explanation(in: try $0.core, values) }
     }
 }
 

@@ -34,7 +34,7 @@ public struct Context: @unchecked Sendable {
 
     /// The ids of all stored entities of a type, in the order of their row ids.
     public func ids<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity.ID] {
-        try session.run { try $0.allIds(Entity.self) }
+        try session.run { try $0.store(Entity.self).allIDs().compactMap { Entity.ID(columnValue: $0) } }
     }
 
     /// All stored entities of a type, in the order of their row ids.

@@ -53,8 +53,8 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
             if let date {
                 query.filter = .compare(column: entityShape.updatedAtColumn, .less, date.columnValue)
             }
-            let rows = try session.rows(query, of: Self.self)
-            for row in rows { try session.delete(row, Self.self) }
+            let rows = try session.core(for: Self.self).rowIDs(query)
+            for row in rows { try session.store(Self.self).delete(row) }
             return rows.count
         }
     }

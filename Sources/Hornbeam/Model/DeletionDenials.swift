@@ -195,7 +195,7 @@ struct DeletionDenials {
 
 extension TypedTransaction {
     /// Throws if deleting these entities, with all that cascades from them, is denied. Otherwise they are in
-    /// `deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
+    /// `running.deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
     func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
         let store = try store(Entity.self)
         if store.session.schema.denying.isEmpty { return }
@@ -207,10 +207,10 @@ extension TypedTransaction {
         let store = try store(Entity.self)
         let core = store.session
         if core.schema.denying.isEmpty { return }
-        var denials = DeletionDenials(core, before: deleting)
+        var denials = DeletionDenials(core, before: running.deleting)
         for rowID in rows { try denials.take(EntityRow(type: store.type.name, rowID: rowID)) }
         try denials.takeOrphans()
         try denials.refuse()
-        deleting.add(denials.taken)
+        running.deleting.add(denials.taken)
     }
 }

@@ -29,7 +29,7 @@ extension EntityModelProtocol {
     ) throws {
         let session = context.session
         try session.descend("saved", of: "\(Self.entityName) \(id)")
-        defer { session.depth -= 1 }
+        defer { session.running.depth -= 1 }
         try saveCounted(to: &context, options: options, checking: check)
     }
 
@@ -216,7 +216,7 @@ extension EntityModelProtocol {
     fileprivate func mustMakeRoom(_ session: TypedTransaction) throws -> Bool {
         let shape = Self.entityShape
         guard shape.hasResolvers else { return false }
-        if let batch = session.batch { try session.releaseKeys(of: self, batch) }
+        if let batch = session.running.batch { try session.releaseKeys(of: self, batch) }
         let collisions = try session.collisions(of: self)
         try refuse(collisions, session)
         if !collisions.isEmpty { return true }
@@ -232,9 +232,9 @@ extension EntityModelProtocol {
         let session = context.session
         var collisions = try session.collisions(of: self)
         // Those that go are asked before the first of them does.
-        let former = session.deleting
+        let former = session.running.deleting
         if !collisions.isEmpty { try session.refuseDenied(collisions.map { $0.id.columnValue }, Self.self) }
-        defer { session.deleting = former }
+        defer { session.running.deleting = former }
         for (index, resolver) in Self.entityShape.resolvers {
             guard case .custom(let handler) = resolver.rule else { continue }
             if try resolve(index, handler, in: &context) { collisions = try session.collisions(of: self) }
@@ -242,7 +242,7 @@ extension EntityModelProtocol {
         for _ in 0..<Self.collisionRounds {
             guard let first = collisions.first else { return }
             try refuse(collisions, session)
-            if let row = try session.row(of: first.id.columnValue, Self.self) {
+            if let row = try session.store(Self.self).rowID(ofAny: first.id.columnValue) {
                 try Self.deletion(of: row, in: context)?.run(in: &context)
             }
             collisions = try session.collisions(of: self)
@@ -350,7 +350,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if case .none = relation.content { return }
         let options = relation.isFragment ? Target.fragmentMergeStrategy : Target.defaultMergeStrategy
         guard let row else {
-            if let print = context.session.fingerprint { return try print.add(relation, number: number) }
+            if let print = context.session.running.fingerprint { return try print.add(relation, number: number) }
             return try check(relation, options)
         }
         let saved = try saveEntities(of: relation, number, options)
@@ -360,9 +360,9 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
             let targets = try saved ?? linkedRows(relation, number, renamed, session)
             let side = try session.side(number, of: Entity.self)
             if relation.isSlice {
-                try session.appendLinks(targets, of: row, side)
+                for target in targets { try session.core.edges.append(side, row, target) }
             } else {
-                try session.setLinks(targets, of: row, side)
+                try session.core.edges.set(side, row, targets)
             }
         }
     }
@@ -373,7 +373,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         guard case .entities(let entities) = relation.content else { return }
         let session = context.session
         try session.descend(into: "\(Target.entityName) can't be saved")
-        defer { session.nesting -= 1 }
+        defer { session.running.nesting -= 1 }
         var batch = batch
         for entity in entities { try entity.join(&batch, in: context, options: options, isFinal: false) }
         if let batch { notes = .batch(batch) }
@@ -387,8 +387,8 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         guard case .entities(let entities) = relation.content else { return nil }
         let session = context.session
         try session.descend(into: "\(Target.entityName) can't be saved", failsWrite: true)
-        defer { session.nesting -= 1 }
-        let core = try session.entities()
+        defer { session.running.nesting -= 1 }
+        let core = try session.core
         let removals = core.removals
         var rows: [RowID] = []
         rows.reserveCapacity(entities.count)

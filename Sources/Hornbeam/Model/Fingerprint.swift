@@ -13,8 +13,8 @@ final class Fingerprint {
 
     static func of<Entity: EntityModelProtocol>(_ entity: Entity, _ session: TypedTransaction) throws -> Int {
         let print = Fingerprint(session)
-        session.fingerprint = print
-        defer { session.fingerprint = nil }
+        session.running.fingerprint = print
+        defer { session.running.fingerprint = nil }
         try print.add(entity)
         return print.hasher.finalize()
     }
@@ -33,7 +33,7 @@ final class Fingerprint {
         guard let entities = relation.entities else { return hasher.combine(relation.linkedIds) }
         hasher.combine(entities.count)
         try session.descend(into: "\(Target.entityName) can't be observed")
-        defer { session.nesting -= 1 }
+        defer { session.running.nesting -= 1 }
         for entity in entities { try add(entity) }
     }
 }

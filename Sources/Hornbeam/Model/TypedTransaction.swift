@@ -10,7 +10,7 @@ import Synchronization
 package final class TypedTransaction {
     // Without checks of exclusive access: one thread, and these are looked at for every entity that is asked for or
     // saved.
-    @exclusivity(unchecked) private var core: StoreTransaction?
+    @exclusivity(unchecked) private var current: StoreTransaction?
     private var failure: HornbeamError?
     /// Types that may be used, by name.
     @exclusivity(unchecked) private var models: ModelSet
@@ -28,25 +28,10 @@ package final class TypedTransaction {
         set { ownerNumber.store(newValue, ordering: .relaxed) }
     }
     private let ownerNumber = Atomic<UInt>(0)
-    /// Saves and deletions that are under way, one inside the other: each was asked for by a hook or a resolver of the
-    /// one before. Entities nested in a value, and those that a cascade leads to, are part of theirs.
-    @exclusivity(unchecked) var depth = 0
-    /// The depth of the save or deletion that is undone as a whole if it throws; -1 if there is none.
-    @exclusivity(unchecked) private var undoneDepth = -1
-    /// How deep in one another the values lie that are being saved or looked at. Those that a hook saves lie deeper
-    /// than the one whose hook it is.
-    @exclusivity(unchecked) var nesting = 0
-    /// What the save that is under way stores, if unique keys change hands in it.
-    @exclusivity(unchecked) var batch: UniqueBatch?
-    /// What the deletion that is under way takes, where a delete rule may deny it.
-    @exclusivity(unchecked) var deleting = EntityRows()
-    /// Of which entities the deletion that is under way leaves no `Deleted`.
-    @exclusivity(unchecked) var purging = EntityRows()
-    /// Takes in what would be checked before a save; nil but while an entity's fingerprint is taken.
-    @exclusivity(unchecked) var fingerprint: Fingerprint?
+    @exclusivity(unchecked) var running = RunningSave()
 
     init(_ core: StoreTransaction, models: ModelSet) {
-        self.core = core
+        current = core
         self.models = models
         ownStore = nil
     }
@@ -57,7 +42,7 @@ package final class TypedTransaction {
         var opened: TreeStore?
         do {
             let store = try TreeStore.inMemory()
-            core = StoreTransaction(try store.beginWrite(), schema: Schema(types: []))
+            current = StoreTransaction(try store.beginWrite(), schema: Schema(types: []))
             opened = store
         } catch {
             failure = HornbeamError(error)
@@ -66,35 +51,32 @@ package final class TypedTransaction {
     }
 
     deinit {
-        if ownStore != nil { core?.transaction.abort() }
+        if ownStore != nil { current?.transaction.abort() }
     }
 
     /// Makes every later use fail: the transaction's slices are gone. A read ends with it.
     func end() {
-        if let transaction = core?.transaction, !transaction.isWritable { transaction.abort() }
-        core = nil
+        if let transaction = current?.transaction, !transaction.isWritable { transaction.abort() }
+        current = nil
         forgetStores()
     }
 
     /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. Nobody else may
     /// have the session.
     func suspend(in store: TreeStore) -> Bool {
-        guard isKnownUniquelyReferenced(&core), let core, core.canBeginAgain else { return false }
-        return store.suspend(core.transaction)
+        guard isKnownUniquelyReferenced(&current), let current, current.canBeginAgain else { return false }
+        return store.suspend(current.transaction)
     }
 
     /// Begins a read anew, of the newest state.
-    func resume() throws(StorageError) {
-        (depth, undoneDepth, nesting) = (0, -1, 0)
-        try core?.resume()
-    }
+    func resume() throws(StorageError) { try current?.resume() }
 
     /// Throws if something that was read may have been zeros in place of a page that can't be read.
-    func checkIsWhole() throws(StorageError) { try core?.transaction.checkIsWhole() }
+    func checkIsWhole() throws(StorageError) { try current?.transaction.checkIsWhole() }
 
     /// `.schemaMismatch` unless the schema's version is the one given.
     func checkSchemaVersion(_ version: UInt64) throws {
-        guard let core, try SchemaCatalogue.version(in: core.transaction) != version else { return }
+        guard let current, try SchemaCatalogue.version(in: current.transaction) != version else { return }
         throw HornbeamError(
             .schemaMismatch, "another process has changed the schema of the file: open the database anew")
     }
@@ -104,12 +86,21 @@ package final class TypedTransaction {
         beforeLast = nil
     }
 
-    private func open() throws(HornbeamError) -> StoreTransaction {
-        // First: another thread must not even look whether the transaction has ended.
-        if owner != 0, owner != ThreadNumber.current { throw foreignUse }
-        if let core { return core }
-        throw failure
-            ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
+    /// The transaction without Swift types.
+    package var core: StoreTransaction {
+        get throws(HornbeamError) {
+            // First: another thread must not even look whether the transaction has ended.
+            if owner != 0, owner != ThreadNumber.current { throw foreignUse }
+            if let current { return current }
+            throw failure
+                ?? HornbeamError(.invalid, "the transaction has ended: a context is only good inside its read or write")
+        }
+    }
+
+    /// The transaction without Swift types, for queries of a type. Throws as `store` does.
+    func core<Entity: EntityModelProtocol>(for _: Entity.Type) throws -> StoreTransaction {
+        _ = try store(Entity.self)
+        return try core
     }
 
     private var foreignUse: HornbeamError {
@@ -137,9 +128,6 @@ package final class TypedTransaction {
     /// The next thread sees all that this one did.
     private func release() { ownerNumber.store(0, ordering: .releasing) }
 
-    /// The transaction without Swift types.
-    package func entities() throws(HornbeamError) -> StoreTransaction { try open() }
-
     /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
     /// would look up the type of what `body` gives: 300 instructions.
     @inline(__always)
@@ -162,7 +150,7 @@ package final class TypedTransaction {
         defer { if isClaimed { release() } }
         do {
             return try body(self)
-        } catch StorageError.readOnly where core?.transaction.isWritable == false {
+        } catch StorageError.readOnly where current?.transaction.isWritable == false {
             throw readOnly("\(entity()) can't be \(what)")
         } catch let error as StorageError {
             throw HornbeamError(error)
@@ -175,8 +163,8 @@ package final class TypedTransaction {
             "\(what) in the context of a read: do it inside database.write { context in … }, with its context")
     }
 
-    var isWritable: Bool {
-        get throws { try open().transaction.isWritable }
+    package var isWritable: Bool {
+        get throws { try core.transaction.isWritable }
     }
 
     /// `.readOnly`, which begins with `what`, in a read.
@@ -184,48 +172,17 @@ package final class TypedTransaction {
         guard try isWritable else { throw readOnly(what()) }
     }
 
-    /// More saves and deletions are never under way, one inside the other: no chain of hooks and resolvers uses up a
-    /// thread's stack, which may be as small as 512 KiB.
-    static let maximumDepth = 32
-
-    /// Counts a save or deletion; who asked for it takes one from `depth` when it is done. `.invalid` if there are too
-    /// many, which are all undone then: the write can't be committed, but for a part of it that goes back to its start.
-    @inline(__always)
-    func descend(_ what: String, of entity: @autoclosure () -> String) throws(HornbeamError) {
-        guard depth < Self.maximumDepth else { throw tooDeep("\(entity()) can't be \(what)") }
-        depth += 1
-    }
-
+    /// A save that is refused; if something of it has been stored already, the write fails with it.
     @inline(never)
-    private func tooDeep(_ what: String) -> HornbeamError {
-        let error = StorageError.invalid(
-            "\(what): it would be done within \(Self.maximumDepth) saves and deletions, each asked for by a hook or a "
-                + "collision resolver of the one before; look for one that comes back to where it began, or that moves "
-                + "entities along one by one")
-        core?.transaction.fail(error)
-        return HornbeamError(error)
-    }
-
-    /// Goes down one level in a value that is saved or looked at; who asked for it takes one from `nesting` when it is
-    /// done. `.invalid` if there are too many.
-    /// - Parameter failsWrite: whether something of the value has been stored already. Then the write can't be
-    ///   committed, but for a part of it that goes back to its start.
-    @inline(__always)
-    func descend(into what: @autoclosure () -> String, failsWrite: Bool = false) throws(HornbeamError) {
-        guard nesting < Nesting.most else { throw tooNested(what(), failsWrite) }
-        nesting += 1
-    }
-
-    @inline(never)
-    private func tooNested(_ what: String, _ failsWrite: Bool) -> HornbeamError {
-        let error = StorageError.invalid(Nesting.tooDeep(what))
-        if failsWrite { core?.transaction.fail(error) }
+    func refused(_ message: String, failsWrite: Bool) -> HornbeamError {
+        let error = StorageError.invalid(message)
+        if failsWrite { current?.transaction.fail(error) }
         return HornbeamError(error)
     }
 
     /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
     func nested<Result>(_ body: () throws -> Result) throws -> Result {
-        let core = try open()
+        let core = try core
         try requireWrite("there are no transactions")
         let former = models
         do {
@@ -238,16 +195,6 @@ package final class TypedTransaction {
         }
     }
 
-    /// Runs `body` as a whole within the save or deletion that is under way. Nobody catches what throws in it but hooks
-    /// and resolvers, whose own saves and deletions are deeper: so it needs no savepoint if it has one already.
-    func whole<Result>(_ body: () throws -> Result) throws -> Result {
-        if undoneDepth == depth { return try body() }
-        let former = undoneDepth
-        undoneDepth = depth
-        defer { undoneDepth = former }
-        return try nested(body)
-    }
-
     // MARK: - Types
 
     /// Whether an entity with unique indexes can be saved: one that a context without a database takes in as they come
@@ -256,7 +203,7 @@ package final class TypedTransaction {
 
     /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
     package func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
-        let core = try open()
+        let core = try core
         if let last, last.type == ObjectIdentifier(Entity.self), last.generation == core.generation {
             return last.store
         }
@@ -280,7 +227,7 @@ package final class TypedTransaction {
         return try core.store(Entity.entityName)
     }
 
-    private func side<Entity>(_ relation: DeclaredRelation<Entity>) throws -> EdgeSide {
+    func side<Entity>(_ relation: DeclaredRelation<Entity>) throws -> EdgeSide {
         try store(Entity.self).type.relation(relation.description.name)
     }
 
@@ -289,18 +236,10 @@ package final class TypedTransaction {
         try store(Entity.self).side(number) { Entity.entityShape.description.relations[number].name }
     }
 
-    /// Takes a type in, or throws as `store` does.
-    package func take(_ model: (some EntityModelProtocol).Type) throws { _ = try store(model) }
-
     /// Whether this is a context without a database, which makes what it is asked for.
     package var takesAll: Bool { ownStore != nil }
 
     // MARK: - Rows
-
-    /// The row of an id; nil also for what can be no id, so that it finds nothing, as by a filter.
-    func row<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
-        try store(Entity.self).rowID(ofAny: id)
-    }
 
     package func id<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Entity.ID? {
         try id(of: row, in: try store(Entity.self), Entity.self)
@@ -319,23 +258,6 @@ package final class TypedTransaction {
                     + "declare the type that was stored")
         }
         return id
-    }
-
-    /// A stored row as it is.
-    func rowBytes<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> [UInt8]? {
-        try store(Entity.self).row(row).map { Array($0.bytes) }
-    }
-
-    func idValue<Entity: EntityModelProtocol>(of row: RowID, _: Entity.Type) throws -> Value? {
-        try store(Entity.self).id(of: row)
-    }
-
-    package func isStored<Entity: EntityModelProtocol>(_ id: Value, _: Entity.Type) throws -> Bool {
-        try storedRow(of: id, Entity.self) != nil
-    }
-
-    package func isStored<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws -> Bool {
-        try store(Entity.self).isSaved(row)
     }
 
     package func entity<Entity: EntityModelProtocol>(at row: RowID, _: Entity.Type) throws -> Entity? {
@@ -377,10 +299,6 @@ package final class TypedTransaction {
         return try Entity(row: reader)
     }
 
-    func allIds<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity.ID] {
-        try store(Entity.self).allIDs().compactMap { Entity.ID(columnValue: $0) }
-    }
-
     func encode<Entity: EntityModelProtocol>(_ entity: Entity) throws -> [UInt8] {
         var writer = try store(Entity.self).makeRow()
         entity.write(to: &writer)
@@ -411,11 +329,6 @@ package final class TypedTransaction {
         return (bytes, try store.ensureRowID(of: entity.id.columnValue, saving: true))
     }
 
-    /// Removes the entity with its index entries and all links from and to it.
-    func delete<Entity: EntityModelProtocol>(_ row: RowID, _: Entity.Type) throws {
-        try store(Entity.self).delete(row)
-    }
-
     /// Removes the entity and its index entries, and leaves its links.
     func remove<Entity: EntityModelProtocol>(_ ids: [Entity.ID], _: Entity.Type) throws {
         let store = try store(Entity.self)
@@ -426,28 +339,6 @@ package final class TypedTransaction {
 
     // MARK: - Links
 
-    func linkedRows<Entity>(of row: RowID, _ relation: DeclaredRelation<Entity>) throws -> [RowID] {
-        try open().edges.targets(try side(relation), of: row)
-    }
-
-    /// The linked rows of several rows, a list for each.
-    func links<Entity>(ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>) throws -> LinkLists {
-        try open().edges.links(try side(relation), ofEach: rows)
-    }
-
-    /// A part of each list of linked rows, of stored entities alone.
-    func storedLinks<Entity>(
-        ofEach rows: [RowID], _ relation: DeclaredRelation<Entity>, limit: Int, offset: Int
-    ) throws -> LinkLists {
-        try open().edges.storedLinks(try side(relation), ofEach: rows, offset: offset, limit: limit)
-    }
-
-    /// Whether each target has one source at most.
-    func isUnshared<Entity>(_ relation: DeclaredRelation<Entity>) throws -> Bool {
-        let edges = try open().edges
-        return try edges.inverse(of: try side(relation)).map { !$0.isToMany } ?? false
-    }
-
     /// The rows of those among `ids` that a relation leads to, each once.
     func linked<Entity, Target: EntityModelProtocol>(
         _ ids: [Target.ID], _: Target.Type, of row: RowID, _ relation: DeclaredRelation<Entity>
@@ -456,7 +347,7 @@ package final class TypedTransaction {
         var found: [RowID] = []
         var seen: Set<RowID> = []
         for id in ids {
-            guard let target = try store.rowID(ofAny: id.columnValue), try open().edges.contains(side, row, target),
+            guard let target = try store.rowID(ofAny: id.columnValue), try core.edges.contains(side, row, target),
                 seen.insert(target).inserted
             else { continue }
             found.append(target)
@@ -500,34 +391,12 @@ package final class TypedTransaction {
     }
 
     /// The row of an entity that is stored; nil if none is.
-    func storedRow<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
+    package func storedRow<Entity: EntityModelProtocol>(of id: Value, _: Entity.Type) throws -> RowID? {
         let store = try store(Entity.self)
         return try store.rowID(ofAny: id).flatMap { try store.isSaved($0) ? $0 : nil }
     }
 
-    func setLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
-        try setLinks(rows, of: row, try side(relation))
-    }
-
-    func setLinks(_ rows: [RowID], of row: RowID, _ side: EdgeSide) throws {
-        try open().edges.set(side, row, rows)
-    }
-
-    func appendLinks(_ rows: [RowID], of row: RowID, _ side: EdgeSide) throws {
-        for target in rows { try open().edges.append(side, row, target) }
-    }
-
-    func removeLinks<Entity>(_ rows: [RowID], of row: RowID, _ relation: DeclaredRelation<Entity>) throws {
-        let side = try side(relation)
-        for target in rows { try open().edges.remove(side, row, target) }
-    }
-
     // MARK: - Queries
-
-    func rows<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> [RowID] {
-        _ = try store(Entity.self)
-        return try open().rowIDs(query)
-    }
 
     /// The entities of a query that isn't one for a `PointLookup`, read while it runs.
     /// - Parameter rows: gets their rows, if it isn't nil.
@@ -555,28 +424,6 @@ package final class TypedTransaction {
         }
     }
 
-    func ranked<Entity: EntityModelProtocol>(
-        _ query: EntityQuery, of _: Entity.Type
-    ) throws -> [(rowID: RowID, score: Double)] {
-        _ = try store(Entity.self)
-        return try open().ranked(query)
-    }
-
-    func count<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> Int {
-        _ = try store(Entity.self)
-        return try open().count(query)
-    }
-
-    func lastRow<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> RowID? {
-        _ = try store(Entity.self)
-        return try open().lastRow(query)
-    }
-
-    func analysis<Entity: EntityModelProtocol>(_ query: EntityQuery, of _: Entity.Type) throws -> PlanRun {
-        _ = try store(Entity.self)
-        return try open().analysis(query)
-    }
-
     /// - Parameter asOne: whether rows that are equal in what is needed of them may come as one.
     func plan<Entity: EntityModelProtocol>(
         _ query: EntityQuery, of _: Entity.Type, asOne: Bool = false
@@ -586,7 +433,4 @@ package final class TypedTransaction {
         return try Planner(query, try store(Entity.self)).explanation(asOne: asOne)
     }
 
-    func check(registered: RegisteredIndexes? = nil, report: (String) -> Void) throws -> Bool {
-        try EntityCheck(try open(), registered: registered).run(report: report)
-    }
 }

@@ -124,15 +124,15 @@ extension TypedTransaction {
     /// between.
     /// - Parameter mayChange: whether hooks may change keys of the batch's entities before they are saved.
     func saving(_ batch: UniqueBatch, mayChange: Bool = false, _ body: () throws -> Void) throws {
-        let changesHands = try run { try batch.check(try $0.entities()) } || mayChange
-        let former = self.batch
-        self.batch = changesHands ? batch : former
-        defer { self.batch = former }
+        let changesHands = try run { try batch.check(try $0.core) } || mayChange
+        let former = running.batch
+        running.batch = changesHands ? batch : former
+        defer { running.batch = former }
         try run { session in
             try session.whole {
-                let yields = try session.entities().yields
+                let yields = try session.core.yields
                 try body()
-                if changesHands { try session.entities().checkNothingYielded(since: yields) }
+                if changesHands { try session.core.checkNothingYielded(since: yields) }
             }
         }
     }

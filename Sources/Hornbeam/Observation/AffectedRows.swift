@@ -6,8 +6,8 @@ import HornbeamTree
 
 extension LiveView {
     /// The rows of `store` whose part of the result these commits may have changed, and those among them that were
-    /// touched, or that show a touched entity. Returns nil if that isn't known, or if there are so many that running the
-    /// query again costs less.
+    /// touched, or that show a touched entity. Returns nil if that isn't known, or if there are so many that running
+    /// the query again costs less.
     /// - Parameter reach: the number of rows from which on running the query again costs less.
     func affected(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?, reach: Int

@@ -30,7 +30,7 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
 
     mutating func begin(_ view: LiveView) throws -> LiveGroup<Entity> {
         guard let path = query.path, owners != nil else { return LiveGroup(sections: try load(view), changes: nil) }
-        try view.session.take(path.model)
+        _ = try view.session.store(path.model)
         try owners?.begin(view, try view.core.store(path.type), prints: Self.noPrints)
         trees = owners?.trees ?? []
         sections = try load((owners?.rows ?? []).map(\.row), path, view)

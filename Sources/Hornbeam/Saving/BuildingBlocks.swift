@@ -32,7 +32,7 @@ extension EntityModelProtocol {
         guard let number = shape.relations.firstIndex(where: { $0.description.name == name }) else { return }
         let session = context.session
         try session.descend("saved", of: "the relation “\(name)” of \(Self.entityName) \(id)")
-        defer { session.depth -= 1 }
+        defer { session.running.depth -= 1 }
         let relation = self[keyPath: keyPath]
         try context.transaction { context in
             // Nothing said is nothing saved: not even the id is noted as one that links may lead from.
@@ -133,7 +133,7 @@ extension EntityModelProtocol {
             session in
             let store = try session.store(Self.self)
             guard let column = store.type.updatedAt,
-                let row = try session.row(of: id.columnValue, Self.self),
+                let row = try session.store(Self.self).rowID(ofAny: id.columnValue),
                 let stored = try session.entity(at: row, Self.self)
             else { return }
             var writer = store.makeRow()

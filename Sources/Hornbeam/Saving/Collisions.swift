@@ -42,7 +42,7 @@ extension TypedTransaction {
         guard let conditions else { return nil }
         // The entity itself may be one of two.
         let query = EntityQuery(type: Entity.entityName, filter: .and(conditions), limit: 2)
-        guard let holder = try rows(query, of: Entity.self).first(where: { $0 != own }) else { return nil }
+        guard let holder = try core(for: Entity.self).rowIDs(query).first(where: { $0 != own }) else { return nil }
         return try id(of: holder, Entity.self)
     }
 }

@@ -38,11 +38,11 @@ class DeletionStep {
     final func runWhole(in context: inout Context) throws {
         let session = context.session
         try session.descend("deleted", of: name)
-        defer { session.depth -= 1 }
+        defer { session.running.depth -= 1 }
         try session.run { session in
             // Steps that were not ended leave what they take there.
-            let former = session.deleting
-            defer { session.deleting = former }
+            let former = session.running.deleting
+            defer { session.running.deleting = former }
             if try takesOthers(session) {
                 return try session.whole {
                     try prepare(in: &context)
@@ -61,9 +61,9 @@ class DeletionStep {
     final func run(in context: inout Context) throws {
         let session = context.session
         try session.descend("deleted", of: name)
-        defer { session.depth -= 1 }
-        let former = session.deleting
-        defer { session.deleting = former }
+        defer { session.running.depth -= 1 }
+        let former = session.running.deleting
+        defer { session.running.deleting = former }
         try prepare(in: &context)
         try takeSteps(in: &context)
     }
@@ -134,16 +134,16 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
 
     /// Where it is now: a hook may have changed that.
     private func row(_ session: TypedTransaction) throws -> RowID? {
-        if let stored, try removals == nil || session.entities().removals == removals { return stored }
-        return try session.row(of: id, Entity.self)
+        if let stored, try removals == nil || session.core.removals == removals { return stored }
+        return try session.store(Entity.self).rowID(ofAny: id)
     }
 
     override fileprivate func prepare(in context: inout Context) throws {
         let session = context.session
-        former = session.deleting
+        former = session.running.deleting
         removals = try session.run { session in
             try session.refuseDenied([id], Entity.self)
-            return try session.entities().removals
+            return try session.core.removals
         }
         try begin(stored, in: &context)
     }
@@ -155,8 +155,8 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
         try context.session.change("deleted", of: name) { session in
             guard let row = try row(session) else { return }
             try findTargets(of: row, session)
-            try session.delete(row, Entity.self)
-            saves = try session.entities().saves
+            try session.store(Entity.self).delete(row)
+            saves = try session.core.saves
         }
     }
 
@@ -168,7 +168,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
             reached.append(
                 Reached(
                     relation: relation.description, type: relation.target,
-                    rows: try session.linkedRows(of: row, relation).reversed()))
+                    rows: try session.core.edges.targets(session.side(relation), of: row).reversed()))
         }
     }
 
@@ -182,7 +182,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     }
 
     override fileprivate func end(in context: inout Context) throws {
-        context.session.deleting = former
+        context.session.running.deleting = former
     }
 }
 
@@ -222,7 +222,7 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     }
 
     private func keep(_ row: RowID, _ context: Context) throws {
-        let purging = context.session.purging
+        let purging = context.session.running.purging
         if !purging.isEmpty, purging.contains(EntityRow(type: Entity.entityName, rowID: row)) { return }
         guard let deleted = try entity.asDeleted(in: context) else { return }
         guard deleted.isAsStored, deleted.id == entity.id else {
@@ -235,9 +235,9 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
             let kept = try session.store(Deleted<Entity>.self)
             let store = try session.store(Entity.self)
             guard let copy = try store.tombstone(of: row, in: kept) else { return }
-            let generation = try session.entities().generation
+            let generation = try session.core.generation
             leave = { session in
-                let isCurrent = try session.entities().generation == generation
+                let isCurrent = try session.core.generation == generation
                 try (isCurrent ? kept : session.store(Deleted<Entity>.self)).saveTombstone(copy)
             }
         }
@@ -254,9 +254,10 @@ final class Deletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
         if let leave {
             try context.session.run { session in
                 // A hook may have saved it again meanwhile.
-                if try session.entities().saves != saves, try session.isStored(entity.id.columnValue, Entity.self) {
-                    return
-                }
+                let isSavedAgain =
+                    try session.core.saves != saves
+                    && session.storedRow(of: entity.id.columnValue, Entity.self) != nil
+                if isSavedAgain { return }
                 try leave(session)
             }
         }
@@ -291,9 +292,9 @@ extension EntityModelProtocol {
     /// - Parameter leavingNothing: whether no `Deleted` is to be left of them.
     static func delete(_ rows: [RowID], in context: inout Context, leavingNothing: Bool = false) throws {
         let session = context.session
-        let (former, purged) = (session.deleting, session.purging)
-        defer { (session.deleting, session.purging) = (former, purged) }
-        if leavingNothing { session.purging.add(rows.map { EntityRow(type: entityName, rowID: $0) }) }
+        let (former, purged) = (session.running.deleting, session.running.purging)
+        defer { (session.running.deleting, session.running.purging) = (former, purged) }
+        if leavingNothing { session.running.purging.add(rows.map { EntityRow(type: entityName, rowID: $0) }) }
         try session.run { try $0.refuseDenied(rows, Self.self) }
         for row in rows {
             // It may have gone with one before it.

@@ -12,7 +12,7 @@ extension Context {
     ) throws {
         let session = session
         try session.descend("saved", of: "\(entities.count) \(Entity.entityName)")
-        defer { session.depth -= 1 }
+        defer { session.running.depth -= 1 }
         try session.run { session in
             try session.whole {
                 var context = Context(session)

@@ -25,7 +25,7 @@ extension EntityModelProtocol {
     /// can't be read (`.undecodable`) is deleted by its delete rules too, but its hooks don't run and it leaves no
     /// `Deleted`.
     public static func delete(id: ID, from context: inout Context) throws {
-        guard let row = try context.session.run({ try $0.row(of: id.columnValue, Self.self) }),
+        guard let row = try context.session.run({ try $0.store(Self.self).rowID(ofAny: id.columnValue) }),
             let deletion = try deletion(of: row, in: context)
         else { return }
         try deletion.runWhole(in: &context)
@@ -39,7 +39,7 @@ extension EntityModelProtocol {
             do throws(HornbeamError) {
                 return Deletion(try Self(row: reader), at: row)
             } catch {
-                guard error.code == .undecodable, let id = try session.idValue(of: row, Self.self) else { throw error }
+                guard error.code == .undecodable, let id = try session.store(Self.self).id(of: row) else { throw error }
                 return UnreadDeletion<Self>(id, at: row)
             }
         }
@@ -164,10 +164,13 @@ extension EntityModelProtocol {
     ) throws {
         let relation = try Self.entityShape.relation(keyPath)
         try context.session.run { session in
-            guard let row = try session.row(of: id.columnValue, Self.self) else { return }
-            guard let ids else { return try session.setLinks([], of: row, relation) }
-            let targets = try ids.compactMap { try session.row(of: $0.columnValue, Target.self) }
-            try session.removeLinks(targets, of: row, relation)
+            guard let row = try session.store(Self.self).rowID(ofAny: id.columnValue) else { return }
+            let (edges, side) = (try session.core.edges, try session.side(relation))
+            guard let ids else { return try edges.set(side, row, []) }
+            let targets = try session.store(Target.self)
+            for target in try ids.compactMap({ try targets.rowID(ofAny: $0.columnValue) }) {
+                try edges.remove(side, row, target)
+            }
         }
     }
 
@@ -178,16 +181,17 @@ extension EntityModelProtocol {
         let relation = try Self.entityShape.relation(keyPath)
         try context.transaction { context in
             let rows = try context.session.run { session -> [RowID] in
-                guard let row = try session.row(of: id.columnValue, Self.self) else { return [] }
-                guard let ids else { return try session.linkedRows(of: row, relation) }
+                guard let row = try session.store(Self.self).rowID(ofAny: id.columnValue) else { return [] }
+                guard let ids else { return try session.core.edges.targets(session.side(relation), of: row) }
                 return try session.linked(ids, Target.self, of: row, relation)
             }
             try Target.delete(rows, in: &context)
             // Links to entities that weren't stored are still there. Links that hooks have added meanwhile stay.
             try context.session.run { session in
-                guard let row = try session.row(of: id.columnValue, Self.self) else { return }
-                let unstored = try rows.filter { try !session.isStored($0, Target.self) }
-                try session.removeLinks(unstored, of: row, relation)
+                guard let row = try session.store(Self.self).rowID(ofAny: id.columnValue) else { return }
+                let (edges, side) = (try session.core.edges, try session.side(relation))
+                let targets = try session.store(Target.self)
+                for target in rows where try !targets.isSaved(target) { try edges.remove(side, row, target) }
             }
         }
     }

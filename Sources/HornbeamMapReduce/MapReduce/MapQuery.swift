@@ -190,9 +190,9 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         self.query = query
         let registration = query.index.registration
         type = try session.store(Entity.self).type
-        let entities = try session.entities()
-        transaction = entities.transaction
-        tree = try entities.trees(of: registration).first
+        let core = try session.core
+        transaction = core.transaction
+        tree = try core.trees(of: registration).first
         longKeys = LongKeys(transaction, tree, of: registration)
         collator = try query.index.definition.usable(registration.name)
         switch query.selection {

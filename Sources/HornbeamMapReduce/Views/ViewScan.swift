@@ -15,9 +15,9 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
     init(_ view: View<Entity, Group>, _ session: TypedTransaction) throws {
         self.view = view
         store = try session.store(Entity.self)
-        let entities = try session.entities()
-        transaction = entities.transaction
-        tree = try entities.trees(of: view.registration).first
+        let core = try session.core
+        transaction = core.transaction
+        tree = try core.trees(of: view.registration).first
     }
 
     func corrupt(_ reason: String) -> StorageError {
@@ -187,7 +187,7 @@ extension Context {
     /// told from what is of the state that it began with.
     func stateNumber() throws -> UInt64 {
         try session.run { (session) throws -> UInt64 in
-            let transaction = try session.entities().transaction
+            let transaction = try session.core.transaction
             guard !transaction.isWritable else {
                 throw HornbeamError(
                     .invalid, "a write has no state yet that a list could be of: load the list in a read")

@@ -95,11 +95,11 @@ extension Database {
 
     /// Whether a write notes what it changes.
     fileprivate func isGathering() throws -> Bool {
-        try write { try $0.session.entities().capture != nil }
+        try write { try $0.session.core.capture != nil }
     }
 
     fileprivate func treeNames() throws -> [String] {
-        try read { try $0.session.entities().transaction.treeNames() }
+        try read { try $0.session.core.transaction.treeNames() }
     }
 }
 
@@ -206,7 +206,7 @@ struct ChangeConsumerTests {
         #expect(try database.unregisterConsumer(named: "first"))
         #expect(throws: HornbeamError.self) { try first.next() }
         let left = try database.read { context in
-            let transaction = try context.session.entities().transaction
+            let transaction = try context.session.core.transaction
             return try ChangeLog(in: transaction).map { try transaction.count($0.tree) }
         }
         // The other one, with its two changes.
@@ -396,7 +396,7 @@ struct ChangeConsumerTests {
         try database.put(1, 2, 3)
         func problems(_ damage: (ChangeLog, StoredConsumer) throws -> Void) throws -> [String] {
             try database.write { context in
-                let log = try #require(try ChangeLog(in: context.session.entities().transaction))
+                let log = try #require(try ChangeLog(in: context.session.core.transaction))
                 try damage(log, try #require(try log.consumer("upload")))
             }
             var found: [String] = []
@@ -464,7 +464,7 @@ struct ChangeConsumerTests {
             let database = try MigratedFile.open(disk, models, [])
             defer { try? database.close() }
             return try database.read { context in
-                let log = try #require(try ChangeLog(in: context.session.entities().transaction))
+                let log = try #require(try ChangeLog(in: context.session.core.transaction))
                 var found: [(key: [UInt8], value: [UInt8])] = []
                 var cursor = try log.transaction.cursor(log.tree)
                 var isValid = try cursor.first()
@@ -530,7 +530,7 @@ struct ChangeConsumerTests {
         try database.write { context in
             for id in 0..<500 { try Logged(id: id, code: "c\(id)").save(to: &context) }
             try LoggedTag(id: "a", text: "").save(to: &context)
-            let session = try context.session.entities()
+            let session = try context.session.core
             let capture = try #require(session.capture)
             #expect(capture.rows[try session.store("Logged").type.rows] == nil)
             #expect(capture.rows[try session.store("LoggedTag").type.rows]?.count == 1)

@@ -126,7 +126,7 @@ struct ErrorWordsTests {
     func relations() throws {
         var context = Context()
         try Chat(id: "1").save(to: &context)
-        let type = try context.session.entities().store("Chat").type
+        let type = try context.session.core.store("Chat").type
         expect(.invalid, ["Chat has no relation “writers”", "users, messages, admins"]) {
             _ = try type.relation("writers")
         }
@@ -139,7 +139,7 @@ struct ErrorWordsTests {
         expect(.invalid, ["Alone.id", "int64", "\"x\"", "give a value of its type"]) {
             var query = EntityQuery(type: "Alone")
             query.filter = .compare(column: 0, .equal, .string("x"))
-            _ = try context.session.run { try $0.rows(query, of: Alone.self) }
+            _ = try context.session.run { try $0.core(for: Alone.self).rowIDs(query) }
         }
     }
 

@@ -48,7 +48,7 @@ extension CollisionResolver where Entity == Login {
 extension Context {
     /// How many entries an index has in all.
     fileprivate func entries<Entity: EntityModelProtocol>(_ index: String, of _: Entity.Type) throws -> UInt64? {
-        let core = try session.entities()
+        let core = try session.core
         let indexes = try core.store(Entity.entityName).type.indexes
         return try indexes.first { $0.description.name == index }.map { try core.transaction.count($0.tree) }
     }

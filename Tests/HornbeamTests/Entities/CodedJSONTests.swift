@@ -159,7 +159,7 @@ struct CodedJSONTests {
         let trees = try #require(database.registered.attended["tags"]?.trees)
         let write = { (value: [UInt8]) in
             try database.write { context in
-                let transaction = try context.session.entities().transaction
+                let transaction = try context.session.core.transaction
                 var cursor = try transaction.cursor(trees.first)
                 var keys: [[UInt8]] = []
                 while try cursor.next() { keys.append(Array(cursor.key)) }
@@ -188,7 +188,7 @@ struct CodedJSONTests {
                 #expect(try Deleted<Topic>.query().resolve(in: context).map(\.entity) == [whole])
                 try Deleted<Topic>.query(1).resolve(in: context)?.restore(in: &context)
                 #expect(try context.find(1) == whole)
-                let core = try context.session.entities()
+                let core = try context.session.core
                 let rows = try JSONRows("Topic", session: core)
                 let line = try rows.line(
                     RowID(rawValue: 1), try #require(try core.store("Topic").row(RowID(rawValue: 1))))
@@ -215,7 +215,7 @@ struct CodedJSONTests {
             #expect(error?.message.contains("“top”") == true && error?.message.contains("128 levels") == true)
         }
         try database.write { context in
-            let rows = try JSONRows("Topic", session: context.session.entities())
+            let rows = try JSONRows("Topic", session: context.session.core)
             for levels in [129, 200, 100_000] {
                 let nested = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
                 let line = Array(#"{"id":3,"top":\#(nested),"other":[]}"#.utf8)

@@ -384,7 +384,7 @@ struct PropertyTypesTests {
         try database.write { try $0.saveAll(entities) }
         #expect(try database.read { try $0.version } == version, "saved as they were")
         try database.write { context in
-            let core = try context.session.entities()
+            let core = try context.session.core
             let (rows, store) = (try JSONRows(Model.entityName, session: core), try core.store(Model.entityName))
             let lines = try ids.map { id in
                 let rowID = RowID(rawValue: UInt64(id))

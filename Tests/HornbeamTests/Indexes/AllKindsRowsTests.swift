@@ -118,7 +118,7 @@ struct AllKindsRowsTests {
         #expect(before == Array(0..<20))
         try database.write { (context) throws in
             #expect(try Stamped.touch(7, in: &context))
-            let transaction = try context.session.entities().transaction
+            let transaction = try context.session.core.transaction
             let changed = try transaction.treeNames().filter { name in
                 try transaction.tree(name).map { transaction.treesChanged.contains($0) } ?? false
             }

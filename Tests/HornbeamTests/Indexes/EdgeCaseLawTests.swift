@@ -166,7 +166,7 @@ private struct EdgeLaw<Content: EdgeValue> {
                 entity.note = "changed"
                 try entity.save(to: &context)
             }
-            let transaction = try context.session.entities().transaction
+            let transaction = try context.session.core.transaction
             let changed = try transaction.treeNames().filter { name in
                 try transaction.tree(name).map { transaction.treesChanged.contains($0) } ?? false
             }

@@ -184,7 +184,7 @@ struct RegisteredIndexTests {
         }
         try database.write { (context) throws in
             try TaggedPost(id: 1, title: "two", tags: ["a", "b"], size: 1, score: 3).save(to: &context)
-            let session = try context.session.entities()
+            let session = try context.session.core
             let tree = try #require(try session.transaction.tree("m:TaggedPost:byTag"))
             let rows = try #require(try session.transaction.tree("e:TaggedPost"))
             #expect(!session.transaction.treesChanged.contains(tree))

@@ -93,7 +93,7 @@ struct UnionPlansTests {
                 filter: .or([answers, .compare(column: 1, .equal, .int(3)), .ids([.int(0), .int(60_000)])]))
             query.requiresIndex = true
             try context.session.run { session in
-                let found = try session.rows(query, of: Post.self).map(\.rawValue)
+                let found = try session.core(for: Post.self).rowIDs(query).map(\.rawValue)
                 #expect(found == [0, 1, 2, 12, 13, 14, 15])
                 let plan = try session.plan(query, of: Post.self)
                 guard case .union(let parts) = plan.access else {

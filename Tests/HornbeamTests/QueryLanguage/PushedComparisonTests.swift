@@ -136,7 +136,7 @@ struct PushedComparisonTests {
         let statement = try Statement(text)
         return try database.read { (context) throws in
             var found: [Int] = []
-            try statement.run(in: context.session.entities(), StatementParameters(positions: parameters)) { row in
+            try statement.run(in: context.session.core, StatementParameters(positions: parameters)) { row in
                 found.append(try row.value("id", as: Int.self))
                 return true
             }

@@ -168,7 +168,7 @@ struct StatementLimitsTests {
         var context = Context()
         let letters = String(repeating: Self.letters, count: 4)
         for id in 1...400 { try Scrap(id: id, name: letters, number: 1, list: []).save(to: &context) }
-        let session = try context.session.entities()
+        let session = try context.session.core
         let statement = try Statement(text)
         let plan = try SelectPlan(statement.tree, text, session, StatementParameters())
         var count = 0

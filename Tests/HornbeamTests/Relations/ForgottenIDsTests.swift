@@ -126,7 +126,7 @@ struct ForgottenIDsTests {
     }
 
     private func unsaved<Entity: EntityModelProtocol>(_: Entity.Type, _ context: Context) throws -> Set<Entity.ID> {
-        try context.session.entities().flush()
+        try context.session.core.flush()
         let store = try context.session.store(Entity.self)
         var rows: [RowID] = []
         var cursor = try store.transaction.cursor(store.type.unsaved)

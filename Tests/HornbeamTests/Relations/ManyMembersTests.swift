@@ -39,7 +39,7 @@ private struct LargeCrew {
         database = try Database(opening) { () throws(StorageError) in store }
         try database.write { context in
             try Crew(id: 1).save(to: &context)
-            try Self.fill(try context.session.entities(), count)
+            try Self.fill(try context.session.core, count)
         }
     }
 
@@ -117,7 +117,7 @@ private struct LargeCrew {
         var changed: UInt64 = 0
         try database.write { context in
             try body(&context)
-            try context.session.entities().flush()
+            try context.session.core.flush()
             changed = store.statistics.writerBytes / 8192
         }
         return changed
@@ -161,7 +161,7 @@ struct ManyMembersTests {
             #expect(try context.findAllExisting([middle + 2, count]) as [Sailor] == [])
         }
         pages["count"] = try crew.pagesRead { context in
-            let session = try context.session.entities()
+            let session = try context.session.core
             let side = try session.store("Crew").type.relation("sailors")
             #expect(try session.edges.count(side, of: RowID(rawValue: 1)) == count - 5)
         }
@@ -220,7 +220,7 @@ struct ManyMembersTests {
         // Once nobody links them any more, nobody looks for them.
         try crew.database.write { try Crew.delete(id: 2, from: &$0) }
         try crew.database.read { context in
-            let session = try context.session.entities()
+            let session = try context.session.core
             let type = try session.store("Sailor").type
             #expect(try session.transaction.count(type.unsaved) == 1)
         }

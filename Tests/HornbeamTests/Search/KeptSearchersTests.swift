@@ -85,7 +85,7 @@ struct KeptSearchersTests {
             for id in 0..<40 { try Note(id: id, text: "w\(id % 3)", room: id % 4).save(to: &context) }
         }
         func ranges(_ room: Int, _ context: Context) throws -> (match: IndexMatch, entries: TreeIdentity?) {
-            let store = try context.session.entities().store("Note")
+            let store = try context.session.core.store("Note")
             let key = [UInt8(room)]
             let index = try #require(store.type.indexes.first)
             let range = EntryRange(from: key, to: key + [0xFF], count: 10)
@@ -172,7 +172,7 @@ struct KeptSearchersTests {
         weak var kept: TextSearcher?
         let search = Note.filter(.string(\.text, matches: "w1"))
         let first = try database.read { context in
-            let store = try context.session.entities().store("Note")
+            let store = try context.session.core.store("Note")
             kept = try store.searcher(store.type.textIndexes[0])
             return try search.count(in: context)
         }

@@ -111,7 +111,7 @@ struct SecondaryPagesTests {
         let database = try filled(idx)
         // Without the rows of the entities, nothing that asks for them would be answered.
         try database.write { (context) throws in
-            let transaction = try context.session.entities().transaction
+            let transaction = try context.session.core.transaction
             let rows = try #require(try transaction.tree("e:Employee"))
             _ = try transaction.deleteRange(rows, from: [], to: [])
             let query = idx.query(salary >= 29_998)
@@ -129,7 +129,7 @@ struct SecondaryPagesTests {
             var names: [String] = []
             try database.write { (context) throws in
                 try employee.save(to: &context)
-                let transaction = try context.session.entities().transaction
+                let transaction = try context.session.core.transaction
                 for name in ["m:Employee:idx", "m1:Employee:idx", "m2:Employee:idx"] {
                     let tree = try #require(try transaction.tree(name))
                     if transaction.treesChanged.contains(tree) { names.append(name) }

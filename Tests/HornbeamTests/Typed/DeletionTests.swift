@@ -216,7 +216,7 @@ struct DeletionTests {
             try sample.save(to: &context)
             func kept() throws -> [String?] {
                 var texts: [String?] = []
-                let store = try context.session.entities().store("Deleted<Everything>")
+                let store = try context.session.core.store("Deleted<Everything>")
                 try store.forEachRow { _, row in
                     texts = [try row.value(0).text, try row.string(1), try row.string(2)]
                     return false

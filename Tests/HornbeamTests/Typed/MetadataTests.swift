@@ -128,7 +128,7 @@ struct MetadataTests {
         #expect(try again.read { try Memo.updatedAt(id: "a", in: $0) } == time)
         #expect(try again.check())
         try again.write { context in
-            let core = try context.session.entities()
+            let core = try context.session.core
             let (rows, store) = (try JSONRows("Memo", session: core), try core.store("Memo"))
             let rowID = try #require(try store.rowID(of: .string("a")))
             let line = try rows.line(rowID, try #require(try store.row(rowID)))
@@ -167,7 +167,7 @@ struct MetadataTests {
         try database.read { context in
             #expect(try Bare.updatedAt(id: 1, in: context) == nil)
             #expect(try Bare.filter(.updated(within: .distantPast ... .distantFuture)).count(in: context) == 0)
-            let stored = try #require(try context.session.entities().store("Bare").row(RowID(rawValue: 1)))
+            let stored = try #require(try context.session.core.store("Bare").row(RowID(rawValue: 1)))
             #expect(Array(stored.bytes) == bytes)
         }
         try database.write { try Bare(id: 1, text: "new").save(to: &$0) }

@@ -219,7 +219,7 @@ struct SoftDeleteTests {
         var context = Context()
         try Deleted(Work(id: 1, title: "")).save(to: &context)
         let json = #"{"id":7,"title":"Eden","pages":300,"writer":"w"}"#
-        let store = try context.session.entities().store("Deleted<Work>")
+        let store = try context.session.core.store("Deleted<Work>")
         func deleted(_ json: String, _ links: String) throws -> Deleted<Work>? {
             var row = store.makeRow()
             row.setInt(7, 0)

@@ -8,7 +8,7 @@ import Testing
 extension Context {
     /// Whether rows, ids, indexes, links and deleted entities fit together.
     func isWhole(_ location: SourceLocation = #_sourceLocation) throws -> Bool {
-        try session.entities().flush()
+        try session.core.flush()
         return try session.check { Issue.record("\($0)", sourceLocation: location) }
     }
 }

@@ -332,7 +332,7 @@ struct ValueIndexTests {
         try database.write { (context) throws in try IndexedThing(id: 1, name: "a", size: 1).save(to: &context) }
         try database.write { (context) throws in
             try IndexedThing(id: 1, name: "a", size: 1, note: "new").save(to: &context)
-            let transaction = try context.session.entities().transaction
+            let transaction = try context.session.core.transaction
             for name in ["m:IndexedThing:name", "m:IndexedThing:part"] {
                 let tree = try #require(try transaction.tree(name))
                 #expect(!transaction.treesChanged.contains(tree))

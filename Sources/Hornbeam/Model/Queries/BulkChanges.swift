@@ -42,7 +42,7 @@ extension QueryList {
     public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Int {
         let session = context.session
         try session.descend("updated", of: "what a query of \(Entity.entityName) finds")
-        defer { session.depth -= 1 }
+        defer { session.running.depth -= 1 }
         return try session.run { session in
             try session.whole {
                 let rows = unique(try self.rows(session))
@@ -158,7 +158,7 @@ extension TypedTransaction {
     func watching<Entity: EntityModelProtocol, Result>(
         _: Entity.Type, _ body: (RowWatch) throws -> Result
     ) throws -> Result {
-        let core = try entities()
+        let core = try self.core
         let watch = RowWatch(try store(Entity.self).type.rows, within: core.watch)
         core.watch = watch
         defer { core.watch = watch.outer }

@@ -243,7 +243,7 @@ extension QueryList {
                     if let listed = try listed(session, in: level) { return try listed.last().map { [$0] } ?? [] }
                     return try rows(session, in: level).suffix(1)
                 }
-                return try session.lastRow(coreQuery, of: Entity.self).map { [$0] } ?? []
+                return try session.core(for: Entity.self).lastRow(coreQuery).map { [$0] } ?? []
             })
     }
 
@@ -390,7 +390,7 @@ extension QueryList {
 
     func count(_ session: TypedTransaction) throws -> Int {
         guard case .all = source else { return try listed(session)?.count() ?? rows(session).count }
-        return try session.count(coreQuery, of: Entity.self)
+        return try session.core(for: Entity.self).count(coreQuery)
     }
 
     public func count() throws -> Int {
@@ -441,7 +441,7 @@ extension QueryList {
         _ = try context.session.run { try parts.base($0, in: nil, of: Entity.self) }
         let match = try rankedMatch()
         return try context.session.run { session in
-            let found = try session.ranked(coreQuery, of: Entity.self)
+            let found = try session.core(for: Entity.self).ranked(coreQuery)
             var hits: [Ranked<Entity>] = []
             hits.reserveCapacity(found.count)
             // What decides between equal scores, `after` has to know.
@@ -451,7 +451,7 @@ extension QueryList {
             // A loop: what maps in generic code goes through tables of functions.
             for (row, score) in found {
                 guard let id = try session.id(of: row, in: store, Entity.self) else { continue }
-                let values = hasTies ? try session.rowBytes(row, Entity.self) : nil
+                let values = hasTies ? try session.store(Entity.self).row(row).map { Array($0.bytes) } : nil
                 hits.append(Ranked(id: id, score: score, row: row, values: values, of: search))
             }
             return hits

@@ -134,7 +134,7 @@ extension QueryList {
     package func rows(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> [RowID] {
         if case .own = source, let listed = try listed(session, in: level) { return try listed.rows() }
         guard let base = try parts.base(session, in: level, of: Entity.self) else {
-            return try session.rows(coreQuery, of: Entity.self)
+            return try session.core(for: Entity.self).rowIDs(coreQuery)
         }
         return try rows(among: base, session)
     }
@@ -144,7 +144,7 @@ extension QueryList {
         if limit == 0 || base.isEmpty { return [] }
         let base = order.isEmpty ? try behindPosition(base, session) : base
         if case .all = filter, order.isEmpty { return try stored(base, session) }
-        let found = try session.rows(try query(among: base, session), of: Entity.self)
+        let found = try session.core(for: Entity.self).rowIDs(try query(among: base, session))
         if order.isEmpty {
             let wanted = Set(found)
             return cut(base.filter(wanted.contains))
@@ -156,7 +156,7 @@ extension QueryList {
     /// What the planner gets to select and order rows of a list. The list is cut afterwards, repeats counting.
     private func query(among base: [RowID], _ session: TypedTransaction) throws -> EntityQuery {
         var seen: Set<RowID> = []
-        let ids = try base.filter { seen.insert($0).inserted }.compactMap { try session.idValue(of: $0, Entity.self) }
+        let ids = try base.filter { seen.insert($0).inserted }.compactMap { try session.store(Entity.self).id(of: $0) }
         var query = EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: parts.sort)
         if !order.isEmpty { query.after = parts.after }
         return query
@@ -176,7 +176,8 @@ extension QueryList {
     private func stored(_ base: [RowID], _ session: TypedTransaction) throws -> [RowID] {
         var found: [RowID] = []
         var skip = offset
-        for row in base where try session.isStored(row, Entity.self) {
+        let store = try session.store(Entity.self)
+        for row in base where try store.isSaved(row) {
             if skip > 0 {
                 skip -= 1
                 continue
@@ -200,9 +201,9 @@ extension QueryList {
     func analysis(_ session: TypedTransaction) throws -> PlanRun {
         if let listed = try listed(session) { return try listed.analysis() }
         guard let base = try parts.base(session, in: nil, of: Entity.self) else {
-            return try session.analysis(coreQuery, of: Entity.self)
+            return try session.core(for: Entity.self).analysis(coreQuery)
         }
-        var run = try session.analysis(try planned(among: base, session), of: Entity.self)
+        var run = try session.core(for: Entity.self).analysis(try planned(among: base, session))
         run.plan = cut(run.plan)
         // Repeats count, and those before an offset don't.
         run.results = try rows(among: base, session).count

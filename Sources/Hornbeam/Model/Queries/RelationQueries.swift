@@ -101,7 +101,7 @@ extension QueryList {
         _ path: RelationPath<Entity, Target, D, C, K>, _ session: TypedTransaction, _ level: NestedLevel?
     ) throws -> [[RowID]] {
         let relation = try Entity.entityShape.relation(path.keyPath)
-        return try session.links(ofEach: try rows(session, in: level), relation).lists
+        return try session.core.edges.links(session.side(relation), ofEach: try rows(session, in: level)).lists
     }
 
     private func loading<Target, D, C, K>(

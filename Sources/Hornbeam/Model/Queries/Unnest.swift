@@ -207,7 +207,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
             _ = try session.store(Entity.self)
             var query = list.coreQuery
             query.mayStop = true
-            try session.entities().forEach(query) { _, row, _ in try body(try Entity(row: row)) }
+            try session.core.forEach(query) { _, row, _ in try body(try Entity(row: row)) }
         }
     }
 

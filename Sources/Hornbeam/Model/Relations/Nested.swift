@@ -98,7 +98,8 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     init<Target, D, C, K>(ids path: RelationPath<Entity, Target, D, C, K>, isSlice: Bool) {
         load = { entities, rows, session in
             let number = try Entity.entityShape.relationNumber(path.keyPath)
-            let links = try session.links(ofEach: rows, Entity.entityShape.relations[number])
+            let side = try session.side(number, of: Entity.self)
+            let links = try session.core.edges.links(side, ofEach: rows)
             let found = try session.ids(of: links, isToMany: C.isToMany, Target.self)
             Entity.setRelation(LoadedRelation(number, ids: found, isSlice: isSlice), of: &entities)
         }
@@ -118,9 +119,11 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
             let number = try Entity.entityShape.relationNumber(path.keyPath)
             let relation = Entity.entityShape.relations[number]
             var query = query
-            let links = try query.takeLimit(of: rows, relation, session) ?? session.links(ofEach: rows, relation)
+            let (edges, side) = (try session.core.edges, try session.side(relation))
+            let links = try query.takeLimit(of: rows, side, session) ?? edges.links(side, ofEach: rows)
             // No entity is linked to another twice.
-            let isUnshared = try rows.count == 1 || session.isUnshared(relation) && !rows.hasRepeats
+            let hasOneSource = try edges.inverse(of: side).map { !$0.isToMany } ?? false
+            let isUnshared = rows.count == 1 || hasOneSource && !rows.hasRepeats
             let found = try query.lists(ofEach: links, isUnshared: isUnshared, isToMany: C.isToMany, session)
             let lacking = C.isToMany && !isPart ? found.lacking(links) : nil
             Entity.setRelation(

@@ -40,11 +40,9 @@ extension QueryList {
 
     /// The linked rows of each source within the query's limit, which it then no longer has; nil if the limit counts
     /// after a choice or an order. So a page of a large relation is read alone.
-    mutating func takeLimit<Source>(
-        of sources: [RowID], _ relation: DeclaredRelation<Source>, _ session: TypedTransaction
-    ) throws -> LinkLists? {
+    mutating func takeLimit(of sources: [RowID], _ side: EdgeSide, _ session: TypedTransaction) throws -> LinkLists? {
         guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit else { return nil }
-        let links = try session.storedLinks(ofEach: sources, relation, limit: limit, offset: offset)
+        let links = try session.core.edges.storedLinks(side, ofEach: sources, offset: offset, limit: limit)
         parts.limit = nil
         parts.offset = 0
         return links
