@@ -305,7 +305,8 @@ struct Binder {
         }
         let names = types.flatMap { [$0.alias] + ($0.type?.names ?? []) }
         let owner = types.count == 1 ? types[0].type.map { "\($0.name) has no “\(path.head)”" } : nil
-        throw failure((owner ?? "nothing is called “\(path.head)”") + hint(path.head, names), at: path.place)
+        let hint = SwiftSpelling.hint(name: path.head) ?? hint(path.head, names)
+        throw failure((owner ?? "nothing is called “\(path.head)”") + hint, at: path.place)
     }
 
     private mutating func bind(

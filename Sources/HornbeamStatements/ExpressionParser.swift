@@ -98,6 +98,9 @@ extension StatementParser {
             left = .binary(sign, left, try concatenation(), place)
             try grow(to: max(before, height) + 1)
             if comparisonSign() != nil {
+                if case .binary(_, _, .binary(.concatenate, _, _, let place), _) = left {
+                    throw failure(SwiftSpelling.concatenation, at: place)
+                }
                 throw failure("comparisons don't stand in a row: combine two with AND, or use parentheses")
             }
         } else if let test = try wordComparison(of: left) {
@@ -140,6 +143,11 @@ extension StatementParser {
         let words = ["LIKE", "BETWEEN", "IN"]
         let place = place
         let isNegated = isAt("NOT") && words.contains { Self.isKeyword(token(after: 1), $0) }
+        if case .name(let word) = peek, case .string = token(after: 1),
+            let correction = SwiftSpelling.correction(test: word)
+        {
+            throw failure(correction)
+        }
         if isNegated { next() }
         var test: Expression
         var highest = height
@@ -193,9 +201,18 @@ extension StatementParser {
     private mutating func concatenation() throws(HornbeamError) -> Expression {
         let first = try sum()
         guard isAt(sign: "||") else { return first }
+        try requireValue(first, at: place)
         return try row(.concatenate, first, { $0.take(sign: "||") }) { (parser) throws(HornbeamError) in
-            try parser.sum()
+            let start = parser.place
+            let part = try parser.sum()
+            try parser.requireValue(part, at: start)
+            return part
         }
+    }
+
+    /// Refuses a condition beside `||`, which is meant as OR.
+    private func requireValue(_ part: Expression, at place: TextPlace) throws(HornbeamError) {
+        if part.isCondition { throw failure(SwiftSpelling.concatenation, at: place) }
     }
 
     private mutating func sum() throws(HornbeamError) -> Expression {

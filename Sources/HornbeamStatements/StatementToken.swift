@@ -224,7 +224,9 @@ package struct StatementLexer {
             }
         }
         let sign = scalars[at]
-        guard "()[]{},.;=<>+-*/%:".unicodeScalars.contains(sign) else { throw failure("unexpected “\(sign)”", at) }
+        guard "()[]{},.;=<>+-*/%:".unicodeScalars.contains(sign) else {
+            throw failure("unexpected “\(sign)”" + SwiftSpelling.hint(sign: sign), at)
+        }
         at += 1
         return String(sign)
     }
