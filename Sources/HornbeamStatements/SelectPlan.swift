@@ -88,6 +88,30 @@ struct SelectPlan {
         query.mayStop = order.isEmpty && grouping == nil && (mayStop || limit != nil && !isCut)
     }
 
+    /// Plans a query for entities with one more condition. The query's limit and offset count the entities for which
+    /// the condition is true.
+    /// - Parameter statement: nothing but the query's type and WHERE.
+    init(
+        _ query: EntityQuery, _ statement: SelectStatement, _ text: String, _ session: StoreTransaction,
+        _ parameters: StatementParameters
+    ) throws {
+        var binder = Binder(text, session, parameters)
+        try binder.bindSources(statement)
+        let condition = try statement.clauses.condition.map { try binder.bind($0) }
+        try binder.requireUse()
+        (isValue, isDistinct, isAlone, terms) = (false, false, true, [])
+        self.binder = binder
+        self.query = query
+        conditions = Array(repeating: [], count: binder.sources.count)
+        try place(condition?.conjuncts ?? [])
+        dropUnused()
+        isCut = conditions.allSatisfy(\.isEmpty)
+        if isCut { return }
+        (limit, offset) = (query.limit, query.offset)
+        (self.query.limit, self.query.offset) = (nil, 0)
+        self.query.mayStop = limit != nil
+    }
+
     private static func count(
         _ expression: Expression?, _ clause: String, _ binder: inout Binder
     ) throws -> Int? {
@@ -147,7 +171,7 @@ struct SelectPlan {
             if let pushed { filters.append(pushed.filter) }
             if pushed?.isExact != true { conditions[max(0, binder.lastSource(of: conjunct))].append(conjunct) }
         }
-        query.filter = Filter.conjunction(filters + (try push.elementFilters(conjuncts)))
+        query.filter = Filter.conjunction(query.filter.conjuncts + filters + (try push.elementFilters(conjuncts)))
     }
 
     /// Whether the planner can give the rows in this order, as it now will.

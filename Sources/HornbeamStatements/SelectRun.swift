@@ -62,6 +62,26 @@ final class SelectRun {
         }
     }
 
+    /// Calls `body` with each entity of the first source for which the conditions are true, until it returns false.
+    func forEachEntity(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
+        if session.transaction.isWritable { try session.flush() }
+        if plan.isCut { return try session.forEach(plan.query, body) }
+        if plan.limit == 0 { return }
+        var cut = Cut(plan)
+        var isFound = false
+        take = {
+            isFound = true
+            return true
+        }
+        defer { take = { true } }
+        try session.forEach(plan.query) { rowID, row, score in
+            isFound = false
+            try fill(0, rowID, row, score)
+            _ = try passed(0)
+            return try !isFound || cut.take { try body(rowID, row, score) }
+        }
+    }
+
     private func runSorted(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         var sorter = RowSorter(plan, plan.order, kept)
         try forEachRow { try sorter.add(self.frame) }
@@ -347,13 +367,18 @@ private struct Cut {
 
     /// Hands a row on, if it is in the part; false behind its end.
     mutating func take(_ values: [StatementValue], _ body: ([StatementValue]) throws -> Bool) throws -> Bool {
+        try take { try body(values) }
+    }
+
+    /// Calls `body` for a row, if it is in the part; false behind its end.
+    mutating func take(_ body: () throws -> Bool) throws -> Bool {
         if skip > 0 {
             skip -= 1
             return true
         }
         guard left > 0 else { return false }
         left -= 1
-        return try body(values) && left > 0
+        return try body() && left > 0
     }
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A query for entities with a WHERE in text, as `hornbeam query --where` has it. It is answered as a statement is: the
+// planner gets the conditions that it can answer as a filter, and the others are tested on each row.
+
+/// The entities that a query finds and for which a condition of the query language is true. Belongs to one transaction.
+package struct FilteredEntities {
+    private let statement: SelectStatement
+    private let plan: SelectPlan
+    private let session: StoreTransaction
+
+    /// - Parameter condition: what may stand behind WHERE in `SELECT … FROM Type WHERE …`; nil for all entities of the
+    ///   query.
+    /// - Throws: `.invalid` or `.tooLarge` with the line, the character and a mark below it, if it is no condition.
+    package init(
+        _ query: EntityQuery, where condition: String?, in session: StoreTransaction,
+        _ parameters: StatementParameters = StatementParameters()
+    ) throws {
+        var statement = SelectStatement(projections: [], source: Source(type: query.type, place: 0))
+        statement.clauses.condition = try condition.map { (text) throws(HornbeamError) in
+            try QueryLanguage.expression(text)
+        }
+        self.statement = statement
+        self.session = session
+        plan = try SelectPlan(query, statement, condition ?? "", session, parameters)
+    }
+
+    /// Calls `body` with each entity, in the order of the query, until it returns false. The score is nil unless the
+    /// query has a search.
+    package func forEach(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
+        try SelectRun(plan, session).forEachEntity(body)
+    }
+
+    /// The number of entities. Reads none if the planner knows it.
+    package func count() throws -> Int {
+        if plan.isCut { return try session.count(plan.query) }
+        var count = 0
+        try forEach { _, _, _ in
+            count += 1
+            return true
+        }
+        return count
+    }
+
+    /// How the entities are found, for people.
+    package func explanation() throws -> String {
+        // No relation is followed for a condition that the planner answers.
+        if plan.isCut { return "\(try session.explain(plan.query))" }
+        return try plan.explanation(statement, session)
+    }
+
+    /// The number of rows that the planner expects to look at.
+    package func candidates() throws -> Int { try session.explain(plan.query).candidates }
+}
