@@ -219,7 +219,7 @@ extension Filter {
 }
 
 extension Value {
-    /// As in filter text and messages: strings quoted, dates in ISO 8601.
+    /// As messages and `explain` show it: strings in quotes, dates in ISO 8601.
     package var text: String {
         switch self {
         case .null: "nil"

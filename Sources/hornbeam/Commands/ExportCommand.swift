@@ -11,16 +11,16 @@ enum ExportCommand {
         discussion: "All columns and the ids of relations, in the order of the rows, as of one moment; 'hornbeam "
             + "import' takes it back exactly. A file named by --output appears whole or not at all. --force replaces a "
             + "file that is there, but never a store; pipes and devices are written into.\n"
-            + QueryCommand.filterHelp,
+            + QueryCommand.conditionHelp,
         operands: [.store, .type],
         options: [
-            QueryCommand.whereOption,
+            QueryCommand.whereOption, QueryCommand.paramOption, QueryCommand.setOption,
             .value("output", "o", "PATH", "write to this file; - is standard output"),
             .flag("force", "f", "replace a file that is there"),
         ],
         examples: [
             "hornbeam export packages.hornbeam Package -o packages.jsonl",
-            "hornbeam export packages.hornbeam Package --where 'section == \"net\"' | gzip > net.jsonl.gz",
+            "hornbeam export packages.hornbeam Package --where \"section = 'net'\" | gzip > net.jsonl.gz",
         ],
         run: run)
 
@@ -33,10 +33,9 @@ enum ExportCommand {
         let count = try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
-            let query = EntityQuery(
-                type: type.name, filter: try QueryCommand.filter(arguments, try schema.type(type.name)))
             let session = StoreTransaction(transaction, schema: schema)
-            return try export(query, session, progress) { line in
+            let entities = try QueryCommand.entities(EntityQuery(type: type.name), session, arguments)
+            return try export(entities, try JSONRows(type.name, session: session), progress) { line in
                 try target?.write(line) ?? console.write(line)
             }
         }
@@ -53,12 +52,11 @@ enum ExportCommand {
     }
 
     private static func export(
-        _ query: EntityQuery, _ session: StoreTransaction, _ progress: Progress, _ write: (String) throws -> Void
+        _ entities: FilteredEntities, _ rows: JSONRows, _ progress: Progress, _ write: (String) throws -> Void
     ) throws -> UInt64 {
-        let rows = try JSONRows(query.type, session: session)
-        let total = Double(max(1, try session.explain(query).candidates))
+        let total = Double(max(1, try entities.candidates()))
         var count: UInt64 = 0
-        try session.forEach(query) { rowID, row, _ in
+        try entities.forEach { rowID, row, _ in
             try write(try rows.line(rowID, row) + "\n")
             count += 1
             progress.update(count: count, fraction: min(1, Double(count) / total))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam query`: entities by filter, sorted and limited, with the plan and the time on request.
+// `hornbeam query`: entities by a condition, sorted and limited, with the plan and the time on request.
 
 import Hornbeam
 import HornbeamTree
 
 enum QueryCommand {
-    static let whereOption = OptionDeclaration.value("where", "w", "FILTER", "only entities for which this holds")
+    static let whereOption = OptionDeclaration.value("where", "w", "CONDITION", "only entities for which this is true")
     static let columnsOption = OptionDeclaration.value("columns", "c", "NAMES", "these columns, in this order")
     static let withOption = OptionDeclaration.value(
         "with", nil, "RELATIONS", "related entities too; a dot goes on: dependencies.maintainer")
@@ -15,21 +15,23 @@ enum QueryCommand {
     static let searchHelp =
         "Words may be joined by AND, OR and NOT, and be a \"phrase\", a pre*, a w?ld*, wrod~ (nearly so), near others "
         + "(a NEAR/5 b), in one column (title:word), +there, -not there, or count more (word^2)."
-    static let filterHelp =
-        "FILTER compares columns with values: ==, !=, <, <=, >, >=, in [a, b], contains, hasPrefix, hasSuffix (with "
-        + "not before and caseSensitive after them), matches (full text, in the language of search), "
-        + "joined by &&, ||, ! and parentheses: "
-        + "'section == \"net\" && size > 1000'. Several columns before an operator mean any of them; nil is a value; "
-        + "dates, UUIDs and decimals are written as strings; a relation is compared with an id."
+    static let paramOption = OptionDeclaration.value("param", "p", "VALUE", "the value of the next ?; may be repeated")
+    static let setOption = OptionDeclaration.value("set", nil, "NAME=VALUE", "the value of $NAME; may be repeated")
+    static let conditionHelp =
+        "CONDITION is what may stand behind WHERE in 'hornbeam sql': \"section = 'net' AND size > 1000\", "
+        + "\"section IN ('net', 'mail')\", \"section IS NULL\", \"STARTS_WITH(name, 'lib')\", "
+        + "\"CONTAINS(FOLD(name), 'lib')\" (of any case), \"MATCH(name, 'words')\" (full text), "
+        + "\"maintainer.name = 'Ann'\" (of a related entity), joined by AND, OR and NOT. "
+        + "Docs/query-language.md says all. --param and --set give values, as in 'hornbeam sql'."
 
     static let declaration = CommandDeclaration(
         path: ["query"],
-        summary: "find entities by filter, sorted and limited",
-        discussion: filterHelp + "\nWith --sort a dash before a name means descending. In a table related entities "
+        summary: "find entities by a condition, sorted and limited",
+        discussion: conditionHelp + "\nWith --sort a dash before a name means descending. In a table related entities "
             + "are their ids, with --json they are whole.",
         operands: [.store, .type],
         options: [
-            whereOption,
+            whereOption, paramOption, setOption,
             .value("sort", "s", "NAMES", "by these columns: -size,name"),
             .value("limit", "n", "COUNT", "at most so many"),
             .value("offset", "o", "COUNT", "leave out so many first"),
@@ -38,9 +40,9 @@ enum QueryCommand {
             explainOption, timeOption,
         ],
         examples: [
-            "hornbeam query packages.hornbeam Package --where 'section == \"net\"' --sort -size --limit 10",
-            "hornbeam query packages.hornbeam Package --where 'name hasPrefix \"lib\"' --count --explain",
-            "hornbeam query packages.hornbeam Package --where 'id == \"bash\"' --with dependencies.maintainer --json",
+            "hornbeam query packages.hornbeam Package --where \"section = 'net'\" --sort -size --limit 10",
+            "hornbeam query packages.hornbeam Package --where \"STARTS_WITH(name, 'lib')\" --count --explain",
+            "hornbeam query packages.hornbeam Package -w 'id = ?' -p bash --with dependencies.maintainer --json",
         ],
         run: run)
 
@@ -54,20 +56,35 @@ enum QueryCommand {
             let description = try Selection.type(arguments.type, in: schema.descriptions)
             let sort = try Selection.sort(try arguments.list("sort"), of: description)
             let query = EntityQuery(
-                type: description.name, filter: try filter(arguments, try schema.type(description.name)),
-                sort: sort.map { .column($0.column, descending: $0.descending) }, limit: limit, offset: offset)
-            try answer(query, session, description, arguments, console)
+                type: description.name, sort: sort.map { .column($0.column, descending: $0.descending) }, limit: limit,
+                offset: offset)
+            try answer(try entities(query, session, arguments), session, description, arguments, console)
         }
         return .ok
     }
 
-    /// The filter of --where, or all.
-    static func filter(_ arguments: Arguments, _ type: EntityType) throws -> Filter {
-        try FilterText.filter(arguments.value("where") ?? "", for: type)
+    /// The entities of a query for which the condition of --where is true.
+    static func entities(
+        _ query: EntityQuery, _ session: StoreTransaction, _ arguments: Arguments
+    ) throws -> FilteredEntities {
+        try FilteredEntities(query, where: arguments.value("where"), in: session, try parameters(arguments))
+    }
+
+    /// The values of --param and --set.
+    static func parameters(_ arguments: Arguments) throws(UsageError) -> StatementParameters {
+        var names: [String: Value] = [:]
+        for pair in arguments.all("set") {
+            guard let sign = pair.firstIndex(of: "="), sign != pair.startIndex else {
+                throw UsageError("--set is “\(pair)”", hint: "write --set NAME=VALUE")
+            }
+            let name = String(pair[..<sign])
+            names[name] = StatementParameters.value(String(pair[pair.index(after: sign)...]))
+        }
+        return StatementParameters(positions: arguments.all("param").map(StatementParameters.value), names: names)
     }
 
     private static func answer(
-        _ query: EntityQuery, _ session: StoreTransaction, _ type: EntityDescription, _ arguments: Arguments,
+        _ entities: FilteredEntities, _ session: StoreTransaction, _ type: EntityDescription, _ arguments: Arguments,
         _ console: Console
     ) throws {
         let columns = try Selection.columns(try arguments.list("columns"), of: type)
@@ -75,13 +92,13 @@ enum QueryCommand {
         let start = ContinuousClock.now
         var found = 0
         if arguments.has("count") {
-            found = try session.count(query)
+            found = try entities.count()
             try console.print("\(found)")
         } else {
             var printer = RecordPrinter(
                 session, try session.schema.type(type.name), columns: columns, relations: relations,
                 asJSON: arguments.has("json"), console: console)
-            try session.forEach(query) { rowID, row, _ in
+            try entities.forEach { rowID, row, _ in
                 try printer.add(rowID, row)
                 found += 1
                 return true
@@ -89,15 +106,14 @@ enum QueryCommand {
             try printer.finish()
         }
         try console.flush()
-        try remarks(query, session, found, start.duration(to: .now), arguments, console)
+        try remarks(entities, found, start.duration(to: .now), arguments, console)
     }
 
     /// What --explain and --time ask for.
     static func remarks(
-        _ query: EntityQuery, _ session: StoreTransaction, _ found: Int, _ elapsed: Duration, _ arguments: Arguments,
-        _ console: Console
+        _ entities: FilteredEntities, _ found: Int, _ elapsed: Duration, _ arguments: Arguments, _ console: Console
     ) throws {
-        if arguments.has("explain") { console.answer("\(try session.explain(query))") }
+        if arguments.has("explain") { console.answer(try entities.explanation()) }
         if arguments.has("explain") || arguments.has("time") {
             console.answer("time: \(Spelling.time(elapsed)) for \(Spelling.counted(found, "result"))")
         }

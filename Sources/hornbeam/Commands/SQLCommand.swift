@@ -14,9 +14,7 @@ enum SQLCommand {
             + "value, anything else a text.",
         operands: [.store, OperandDeclaration(name: "STATEMENT", help: "what is asked")],
         options: [
-            .value("param", "p", "VALUE", "the value of the next ?; may be repeated"),
-            .value("set", nil, "NAME=VALUE", "the value of $NAME; may be repeated"),
-            QueryCommand.jsonOption, QueryCommand.timeOption,
+            QueryCommand.paramOption, QueryCommand.setOption, QueryCommand.jsonOption, QueryCommand.timeOption,
         ],
         examples: [
             "hornbeam sql packages.hornbeam 'SELECT section, COUNT(*) AS n FROM Package GROUP BY section ORDER BY n'",
@@ -26,8 +24,7 @@ enum SQLCommand {
 
     private static func run(_ arguments: Arguments, _ console: Console) throws -> ExitCode {
         let statement = try Statement(arguments.operand("STATEMENT") ?? "")
-        let parameters = StatementParameters(
-            positions: arguments.all("param").map(StatementParameters.value), names: try named(arguments.all("set")))
+        let parameters = try QueryCommand.parameters(arguments)
         try OpenStore.snapshot(arguments.file) { transaction in
             let session = try StoreTransaction(reading: transaction)
             let start = ContinuousClock.now
@@ -54,18 +51,6 @@ enum SQLCommand {
             }
         }
         return .ok
-    }
-
-    private static func named(_ pairs: [String]) throws(UsageError) -> [String: Value] {
-        var names: [String: Value] = [:]
-        for pair in pairs {
-            guard let sign = pair.firstIndex(of: "="), sign != pair.startIndex else {
-                throw UsageError("--set is “\(pair)”", hint: "write --set NAME=VALUE")
-            }
-            let name = String(pair[..<sign])
-            names[name] = StatementParameters.value(String(pair[pair.index(after: sign)...]))
-        }
-        return names
     }
 }
 

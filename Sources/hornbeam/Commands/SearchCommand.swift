@@ -9,14 +9,14 @@ enum SearchCommand {
         path: ["search"],
         summary: "find entities by words, the best first",
         discussion: "Entities with any of the words, ranked by BM25. Without INDEX, or with auto, the type's only "
-            + "full-text index is used. " + QueryCommand.searchHelp + "\n" + QueryCommand.filterHelp,
+            + "full-text index is used. " + QueryCommand.searchHelp + "\n" + QueryCommand.conditionHelp,
         operands: [
             .store, .type,
             OperandDeclaration(name: "INDEX", help: "a full-text index of the type", isOptional: true),
             OperandDeclaration(name: "WORDS", help: "what to look for"),
         ],
         options: [
-            QueryCommand.whereOption,
+            QueryCommand.whereOption, QueryCommand.paramOption, QueryCommand.setOption,
             .value("limit", "n", "COUNT", "at most so many (10)"),
             .value("offset", "o", "COUNT", "leave out so many first"),
             QueryCommand.columnsOption, QueryCommand.withOption, QueryCommand.jsonOption, QueryCommand.explainOption,
@@ -24,7 +24,7 @@ enum SearchCommand {
         ],
         examples: [
             "hornbeam search packages.hornbeam Package 'database server'",
-            "hornbeam search packages.hornbeam Package search 'web server' --where 'section == \"net\"' --limit 5",
+            "hornbeam search packages.hornbeam Package search 'web server' --where \"section = 'net'\" --limit 5",
         ],
         run: run)
 
@@ -40,10 +40,9 @@ enum SearchCommand {
             let search = try TextMatch.query(arguments.operand("WORDS") ?? "", of: columns, type)
             let words = Filter.matches(TextMatch(columns: columns, query: search, using: index.name))
             let query = EntityQuery(
-                type: type.name, filter: .and([words, try QueryCommand.filter(arguments, try schema.type(type.name))]),
-                sort: [.bestScore],
-                limit: limit, offset: offset)
-            try answer(query, session, type, arguments, console)
+                type: type.name, filter: words, sort: [.bestScore], limit: limit, offset: offset)
+            let entities = try QueryCommand.entities(query, session, arguments)
+            try answer(entities, from: offset, session, type, arguments, console)
         }
         return .ok
     }
@@ -62,8 +61,8 @@ enum SearchCommand {
     }
 
     private static func answer(
-        _ query: EntityQuery, _ session: StoreTransaction, _ type: EntityDescription, _ arguments: Arguments,
-        _ console: Console
+        _ entities: FilteredEntities, from offset: Int, _ session: StoreTransaction, _ type: EntityDescription,
+        _ arguments: Arguments, _ console: Console
     ) throws {
         var printer = RecordPrinter(
             session, try session.schema.type(type.name),
@@ -71,8 +70,8 @@ enum SearchCommand {
             relations: try RelationTree(try arguments.list("with"), of: type, in: session.schema.descriptions),
             heads: ["rank", "score"], asJSON: arguments.has("json"), console: console)
         let start = ContinuousClock.now
-        var rank = query.offset
-        try session.forEach(query) { rowID, row, score in
+        var rank = offset
+        try entities.forEach { rowID, row, score in
             rank += 1
             let score = score ?? 0
             let heads = [
@@ -84,7 +83,6 @@ enum SearchCommand {
         }
         try printer.finish()
         try console.flush()
-        try QueryCommand.remarks(
-            query, session, rank - query.offset, start.duration(to: .now), arguments, console)
+        try QueryCommand.remarks(entities, rank - offset, start.duration(to: .now), arguments, console)
     }
 }

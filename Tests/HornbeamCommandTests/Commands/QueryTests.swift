@@ -28,18 +28,18 @@ struct QueryTests {
     func options() throws {
         #expect(
             try library.lines(
-                "query", "Book", "-w", "title hasPrefix \"The\" && year < 1974", "--sort", "-year", "-c", "year,id")
+                "query", "Book", "-w", "STARTS_WITH(title, 'The') AND year < 1974", "--sort", "-year", "-c", "year,id")
                 == ["year  id", "────  ────", "1969  left", "1965  cyb"])
         #expect(
             try library.lines("query", "Book", "--sort", "-year", "--limit", "2", "--offset", "1", "-c", "id", "-j")
                 == [#"{"id":"left"}"#, #"{"id":"cyb"}"#])
-        #expect(try library.lines("query", "Book", "-w", "year == nil", "-c", "id", "--json") == [#"{"id":"anon"}"#])
+        #expect(try library.lines("query", "Book", "-w", "year IS NULL", "-c", "id", "--json") == [#"{"id":"anon"}"#])
     }
 
     @Test("JSON lines hold the values exactly")
     func json() throws {
         #expect(
-            try library.lines("query", "Book", "-w", "id == \"disp\"", "--json")
+            try library.lines("query", "Book", "-w", "id = 'disp'", "--json")
                 == [#"{"id":"disp","title":"The Dispossessed","year":1974,"price":9.99}"#])
     }
 
@@ -53,14 +53,14 @@ struct QueryTests {
                 "Stanisław Lem      sol, cyb",
             ])
         #expect(
-            try library.lines("query", "Book", "-w", "id == \"sol\"", "-c", "id", "--with", "author.books", "--json")
+            try library.lines("query", "Book", "-w", "id = 'sol'", "-c", "id", "--with", "author.books", "--json")
                 == [
                     #"{"id":"sol","author":{"id":2,"name":"Stanisław Lem","books":["#
                         + #"{"id":"sol","title":"Solaris","year":1961,"price":null},"#
                         + #"{"id":"cyb","title":"The Cyberiad","year":1965,"price":12}]}}"#
                 ])
         #expect(
-            try library.lines("query", "Book", "-w", "id == \"anon\"", "-c", "id", "--with", "author", "--json")
+            try library.lines("query", "Book", "-w", "id = 'anon'", "-c", "id", "--with", "author", "--json")
                 == [#"{"id":"anon","author":null}"#])
     }
 
@@ -74,13 +74,6 @@ struct QueryTests {
         #expect(run.errors.firstMatch(of: /\ntime: [0-9.]+ (µs|ms|s) for 15 results\n$/) != nil)
         let timed = try CommandRun("query", library.file, "Book", "--count", "--time")
         #expect(timed.output == "505\n" && timed.errors.wholeMatch(of: /time: .* for 505 results\n/) != nil)
-    }
-
-    @Test("a filter that can't be read is an error that points at the place")
-    func badFilter() throws {
-        let run = try CommandRun("query", library.file, "Book", "--where", "year >> 5")
-        #expect(run.code == 1 && run.output.isEmpty && run.errors.hasPrefix("hornbeam: "))
-        #expect(run.errors.contains("year >> 5"))
     }
 
     @Test("a search ranks, the best first")

@@ -51,7 +51,7 @@ struct RuntimeIndexTests {
             "index placed, one range of 33")
         expect(try CommandRun("sql", path, "SELECT COUNT(*) AS n FROM Shelf WHERE place > 250", "--json"), #"{"n":33}"#)
         expect(try CommandRun("sql", path, "EXPLAIN SELECT id FROM Shelf WHERE place > 150"), "scan of 300 rows")
-        expect(try CommandRun("query", path, "Shelf", "--where", "name == \"n7\"", "--count"), "6")
+        expect(try CommandRun("query", path, "Shelf", "--where", "name = 'n7'", "--count"), "6")
     }
 
     @Test("an index that has missed changes isn't used")

@@ -58,11 +58,10 @@ struct UsageTests {
         let none = try CommandRun("query", library.file, "Book", "--where", "pages > 5")
         #expect(
             none.errors.hasPrefix(
-                "hornbeam: Book has no property “pages”; it has id, title, year, price, and the relations author, at "))
-        let near = try CommandRun("query", library.file, "Book", "--where", "athor == 5")
-        #expect(near.errors.hasPrefix("hornbeam: Book has no property “athor”; did you mean author?, at character 1:"))
-        let id = try CommandRun("query", library.file, "Book", "--where", "author == \"x\"")
-        #expect(id.errors == "hornbeam: \"x\" can't be the id of an Author: give one of type int64\n")
+                "hornbeam: Book has no “pages”; there are Book, id, title, year, price, author, at line 1, character 1:"
+            ))
+        let near = try CommandRun("query", library.file, "Book", "--where", "athor = 5")
+        #expect(near.errors.hasPrefix("hornbeam: Book has no “athor”; did you mean author?, at line 1, character 1:"))
         let values = try CommandRun("sql", library.file, "SELECT id FROM Book WHERE year > ?", "-p", "1", "-p", "2")
         #expect(values.errors == "hornbeam: the statement has 1 parameter, and 2 values are given\n")
     }

@@ -114,7 +114,7 @@ struct LimitsPageTests {
         "text that is searched for a token which a program's own tokenizer gives without its place",
         "beginning of a word that an index is asked for, in a part of a text",
         "phrases, words of a phrase and letters that an index is asked for, in a part of a text",
-        "a filter of the command, nested", "operators in a row", "sources and relations of a statement",
+        "operators in a row", "sources and relations of a statement",
         "replacements of one `regexp_replace`", "documents that an index ever gets", "trees ever made",
         "writers of a file", "files that are open at once", "the name of an entity type, with those of its indexes",
     ]
