@@ -125,14 +125,14 @@ struct EntityCheckTests {
         try Note.delete(id: 1, from: &context)
         try context.session.run { session in
             var problems: [String] = []
-            #expect(try session.check { problems.append($0) })
+            #expect(try EntityCheck(session.core).run { problems.append($0) })
             let deleted = try session.store(Deleted<Note>.self)
             var row = deleted.makeRow()
             row.set(.int(1), 0)
             row.set(.json("{"), 1)
             row.set(.json("[]"), 2)
             try deleted.transaction.put(deleted.type.rows, RowID(rawValue: 1).key, row.finish())
-            #expect(try !session.check { problems.append($0) })
+            #expect(try !EntityCheck(session.core).run { problems.append($0) })
             #expect(problems == ["entity", "links"].map { "Deleted<Note> 1 can't be restored: \($0) is no object" })
         }
     }

@@ -100,7 +100,7 @@ struct NestingTests {
     func fingerprints() async throws {
         try await inSmallThread {
             let context = Context()
-            try context.session.take(Reply.self)
+            _ = try context.session.store(Reply.self)
             let print = try Fingerprint.of(chain(Nesting.most), context.session)
             #expect(try Fingerprint.of(chain(Nesting.most), context.session) == print)
             #expect(try Fingerprint.of(chain(Nesting.most, subject: "t"), context.session) != print)

@@ -4,11 +4,13 @@
 import Testing
 
 @testable import Hornbeam
+@testable import HornbeamEngine
 
 extension Context {
     /// Whether rows, ids, indexes, links and deleted entities fit together.
     func isWhole(_ location: SourceLocation = #_sourceLocation) throws -> Bool {
-        try session.core.flush()
-        return try session.check { Issue.record("\($0)", sourceLocation: location) }
+        let core = try session.core
+        try core.flush()
+        return try EntityCheck(core).run { Issue.record("\($0)", sourceLocation: location) }
     }
 }
