@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a save by themselves: one relation, the time of the last save. Programs that were written for other stores
-// of this kind call them by these names.
+// Parts of a save by themselves: one relation, the time of the last save.
 
 public import FoundationEssentials
 
@@ -65,18 +64,6 @@ extension EntityModelProtocol {
         try saver.save(relation, relation: number)
         if saver.isLost { throw Self.keepsGoing("a relation of \(Self.entityName) \(id)") }
     }
-
-    /// A query of one entity with the levels of `nested` loaded, as `query.with(.entities, .ids)` does.
-    public static func nestedQueryModifier(_ query: Query<Self>, nested: [Nested]) -> Query<Self> {
-        Query(query.list.with(nested))
-    }
-
-    /// The modifier for the spelling with the context at the head; the query keeps its own.
-    public static func nestedQueryModifier(
-        _ query: Query<Self>, in context: Context, nested: [Nested]
-    ) -> Query<Self> {
-        nestedQueryModifier(query, nested: nested)
-    }
 }
 
 extension Relation {
@@ -93,17 +80,9 @@ extension Relation {
 // MARK: - The time of the last save
 
 extension EntityModelProtocol {
-    /// Has the entity that is stored under this id count as saved now, without a change of its properties: `touch`.
-    public func saveMetadata(to context: inout Context) throws { try Self.touch(id, in: &context) }
-
     /// Has the stored entity be one of which nobody knows when it was saved.
     public func deleteMetadata(from context: inout Context) throws {
         try removeFromMetadata(.updatedAt, valueType: Date.self, in: &context)
-    }
-
-    /// Another name for `deleteMetadata`.
-    public func removeMetadata(from context: inout Context) throws {
-        try deleteMetadata(from: &context)
     }
 
     /// Has the stored entity be one that was last saved at `value`: for data that comes with times of its own. Its
@@ -153,23 +132,3 @@ extension Metadata {
         }
     }
 }
-
-// MARK: - Other names of types
-
-/// A condition by `==` or `!=`.
-public typealias EqualityPredicate<Entity: EntityModelProtocol, Value> = Predicate<Entity>
-/// A condition on texts.
-public typealias StringPredicate<Entity: EntityModelProtocol> = Predicate<Entity>
-/// A condition by a regular expression.
-public typealias RegexPredicate<Entity: EntityModelProtocol> = Predicate<Entity>
-
-// Mutual relations by how many there are at either side.
-
-public typealias OneToOneRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
-    MutualRelation<E, Relations.ToOne<E>, K>
-public typealias ManyToOneRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
-    MutualRelation<E, Relations.ToOne<E>, K>
-public typealias OneToManyRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
-    MutualRelation<E, Relations.ToMany<E>, K>
-public typealias ManyToManyRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
-    MutualRelation<E, Relations.ToMany<E>, K>

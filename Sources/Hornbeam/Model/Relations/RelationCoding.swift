@@ -17,9 +17,6 @@ public enum RelationEncodingStrategy: Sendable, Hashable {
     case keyedContainer
     /// As `keyedContainer`, and the key tells a slice, which is added to the links, from a whole relation.
     case explicitKeyedContainer
-
-    /// Another name for `keyedContainer`.
-    public static var exact: Self { .keyedContainer }
 }
 
 /// Which forms of relations are decoded; set it on a `JSONDecoder`. What is written in several of them is read by the
@@ -34,8 +31,6 @@ public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
     public static let plain = Self(rawValue: 1)
     public static let keyedContainer = Self(rawValue: 2)
     public static let explicitKeyedContainer = Self(rawValue: 4)
-    /// Another name for `keyedContainer`.
-    public static let exact = keyedContainer
 }
 
 extension RelationEncodingStrategy {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Second names of what has another one here: programs that were written for other stores of this kind use them.
+
+/// A condition by `==` or `!=`.
+public typealias EqualityPredicate<Entity: EntityModelProtocol, Value> = Predicate<Entity>
+/// A condition on texts.
+public typealias StringPredicate<Entity: EntityModelProtocol> = Predicate<Entity>
+/// A condition by a regular expression.
+public typealias RegexPredicate<Entity: EntityModelProtocol> = Predicate<Entity>
+
+// Mutual relations by how many there are at either side.
+
+public typealias OneToOneRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToOne<E>, K>
+public typealias ManyToOneRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToOne<E>, K>
+public typealias OneToManyRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToMany<E>, K>
+public typealias ManyToManyRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
+    MutualRelation<E, Relations.ToMany<E>, K>
+
+extension RelationEncodingStrategy {
+    /// Another name for `keyedContainer`.
+    public static var exact: Self { .keyedContainer }
+}
+
+extension RelationDecodingStrategy {
+    /// Another name for `keyedContainer`.
+    public static let exact = keyedContainer
+}
+
+extension EntityModelProtocol {
+    /// Another name for `touch`, of the entity that is stored under this id.
+    public func saveMetadata(to context: inout Context) throws { try Self.touch(id, in: &context) }
+
+    /// Another name for `deleteMetadata`.
+    public func removeMetadata(from context: inout Context) throws { try deleteMetadata(from: &context) }
+
+    /// A query of one entity with the levels of `nested` loaded, as `query.with(.entities, .ids)` does.
+    public static func nestedQueryModifier(_ query: Query<Self>, nested: [Nested]) -> Query<Self> {
+        Query(query.list.with(nested))
+    }
+
+    /// The modifier for the spelling with the context at the head; the query keeps its own.
+    public static func nestedQueryModifier(
+        _ query: Query<Self>, in context: Context, nested: [Nested]
+    ) -> Query<Self> {
+        nestedQueryModifier(query, nested: nested)
+    }
+}
