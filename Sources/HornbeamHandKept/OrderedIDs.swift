@@ -112,13 +112,13 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
     public func query() -> QueryList<Entity> {
         let (name, section) = (access.name, list?.section)
         return QueryList(context: access.context, list: name) { session in
-            guard let section else { return EmptyRows() }
+            guard let section else { return RowArray([]) }
             return KeptList(try session.keptTrees(named: name, over: Entity.self), section: section)
         }
     }
 
     /// The list as rows for the planner; empty for a group that there isn't.
-    var rowList: any RowList { list.map { $0 as any RowList } ?? EmptyRows() }
+    var rowList: any RowList { list.map { $0 as any RowList } ?? RowArray([]) }
 
     func rows(_ range: Range<Int>? = nil) throws -> [RowID] {
         if let range { try check(range) }

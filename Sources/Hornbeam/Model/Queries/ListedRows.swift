@@ -1,27 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for what a list of the program's own names, without a look at all of it where less is enough: places are
-// found by counts, a filter is tested row by row until the limit is full, or an index finds the rows of the filter, or
-// those that come first in the order, and the list is asked for each whether it has it.
+// Queries over a list of rows, without a look at all of it where less is enough: places are found by counts, a filter
+// is tested row by row until the limit is full, or an index finds the rows of the filter, or those that come first in
+// the order, and the list is asked for each whether it has it.
 
 import HornbeamPages
 import HornbeamTree
 
 /// Rows in an order of their own, each at one place or several, found by the place and by the row.
 package protocol RowList {
+    /// Whether all its rows are those of stored entities.
+    var isStored: Bool { get }
     func count() throws -> Int
+    /// How many different rows it has, if that is known; else `count`.
+    func distinctCount() throws -> Int
     /// Calls `body` with the rows from a place on, until it returns false.
     func forEach(from place: Int, _ body: (RowID) throws -> Bool) throws
     /// Where a row is, ascending, up to so many places.
     func indices(of row: RowID, limit: Int) throws -> [Int]
 }
 
-/// The list of a group that there isn't.
-package struct EmptyRows: RowList {
-    package init() {}
+extension RowList {
+    package var isStored: Bool { true }
+    package func distinctCount() throws -> Int { try count() }
+}
 
-    package func count() -> Int { 0 }
-    package func forEach(from place: Int, _ body: (RowID) throws -> Bool) {}
-    package func indices(of row: RowID, limit: Int) -> [Int] { [] }
+/// The rows that ids, links or another query have led to. Links may lead to entities that aren't stored.
+package final class RowArray: RowList {
+    let rows: [RowID]
+    private lazy var places: [RowID: [Int]] = {
+        var places: [RowID: [Int]] = [:]
+        for (place, row) in rows.enumerated() { places[row, default: []].append(place) }
+        return places
+    }()
+
+    package init(_ rows: [RowID]) { self.rows = rows }
+
+    package var isStored: Bool { rows.isEmpty }
+
+    package func count() -> Int { rows.count }
+
+    package func distinctCount() -> Int { places.count }
+
+    package func forEach(from place: Int, _ body: (RowID) throws -> Bool) rethrows {
+        for row in rows.dropFirst(place) { guard try body(row) else { return } }
+    }
+
+    package func indices(of row: RowID, limit: Int) -> [Int] { Array((places[row] ?? []).prefix(limit)) }
 }
 
 /// One query for the rows of a list.
@@ -52,6 +76,7 @@ struct ListedRows {
         if let limit = parts.limit, limit <= 0 { return [] }
         try store.session.settleLinks()
         let count = try list.count()
+        if count == 0 { return [] }
         switch try way(count) {
         case .places: return try rows(from: try start(), count, tally)
         case .walk: return try walked(tally)
@@ -61,7 +86,7 @@ struct ListedRows {
 
     /// How many `rows` would give.
     func count() throws -> Int {
-        if !isFiltered, parts.after == nil { return cut(try list.count()) }
+        if !isFiltered, parts.after == nil, list.isStored { return cut(try list.count()) }
         var unsorted = parts
         if parts.after == nil { unsorted.order = [] }
         return try ListedRows(parts: unsorted, list: list, store: store).rows().count
@@ -69,7 +94,7 @@ struct ListedRows {
 
     /// The last of `rows`.
     func last() throws -> RowID? {
-        guard !isFiltered, parts.order.isEmpty, !parts.isPart else { return try rows().last }
+        guard !isFiltered, parts.order.isEmpty, !parts.isPart, list.isStored else { return try rows().last }
         var last = parts
         last.limit = 1
         last.offset = max(0, try list.count() - 1)
@@ -82,8 +107,15 @@ struct ListedRows {
 
     private func way(_ count: Int) throws -> Way {
         if !isFiltered, parts.order.isEmpty { return .places }
-        let total = try store.count()
         var query = EntityQuery(type: store.type.name, filter: parts.filter, sort: parts.order)
+        if query.sort.contains(where: \.isBestScore) {
+            // Only the index of a search knows scores, and it gives them for the list's rows alone.
+            query.filter = .and([.ids(try ids()), query.filter])
+            query.after = parts.after
+            return .plan(query)
+        }
+        if Self.rowCost * Double(count) < Price.plan { return .walk }
+        let total = try store.count()
         if parts.order.isEmpty {
             let plan = try Planner(query, store).plan()
             let candidates = try estimate(plan.path, total)
@@ -99,6 +131,17 @@ struct ListedRows {
         let looked = plan.sort.isEmpty ? min(candidates, query.limit ?? .max) : candidates
         guard plan.sort.isEmpty ? query.limit != nil || plan.isNarrow : plan.isNarrow else { return .walk }
         return cost(of: looked) < Self.rowCost * Double(count) ? .plan(query) : .walk
+    }
+
+    /// The ids of the list's rows, each once.
+    private func ids() throws -> [Value] {
+        var seen: Set<RowID> = []
+        var ids: [Value] = []
+        try list.forEach(from: 0) { row in
+            if seen.insert(row).inserted, let id = try store.id(of: row) { ids.append(id) }
+            return true
+        }
+        return ids
     }
 
     /// How many candidates a path gives. What a search finds its index tells; to test rows for words takes far longer.
@@ -120,24 +163,37 @@ struct ListedRows {
 
     // MARK: Finding
 
+    /// The entity behind which the query goes on.
+    private func position() throws -> PlannedPosition? {
+        guard let after = parts.after else { return nil }
+        let position = try PlannedPosition(try after(store), store)
+        try position.requireOrder(parts.order, store.type)
+        return position
+    }
+
     /// The place where the query goes on in the list's order.
     private func start() throws -> Int {
-        guard let after = parts.after else { return 0 }
-        let position = try PlannedPosition(try after(store), store)
+        guard let position = try position() else { return 0 }
         guard let row = position.rowID, let place = try list.indices(of: row, limit: 1).first else {
             throw position.missing(store.type)
         }
         return place + 1
     }
 
-    /// The rows of a range of places, as they are there.
+    /// The stored rows of a range of places, in the list's order. Rows that aren't stored don't count for the offset.
     private func rows(from start: Int, _ count: Int, _ tally: PlanTally?) throws -> [RowID] {
         var found: [RowID] = []
         let left = parts.limit ?? .max
-        let first = start.addingSaturating(parts.offset)
+        let first = list.isStored ? start.addingSaturating(parts.offset) : start
+        var skipped = list.isStored ? 0 : parts.offset
         guard first < count else { return [] }
         try list.forEach(from: first) { row in
-            if try store.isSaved(row) { found.append(row) }
+            guard try store.isSaved(row) else { return true }
+            if skipped > 0 {
+                skipped -= 1
+                return true
+            }
+            found.append(row)
             return found.count < left
         }
         tally?.rows += found.count
@@ -158,7 +214,7 @@ struct ListedRows {
             return cut(found)
         }
         let order = try RowOrder(parts.order, type: store.type, session: store.session)
-        let position = try parts.after.map { try PlannedPosition(try $0(store), store).place(order, store) }
+        let position = try position()?.place(order, store)
         var best = SortedRows(order, limit: needed, after: position, needsRows: false)
         try forEachRow(from: 0, filter, tally) { rowID, row in
             try best.insert(rowID, row)
@@ -219,13 +275,13 @@ struct ListedRows {
 
     /// How the rows would be found.
     func plan() throws -> Plan {
-        let count = try list.count()
+        let count = try list.distinctCount()
         var described = Plan(
             entity: store.type.name, access: .ids(count: count),
             filter: isFiltered ? parts.filter.text(store.type.description) : nil,
             order: parts.order.isEmpty ? .byAccess : .inMemory(parts.order.map { $0.text(store.type.description) }),
             limit: parts.limit, offset: parts.offset, candidates: count, isCovering: false,
-            isCountKnown: !isFiltered && parts.after == nil)
+            isCountKnown: !isFiltered && parts.after == nil && list.isStored)
         if let limit = parts.limit, limit <= 0 {
             described.access = .nothing
             return described

@@ -240,8 +240,8 @@ extension QueryList {
         Query(
             combined { session, level in
                 guard case .all = source, level == nil, !isCut else {
-                    if let listed = try listed(session, in: level) { return try listed.last().map { [$0] } ?? [] }
-                    return try rows(session, in: level).suffix(1)
+                    guard let listed = try listed(session, in: level) else { return try rows(session).suffix(1) }
+                    return try listed.last().map { [$0] } ?? []
                 }
                 return try session.core(for: Entity.self).lastRow(coreQuery).map { [$0] } ?? []
             })
@@ -389,8 +389,7 @@ extension QueryList {
     }
 
     func count(_ session: TypedTransaction) throws -> Int {
-        guard case .all = source else { return try listed(session)?.count() ?? rows(session).count }
-        return try session.core(for: Entity.self).count(coreQuery)
+        try listed(session)?.count() ?? session.core(for: Entity.self).count(coreQuery)
     }
 
     public func count() throws -> Int {

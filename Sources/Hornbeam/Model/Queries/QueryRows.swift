@@ -44,27 +44,25 @@ extension ListParts {
     }
 }
 
-/// Rows in an order of their own, possibly with repeats or rows that aren't stored.
+/// Where a query's list of rows comes from. The rows may have repeats, and may not be stored.
 final class RowListSource: Sendable {
-    let load: @Sendable (TypedTransaction) throws -> [RowID]
-    /// Finds the rows place by place; nil if they can only be had as a whole.
-    let list: (@Sendable (TypedTransaction) throws -> any RowList)?
+    let list: @Sendable (TypedTransaction) throws -> any RowList
 
-    init(_ load: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
-        self.load = load
-        list = nil
+    init(list: @escaping @Sendable (TypedTransaction) throws -> any RowList) { self.list = list }
+
+    convenience init(_ load: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
+        self.init { RowArray(try load($0)) }
     }
 
-    init(list: @escaping @Sendable (TypedTransaction) throws -> any RowList) {
-        self.list = list
-        load = { session in
-            var rows: [RowID] = []
-            try list(session).forEach(from: 0) { row in
-                rows.append(row)
-                return true
-            }
-            return rows
+    func load(_ session: TypedTransaction) throws -> [RowID] {
+        let list = try list(session)
+        if let list = list as? RowArray { return list.rows }
+        var rows: [RowID] = []
+        try list.forEach(from: 0) { row in
+            rows.append(row)
+            return true
         }
+        return rows
     }
 }
 
@@ -73,8 +71,8 @@ package final class NestedLevel {
     private let type: any EntityModelProtocol.Type
     /// Those of the entity whose list is made, each once.
     var linked: [RowID] = []
-    /// Rows that are not the links', and where each of them stands; loaded once for all entities.
-    private var own: [ObjectIdentifier: (rows: [RowID], places: [RowID: [Int]])] = [:]
+    /// Lists that are not the links'; loaded once for all entities.
+    private var own: [ObjectIdentifier: any RowList] = [:]
 
     /// - Parameter type: the type that the links lead to.
     init(_ type: any EntityModelProtocol.Type) {
@@ -94,14 +92,11 @@ package final class NestedLevel {
     /// What is linked of rows that are not the links', in their order.
     func linked(of source: RowListSource, _ session: TypedTransaction) throws -> [RowID] {
         let key = ObjectIdentifier(source)
-        if own[key] == nil {
-            let rows = try source.load(session)
-            var places: [RowID: [Int]] = [:]
-            for (place, row) in rows.enumerated() { places[row, default: []].append(place) }
-            own[key] = (rows, places)
-        }
-        guard let (rows, places) = own[key] else { return [] }
-        return linked.flatMap { places[$0] ?? [] }.sorted().map { rows[$0] }
+        let list = try own[key] ?? source.list(session)
+        own[key] = list
+        var found: [(place: Int, row: RowID)] = []
+        for row in linked { found += try list.indices(of: row, limit: .max).map { ($0, row) } }
+        return found.sorted { $0.place < $1.place }.map(\.row)
     }
 }
 
@@ -122,110 +117,33 @@ extension ListParts {
 extension QueryList {
     var coreQuery: EntityQuery { parts.query(Entity.entityName) }
 
-    /// The query for a list that tells its places; nil for any other, and for one by the scores of a search.
+    /// The query over the rows that the list selects from; nil if these are all of the type.
     func listed(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> ListedRows? {
-        guard level == nil, case .own(let own) = source, let makeList = own.list,
-            !order.contains(where: { if case .score = $0.key { true } else { false } })
-        else { return nil }
-        return ListedRows(parts: parts, list: try makeList(session), store: try session.store(Entity.self))
+        let list: any RowList
+        if level == nil, case .own(let own) = source {
+            list = try own.list(session)
+        } else if let base = try parts.base(session, in: level, of: Entity.self) {
+            list = RowArray(base)
+        } else {
+            return nil
+        }
+        return ListedRows(parts: parts, list: list, store: try session.store(Entity.self))
     }
 
     /// The stored rows in order; of a level of a nested query those among the linked ones.
     package func rows(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> [RowID] {
-        if case .own = source, let listed = try listed(session, in: level) { return try listed.rows() }
-        guard let base = try parts.base(session, in: level, of: Entity.self) else {
-            return try session.core(for: Entity.self).rowIDs(coreQuery)
-        }
-        return try rows(among: base, session)
-    }
-
-    /// The rows of `base` that the query selects: in the order of `base`, repeats included, unless it is sorted.
-    private func rows(among base: [RowID], _ session: TypedTransaction) throws -> [RowID] {
-        if limit == 0 || base.isEmpty { return [] }
-        let base = order.isEmpty ? try behindPosition(base, session) : base
-        if case .all = filter, order.isEmpty { return try stored(base, session) }
-        let found = try session.core(for: Entity.self).rowIDs(try query(among: base, session))
-        if order.isEmpty {
-            let wanted = Set(found)
-            return cut(base.filter(wanted.contains))
-        }
-        let times = Dictionary(base.map { ($0, 1) }, uniquingKeysWith: +)
-        return cut(found.flatMap { repeatElement($0, count: times[$0] ?? 1) })
-    }
-
-    /// What the planner gets to select and order rows of a list. The list is cut afterwards, repeats counting.
-    private func query(among base: [RowID], _ session: TypedTransaction) throws -> EntityQuery {
-        var seen: Set<RowID> = []
-        let ids = try base.filter { seen.insert($0).inserted }.compactMap { try session.store(Entity.self).id(of: $0) }
-        var query = EntityQuery(type: Entity.entityName, filter: .and([.ids(ids), filter]), sort: parts.sort)
-        if !order.isEmpty { query.after = parts.after }
-        return query
-    }
-
-    /// What comes behind the list's position in a list that has an order of its own.
-    private func behindPosition(_ base: [RowID], _ session: TypedTransaction) throws -> [RowID] {
-        guard let after = parts.after else { return base }
-        let store = try session.store(Entity.self)
-        let position = try PlannedPosition(try after(store), store)
-        try position.requireOrder([], store.type)
-        guard let row = position.rowID, let place = base.firstIndex(of: row) else { throw position.missing(store.type) }
-        return Array(base[(place + 1)...])
-    }
-
-    /// The stored ones of a list, cut; those behind the limit are not looked at.
-    private func stored(_ base: [RowID], _ session: TypedTransaction) throws -> [RowID] {
-        var found: [RowID] = []
-        var skip = offset
-        let store = try session.store(Entity.self)
-        for row in base where try store.isSaved(row) {
-            if skip > 0 {
-                skip -= 1
-                continue
-            }
-            found.append(row)
-            if found.count == limit { break }
-        }
-        return found
+        if let listed = try listed(session, in: level) { return try listed.rows() }
+        return try session.core(for: Entity.self).rowIDs(coreQuery)
     }
 
     /// How the query would be answered. A list of rows is made for this, so that its plan tells how many they are.
     func plan(_ session: TypedTransaction) throws -> Plan {
-        if let listed = try listed(session) { return try listed.plan() }
-        guard let base = try parts.base(session, in: nil, of: Entity.self) else {
-            return try session.plan(coreQuery, of: Entity.self)
-        }
-        return cut(try session.plan(try planned(among: base, session), of: Entity.self))
+        try listed(session)?.plan() ?? session.plan(coreQuery, of: Entity.self)
     }
 
     /// Runs the query, and returns its plan with actual counts.
     func analysis(_ session: TypedTransaction) throws -> PlanRun {
-        if let listed = try listed(session) { return try listed.analysis() }
-        guard let base = try parts.base(session, in: nil, of: Entity.self) else {
-            return try session.core(for: Entity.self).analysis(coreQuery)
-        }
-        var run = try session.core(for: Entity.self).analysis(try planned(among: base, session))
-        run.plan = cut(run.plan)
-        // Repeats count, and those before an offset don't.
-        run.results = try rows(among: base, session).count
-        return run
-    }
-
-    private func planned(among base: [RowID], _ session: TypedTransaction) throws -> EntityQuery {
-        var query = try query(among: base, session)
-        if limit == 0 { query.limit = 0 }
-        return query
-    }
-
-    /// A plan of all rows of a list as that of the part.
-    private func cut(_ plan: Plan) -> Plan {
-        var plan = plan
-        plan.limit = limit
-        plan.offset = offset
-        return plan
-    }
-
-    private func cut(_ rows: [RowID]) -> [RowID] {
-        Array(rows.dropFirst(offset).prefix(limit ?? Int.max))
+        try listed(session)?.analysis() ?? session.core(for: Entity.self).analysis(coreQuery)
     }
 
     /// The entities of a list of rows, with all that is nested in them.
