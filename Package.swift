@@ -104,7 +104,14 @@ let package = Package(
             name: "HornbeamStatements",
             dependencies: ["HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: lowerSettings),
-        .macro(name: "HornbeamMacros", swiftSettings: macroSettings, linkerSettings: macroLinker),
+        // The macro: a library, and the file that makes a plugin of it, in one folder. Tests of the plugin itself would
+        // have all tests, and every module below them, built a second time: for the host, as plugins are.
+        .target(
+            name: "HornbeamMacroExpansion", path: "Sources/HornbeamMacros", exclude: ["Plugin.swift"],
+            swiftSettings: macroSettings, linkerSettings: macroLinker),
+        .macro(
+            name: "HornbeamMacros", dependencies: ["HornbeamMacroExpansion"], path: "Sources/HornbeamMacros",
+            sources: ["Plugin.swift"], swiftSettings: macroSettings, linkerSettings: macroLinker),
         .target(
             name: "Hornbeam",
             dependencies: [
@@ -212,7 +219,7 @@ let package = Package(
             swiftSettings: engineSettings),
         .testTarget(name: "TidyTests", swiftSettings: engineSettings),
         .testTarget(
-            name: "HornbeamMacrosTests", dependencies: ["HornbeamMacros"],
+            name: "HornbeamMacrosTests", dependencies: ["HornbeamMacroExpansion"],
             swiftSettings: macroSettings, linkerSettings: macroLinker),
     ]
 )

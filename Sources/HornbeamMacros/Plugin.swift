@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler plugin's main: what the SwiftCompilerPlugin module would give, which the toolchain does not ship.
 
+import HornbeamMacroExpansion
 @_spi(PluginMessage) import SwiftCompilerPluginMessageHandling
 import SwiftSyntax
 import SwiftSyntaxMacros

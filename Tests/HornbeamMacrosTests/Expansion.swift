@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expands `@EntityModel` in a source text, as the compiler would, and keeps what was diagnosed.
 
-import HornbeamMacros
+import HornbeamMacroExpansion
 import SwiftBasicFormat
 import SwiftDiagnostics
 import SwiftParser

@@ -59,14 +59,11 @@ struct TypeCheck {
         throw CocoaError(.fileNoSuchFile)
     }
 
-    /// Where the library's modules are. Tests of packages with macros are built for the host, whose modules have a
-    /// folder of their own.
+    /// Where the library's modules are.
     private static func modules(in build: URL) -> [String] {
-        let manager = FileManager.default
-        let suffix = manager.fileExists(atPath: "\(build.path)/Modules-tool/Hornbeam.swiftmodule") ? "-tool" : ""
         let maps = ["CICU", "CLZ4", "CStemmer", "CXXHash"].map { "\(package.path)/Sources/\($0)/module.modulemap" }
-        let shims = "\(build.path)/CHornbeamShims\(suffix).build/module.modulemap"
-        return ["-I", "\(build.path)/Modules\(suffix)"]
+        let shims = "\(build.path)/CHornbeamShims.build/module.modulemap"
+        return ["-I", "\(build.path)/Modules"]
             + (maps + [shims]).flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] }
     }
 

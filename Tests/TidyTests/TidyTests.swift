@@ -12,7 +12,7 @@ struct TidyTests {
         "HornbeamTree": ["HornbeamPages"],
         "HornbeamKeys": ["CICU"],
         "HornbeamText": ["CStemmer", "HornbeamPages", "HornbeamTree", "HornbeamKeys"],
-        "HornbeamMacros": [],
+        "HornbeamMacros": ["HornbeamMacroExpansion"],
         "HornbeamEngine": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText"],
         "HornbeamStatements": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText", "HornbeamEngine"],
         "Hornbeam": [
