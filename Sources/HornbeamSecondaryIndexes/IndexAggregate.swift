@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregates of columns whose types are known at run time: one value of many rows. Nil doesn't count, as in SQL. Sums
 // are exact until they are rounded once.
+//
+// Statements share the sums, but not the rest: their values have a type each, and order as statements compare them.
+// Here a column has one type, which the result has too, and values order as the keys of the index do.
 
 import FoundationEssentials
 import HornbeamKeys

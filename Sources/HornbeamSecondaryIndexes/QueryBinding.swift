@@ -2,6 +2,10 @@
 // A query as text, bound to the columns of an index and to values. Three-valued logic, as SQL has it, becomes two
 // filters for each condition: of the rows for which it is true, and of those for which it is false. Where a column is
 // nil, a comparison is in neither.
+//
+// The grammar is that of statements. Binding is not: a statement takes any expression, and tests row by row what no
+// index answers; a comparison of values of different types is false. A query of a secondary index is answered from its
+// columns alone, whose types are declared, so both are errors here, with the place in the text.
 
 extension SecondaryIndex {
     /// A query as text: `try idx.query("WHERE department = ? ORDER BY salary DESC", "marketing")`.

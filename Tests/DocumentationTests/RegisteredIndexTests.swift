@@ -59,7 +59,7 @@ struct RegisteredIndexTests {
         try database.close()
         let other = try Database(at: path, models: Hit.self)
         try await other.write { context in try Hit(id: 0, page: "p0", seconds: 2).save(to: &context) }
-        #expect(try other.registeredIndexes().map(\.state) == [.unattended(missed: 1)])
+        #expect(try other.registeredIndexes().map(\.state) == [.unregistered(missed: 1)])
         try await other.register(byPage("3"))
         #expect(try total("3", other) == 5_006)
         #expect(try other.check())

@@ -174,7 +174,7 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         case current
         /// The program hasn't registered it since the database was opened. It has missed the changes of this many
         /// entities, and gets them when it is registered again.
-        case unattended(missed: Int)
+        case unregistered(missed: Int)
         /// It is being built in the background, or was until the database was closed: so many of its entities are
         /// looked at. If there is a former index of the name, that is listed too.
         case building(done: Int, total: Int)

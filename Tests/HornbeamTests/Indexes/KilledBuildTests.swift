@@ -24,7 +24,7 @@ struct KilledBuildTests {
         try worker.ask("build catchingUp 0")
         try worker.ask("built")
         #expect(try worker.ask("verify") == "")
-        #expect(try WorkerProcess().ask("index \(path)") == "unattended(missed: 0)")
+        #expect(try WorkerProcess().ask("index \(path)") == "unregistered(missed: 0)")
     }
 
     /// - Parameter killed: how often. A build that has all rows may be done before it can be killed.
@@ -33,7 +33,7 @@ struct KilledBuildTests {
         switch killed {
         case 0: #expect(state == "absent")
         case 1: #expect(Int(state) ?? 0 > 1_000, "\(state)")
-        default: #expect(Int(state) ?? 0 > 1_000 || state.hasPrefix("unattended"), "\(state)")
+        default: #expect(Int(state) ?? 0 > 1_000 || state.hasPrefix("unregistered"), "\(state)")
         }
     }
 }

@@ -54,7 +54,7 @@ struct RegisteredIndexTests {
     }
 
     @Test("an index that a program didn't register has the changes made up for, row by row")
-    func unattended() throws {
+    func unregistered() throws {
         let disk = try SimulatedDisk()
         var database = try open(disk)
         try database.register(byName())
@@ -69,7 +69,7 @@ struct RegisteredIndexTests {
             try File(id: 2_000, name: "new").save(to: &context)
         }
         let state = try database.registeredIndexes()[0].state
-        #expect(state == .unattended(missed: 7))
+        #expect(state == .unregistered(missed: 7))
         let behind = #expect(throws: HornbeamError.self) { try sum(database, byName()) }
         #expect(behind?.code == .indexNotReady)
         #expect(try database.isWhole())

@@ -223,7 +223,7 @@ struct YapDatabaseDocumentTests {
     }
 
     @Test("a program that doesn't register it loses nothing: what it changed is made up for")
-    func unattended() throws {
+    func unregistered() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self], [])
         try database.register(payroll())

@@ -386,7 +386,7 @@ struct ArrayDocumentTests {
         let database = try Database(at: path, models: ContactPerson.self)
         try database.write { (context) throws in try ContactPerson.sam.save(to: &context) }
         #expect(try database.index(withName: "phones")?.state == .current)
-        #expect(try database.index(withName: "digits")?.state == .unattended(missed: 1))
+        #expect(try database.index(withName: "digits")?.state == .unregistered(missed: 1))
         #expect(try rows(database) == expected)
         #expect(try database.read { context in try mobiles.explain(in: context) }.indexes == ["phones"])
         #expect(try database.isWhole())

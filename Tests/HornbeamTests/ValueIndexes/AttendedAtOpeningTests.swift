@@ -30,7 +30,7 @@ struct AttendedAtOpeningTests {
 
         let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [IndexedThing.self], [])
         try again.attendStored(nil)
-        guard case .unattended? = try again.index(withName: "byName")?.state else {
+        guard case .unregistered? = try again.index(withName: "byName")?.state else {
             Issue.record("\(String(describing: try again.index(withName: "byName")))")
             return
         }

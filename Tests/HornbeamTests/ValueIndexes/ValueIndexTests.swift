@@ -123,14 +123,14 @@ struct ValueIndexTests {
             #expect(try database.plan(query).indexes == ["large"])
             #expect(try database.index(withName: "large")?.state == .current)
             // What only code can tell waits for it.
-            #expect(try database.index(withName: "lower")?.state == .unattended(missed: 0))
+            #expect(try database.index(withName: "lower")?.state == .unregistered(missed: 0))
             #expect(try database.plan(IndexedThing.filter(\.lowerName == "n7")).indexes == [])
             try database.write { (context) throws in
                 try IndexedThing(id: 200, name: "N2x", size: 9).save(to: &context)
                 try IndexedThing(id: 8, name: "N0x", size: 1).save(to: &context)
             }
             #expect(try database.results(query).map(\.id).contains(200))
-            #expect(try database.index(withName: "lower")?.state == .unattended(missed: 2))
+            #expect(try database.index(withName: "lower")?.state == .unregistered(missed: 2))
             try database.createIndex(ValueIndex("lower", \IndexedThing.lowerName))
             #expect(try database.results(IndexedThing.filter(\.lowerName == "n2x")).map(\.id) == [200])
             #expect(try database.plan(IndexedThing.filter(\.lowerName == "n2x")).indexes == ["lower"])

@@ -162,7 +162,7 @@ extension Database {
                     } else {
                         let isAttended = attended[index.name]?.registration.identity == index.identity
                         let isCurrent = index.handKept != nil || (isAttended && missed == 0)
-                        state = isCurrent ? .current : .unattended(missed: missed)
+                        state = isCurrent ? .current : .unregistered(missed: missed)
                     }
                     return RegisteredIndexDescription(
                         name: index.publicName, entity: index.record.entity, kind: index.record.kind,

@@ -2,6 +2,10 @@
 // Aggregates: one value of many entities. A nil property doesn't count, as in SQL. Sums of integers and of
 // floating-point numbers are exact until they are rounded once, and so don't depend on the order in which entities
 // come.
+//
+// Statements and secondary indexes have aggregates of their own, over values whose types they learn at run time. Those
+// here give the property's own type, take values that only Swift code computes, and, for live queries, can take out a
+// row again.
 
 import FoundationEssentials
 
