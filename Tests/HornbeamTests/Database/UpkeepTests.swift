@@ -31,8 +31,10 @@ struct UpkeepTests {
         }
     }
 
+    private static let title = String(repeating: "t", count: 3_000)
+
     private func post(_ id: Int, _ size: Int) -> TaggedPost {
-        TaggedPost(id: id, title: String(repeating: "t", count: 3_000), tags: ["all"], size: size)
+        TaggedPost(id: id, title: Self.title, tags: ["all"], size: size)
     }
 
     // Where nothing can be awaited.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for what hand-kept lists, and lists of ids, name: whatever is filtered, sorted, cut and gone on after, the answer is that of
-// plain arrays, and no more is looked at than it takes.
+// Queries for what hand-kept lists, and lists of ids, name: whatever is filtered, sorted, cut and gone on after, the
+// answer is that of plain arrays, and no more is looked at than it takes.
 
 import HornbeamHandKept
 import HornbeamTestSupport
