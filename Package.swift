@@ -9,8 +9,9 @@ import PackageDescription
     import Glibc
 #endif
 
-// `make test` builds the layers below the typed API optimized, with their assertions, because tests go through them a
-// hundred million times. A package with such flags can't be depended on, so only the environment switches them on.
+// `make test` builds the layers below the typed API and the kinds of indexes above it optimized, with their assertions,
+// because tests go through them a hundred million times. A package with such flags can't be depended on, so only the
+// environment switches them on.
 let isOptimized = Context.environment["HORNBEAM_OPTIMIZED_TESTS"] != nil
 // Costly self-checks, such as the validation of a whole node after each edit. Only this repository's tests switch them
 // on: the debug build of a program that uses Hornbeam goes without.
@@ -62,7 +63,7 @@ let sharedLibraryLinker: [LinkerSetting] = [
 // is fuzzed does without it.
 let isFuzzing = Context.environment["HORNBEAM_FUZZING"] != nil
 
-let lowerSettings =
+let optimizedSettings =
     engineSettings
     + (isOptimized ? [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))] : [])
 
@@ -91,19 +92,19 @@ let package = Package(
         .target(name: "CHornbeamShims"),
 
         .target(
-            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: lowerSettings),
-        .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: lowerSettings),
-        .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: lowerSettings),
+            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: optimizedSettings),
+        .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: optimizedSettings),
+        .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: optimizedSettings),
         .target(
             name: "HornbeamText", dependencies: ["CStemmer", "HornbeamTree", "HornbeamKeys"],
-            swiftSettings: lowerSettings),
+            swiftSettings: optimizedSettings),
         .target(
             name: "HornbeamEngine", dependencies: ["HornbeamText", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
-            swiftSettings: lowerSettings),
+            swiftSettings: optimizedSettings),
         .target(
             name: "HornbeamStatements",
             dependencies: ["HornbeamEngine", "HornbeamText", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
-            swiftSettings: lowerSettings),
+            swiftSettings: optimizedSettings),
         // The macro: a library, and the file that makes a plugin of it, in one folder. Tests of the plugin itself would
         // have all tests, and every module below them, built a second time: for the host, as plugins are.
         .target(
@@ -120,14 +121,14 @@ let package = Package(
             swiftSettings: engineSettings),
         .target(
             name: "HornbeamMapReduce", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
-            swiftSettings: engineSettings),
+            swiftSettings: optimizedSettings),
         .target(
             name: "HornbeamSecondaryIndexes",
             dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
-            swiftSettings: engineSettings),
+            swiftSettings: optimizedSettings),
         .target(
             name: "HornbeamHandKept", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
-            swiftSettings: engineSettings),
+            swiftSettings: optimizedSettings),
         .target(name: "HornbeamFoundation", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
         .target(name: "CHornbeam"),
         .target(
@@ -149,7 +150,7 @@ let package = Package(
 
         .target(
             name: "HornbeamTestSupport", dependencies: ["CHornbeamShims", "HornbeamPages", "HornbeamTree"],
-            path: "Tests/HornbeamTestSupport", swiftSettings: lowerSettings),
+            path: "Tests/HornbeamTestSupport", swiftSettings: optimizedSettings),
         // Another process for tests to talk to, to look at and to kill.
         .executableTarget(
             name: "store-worker", dependencies: ["HornbeamMapReduce", "Hornbeam", "HornbeamTree", "HornbeamPages"],
@@ -158,7 +159,7 @@ let package = Package(
         // Crash states, faults, hostile files, models and soaks: shared by short tests and the command for long runs.
         .target(
             name: "HornbeamProof", dependencies: ["HornbeamTree", "HornbeamPages", "HornbeamTestSupport", "CXXHash"],
-            path: "Tests/HornbeamProof", swiftSettings: lowerSettings),
+            path: "Tests/HornbeamProof", swiftSettings: optimizedSettings),
         .testTarget(
             name: "ProofTests", dependencies: ["HornbeamProof", "HornbeamTree", "HornbeamTestSupport"],
             swiftSettings: engineSettings),

@@ -8,20 +8,25 @@ import HornbeamPages
 /// A document of a test: its row, and for each field its sections of tokens.
 struct TestDocument {
     var row: UInt64
-    var fields: [[[String]]]
+    let fields: [[[String]]]
+    /// Each token with its field and its section, in order.
+    let tokens: [(token: String, field: Int, section: Int)]
     /// The texts that the tokens are of, if these don't lead to the same tokens.
     var texts: [[String]]?
 
-    init(row: UInt64, fields: [[[String]]]) { (self.row, self.fields) = (row, fields) }
-
-    init(row: UInt64, texts: [[String]], _ analyzer: Analyzer) {
-        self.row = row
-        self.texts = texts
-        fields = texts.map { $0.map { analyzer.tokens(of: $0).map { String(decoding: $0, as: UTF8.self) } } }
+    init(row: UInt64, fields: [[[String]]]) {
+        (self.row, self.fields) = (row, fields)
+        tokens = Self.tokens(fields)
     }
 
-    /// Each token with its field and its section, in order.
-    var tokens: [(token: String, field: Int, section: Int)] {
+    init(row: UInt64, texts: [[String]], _ analyzer: Analyzer) {
+        self.init(
+            row: row,
+            fields: texts.map { $0.map { analyzer.tokens(of: $0).map { String(decoding: $0, as: UTF8.self) } } })
+        self.texts = texts
+    }
+
+    private static func tokens(_ fields: [[[String]]]) -> [(token: String, field: Int, section: Int)] {
         var tokens: [(token: String, field: Int, section: Int)] = []
         var section = 0
         for (field, sections) in fields.enumerated() {
