@@ -92,7 +92,8 @@ let package = Package(
         .target(name: "CHornbeamShims"),
 
         .target(
-            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: optimizedSettings),
+            name: "HornbeamPages", dependencies: ["CHornbeamShims", "CLZ4", "CXXHash"], swiftSettings: optimizedSettings
+        ),
         .target(name: "HornbeamTree", dependencies: ["HornbeamPages"], swiftSettings: optimizedSettings),
         .target(name: "HornbeamKeys", dependencies: ["CICU"], swiftSettings: optimizedSettings),
         .target(
