@@ -76,7 +76,6 @@ struct ListedRows {
         if let limit = parts.limit, limit <= 0 { return [] }
         try store.session.settleLinks()
         let count = try list.count()
-        if count == 0 { return [] }
         switch try way(count) {
         case .places: return try rows(from: try start(), count, tally)
         case .walk: return try walked(tally)
