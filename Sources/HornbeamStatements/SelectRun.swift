@@ -76,7 +76,8 @@ final class SelectRun {
         defer { take = { true } }
         try session.forEach(plan.query) { rowID, row, score in
             isFound = false
-            try fill(0, rowID, row, score)
+            // The score is that of the query's own search, not of a MATCH in the conditions.
+            try fill(0, rowID, row, nil)
             _ = try passed(0)
             return try !isFound || cut.take { try body(rowID, row, score) }
         }

@@ -165,9 +165,9 @@ extension EntityModelProtocol {
         let relation = try Self.entityShape.relation(keyPath)
         try context.session.run { session in
             guard let row = try session.store(Self.self).rowID(ofAny: id.columnValue) else { return }
+            let targets = try session.store(Target.self)
             let (edges, side) = (try session.core.edges, try session.side(relation))
             guard let ids else { return try edges.set(side, row, []) }
-            let targets = try session.store(Target.self)
             for target in try ids.compactMap({ try targets.rowID(ofAny: $0.columnValue) }) {
                 try edges.remove(side, row, target)
             }

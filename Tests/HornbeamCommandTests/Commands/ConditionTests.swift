@@ -77,6 +77,10 @@ struct ConditionTests {
             #expect(ids(lines) == [all[1]] && lines[0].hasPrefix(#"{"rank":2,"score":"#))
         }
         #expect(ids(try library.lines("search", "Book", "the", "-w", "LENGTH(title) = 12", "-j", "-n", "1")) == ["cyb"])
+        // RANK() is of the condition's MATCH: for “the” the book has a lower score.
+        let rare = "MATCH(title, 'cyberiad') AND RANK() > 0.9"
+        #expect(ids(try library.lines("query", "Book", "-w", rare, "-j")) == ["cyb"])
+        #expect(ids(try library.lines("search", "Book", "the", "-w", rare, "-j")) == ["cyb"])
     }
 
     @Test("--explain shows the plan and what is tested on rows")

@@ -76,6 +76,8 @@ struct ListedRows {
         if let limit = parts.limit, limit <= 0 { return [] }
         try store.session.settleLinks()
         let count = try list.count()
+        // Nothing comes behind a position either: one of several lists that are paged together may have ended.
+        if count == 0 { return [] }
         switch try way(count) {
         case .places: return try rows(from: try start(), count, tally)
         case .walk: return try walked(tally)
@@ -285,7 +287,7 @@ struct ListedRows {
             described.access = .nothing
             return described
         }
-        guard case .plan(let query) = try way(count) else { return described }
+        guard case .plan(let query) = try way(try list.count()) else { return described }
         described = try Planner(query, store).explanation()
         (described.limit, described.offset, described.isCountKnown) = (parts.limit, parts.offset, false)
         return described

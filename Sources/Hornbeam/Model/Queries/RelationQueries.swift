@@ -101,7 +101,8 @@ extension QueryList {
         _ path: RelationPath<Entity, Target, D, C, K>, _ session: TypedTransaction, _ level: NestedLevel?
     ) throws -> [[RowID]] {
         let relation = try Entity.entityShape.relation(path.keyPath)
-        return try session.core.edges.links(session.side(relation), ofEach: try rows(session, in: level)).lists
+        let rows = try rows(session, in: level)
+        return try session.core.edges.links(session.side(relation), ofEach: rows).lists
     }
 
     private func loading<Target, D, C, K>(
