@@ -2,7 +2,7 @@
 // Conditions in the spelling of Swift, which people write out of habit: errors say how the query language spells them.
 
 enum SwiftSpelling {
-    /// Functions of the language for tests that stand between their operands in Swift.
+    /// For each Swift method on strings the function of the query language.
     private static let functions = [
         "contains": "CONTAINS(x, 'part')", "hasPrefix": "STARTS_WITH(x, 'part')", "hasSuffix": "ENDS_WITH(x, 'part')",
         "matches": "MATCH(x, 'words')",
@@ -10,12 +10,13 @@ enum SwiftSpelling {
 
     static let concatenation = "“||” joins texts: write OR between conditions"
 
-    /// How the language spells `name`, as in `title contains "x"`; nil for any other name.
+    /// The function to call for a Swift method between operands, such as `title contains "x"`. Returns nil for any
+    /// other name.
     static func correction(test name: String) -> String? {
         functions[name].map { "“\(name)” is a function here: \($0)" }
     }
 
-    /// What to write for a sign that the language doesn't have; empty for any other sign.
+    /// The end of an error about an unknown sign: the keyword to write for it. Empty if there is none.
     static func hint(sign: Unicode.Scalar) -> String {
         switch sign {
         case "&": ": write AND for &&"
@@ -25,14 +26,14 @@ enum SwiftSpelling {
         }
     }
 
-    /// What to write for a name that stands for nothing here; nil for any other name.
+    /// The end of an error about the unknown name `nil`. Returns nil for any other name.
     static func hint(name: String) -> String? {
         name == "nil" ? ": nil is NULL here, and IS NULL tests for it" : nil
     }
 }
 
 extension Expression {
-    /// Whether it can be nothing but true, false or unknown.
+    /// Whether its value is always true, false or unknown.
     var isCondition: Bool {
         switch self {
         case .like, .between, .within, .withinArray, .test, .quantified, .match, .unary(.not, _, _): true

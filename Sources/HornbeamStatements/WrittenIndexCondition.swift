@@ -2,7 +2,8 @@
 // The condition of a partial index as it is written: what may stand behind WHERE, if a file can keep it.
 
 extension StoredCondition {
-    /// What a statement has behind WHERE. `.invalid` for what isn't one on stored properties that a file can keep.
+    /// The condition that `text` states, in the syntax of WHERE. `.invalid` unless it is a condition on stored
+    /// properties that a file can keep.
     package init(statement text: String, _ type: EntityDescription) throws(HornbeamError) {
         let filter: PushedFilter?
         do {

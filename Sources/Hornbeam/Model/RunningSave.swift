@@ -2,7 +2,7 @@
 // The saves and deletions that a transaction is in the middle of. Hooks and collision resolvers save and delete within
 // the save that called them: whoever sets something here sets it back when it is done, or has failed.
 
-/// What the saves and deletions under way in a transaction know of one another.
+/// The state that nested saves and deletions of one transaction share.
 struct RunningSave {
     /// Saves and deletions that are under way, one inside the other: each was asked for by a hook or a resolver of the
     /// one before. Entities nested in a value, and those that a cascade leads to, are part of theirs.
@@ -18,7 +18,7 @@ struct RunningSave {
     var deleting = EntityRows()
     /// The entities of which the innermost deletion leaves no `Deleted`.
     var purging = EntityRows()
-    /// Takes in what would be checked before a save; nil except while an entity's fingerprint is taken.
+    /// Gets the relations of the entity whose fingerprint is being computed; nil at any other time.
     var fingerprint: Fingerprint?
 }
 

@@ -34,7 +34,8 @@ package enum Price {
     static let sortKey = 7.0
     /// Sort a row in memory by its key.
     static let sortedRow = 4.0
-    /// Plan a query: count a range of each index that may answer it.
+    /// Plan a query: count a range of each index that may answer it. An estimate; `hornbeam-bench prices` doesn't
+    /// measure it.
     package static let plan = 200.0
     /// Begin a path.
     static let path = 4.0

@@ -76,7 +76,7 @@ struct ListedRows {
         if let limit = parts.limit, limit <= 0 { return [] }
         try store.session.settleLinks()
         let count = try list.count()
-        // Nothing comes behind a position either: one of several lists that are paged together may have ended.
+        // Also if the query goes on after an entity: of the lists of several owners some may be empty.
         if count == 0 { return [] }
         switch try way(count) {
         case .places: return try rows(from: try start(), count, tally)
