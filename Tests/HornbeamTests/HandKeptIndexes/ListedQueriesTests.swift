@@ -228,6 +228,27 @@ struct ListedQueriesTests {
         }
     }
 
+    @Test("find nothing in an empty list, also behind an entity, which is an error in a list that lacks it")
+    func behindPosition() throws {
+        let database = try database([Shelved(id: 1), Shelved(id: 2)])
+        try database.read { (context) throws in
+            let position = Shelved(id: 1)
+            let empty: [QueryList<Shelved>] = [
+                Shelved.query(in: Self.indexes.all), Shelved.query(in: Self.indexes.byTopic, group: "none"),
+                Shelved.query([]),
+            ]
+            for list in empty {
+                #expect(try list.after(position).ids(in: context) == [])
+                #expect(try list.after(position).count(in: context) == 0)
+                #expect(try list.filter(\.year == 0).after(position).last().resolve(in: context) == nil)
+            }
+            let error = #expect(throws: HornbeamError.self) {
+                try Shelved.query([2]).after(position).ids(in: context)
+            }
+            #expect(error?.message.contains("is not in the list any more") == true)
+        }
+    }
+
     @Test("stop once the limit is full, and read no more than an index finds")
     func filtered() throws {
         let database = try long()
