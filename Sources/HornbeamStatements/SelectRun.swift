@@ -43,7 +43,7 @@ final class SelectRun {
                 }
                 _ = try sorter.add(frame)
             }
-            for values in sorter.finish() where try !cut.take(values, body) { return }
+            for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
             return
         }
         if !plan.order.isEmpty { return try runSorted(&cut, body) }
@@ -57,7 +57,7 @@ final class SelectRun {
                     guard seen.insert(key).inserted else { return true }
                     try self.kept.add(size)
                 }
-                return try cut.take(values, body)
+                return try cut.take { try body(values) }
             }
         }
     }
@@ -86,7 +86,7 @@ final class SelectRun {
     private func runSorted(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
         var sorter = RowSorter(plan, plan.order, kept)
         try forEachRow { try sorter.add(self.frame) }
-        for values in sorter.finish() where try !cut.take(values, body) { return }
+        for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
     }
 
     private func runGroups(_ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
@@ -169,7 +169,7 @@ final class SelectRun {
             if let having = plan.having, try having.evaluate(frame).truth != true { continue }
             _ = try sorter.add(frame)
         }
-        for values in sorter.finish() where try !cut.take(values, body) { return }
+        for values in sorter.finish() where try !cut.take({ try body(values) }) { return }
     }
 
     // MARK: Sources
@@ -364,11 +364,6 @@ private struct Cut {
     init(_ plan: SelectPlan) {
         skip = plan.isCut ? 0 : plan.offset
         left = plan.limit ?? .max
-    }
-
-    /// Hands a row on, if it is in the part; false behind its end.
-    mutating func take(_ values: [StatementValue], _ body: ([StatementValue]) throws -> Bool) throws -> Bool {
-        try take { try body(values) }
     }
 
     /// Calls `body` for a row, if it is in the part; false behind its end.

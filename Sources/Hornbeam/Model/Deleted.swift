@@ -53,8 +53,9 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
             if let date {
                 query.filter = .compare(column: entityShape.updatedAtColumn, .less, date.columnValue)
             }
-            let rows = try session.core(for: Self.self).rowIDs(query)
-            for row in rows { try session.store(Self.self).delete(row) }
+            let store = try session.store(Self.self)
+            let rows = try store.session.rowIDs(query)
+            for row in rows { try store.delete(row) }
             return rows.count
         }
     }

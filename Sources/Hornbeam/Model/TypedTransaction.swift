@@ -432,5 +432,4 @@ package final class TypedTransaction {
         query.placesRows = !asOne
         return try Planner(query, try store(Entity.self)).explanation(asOne: asOne)
     }
-
 }

@@ -146,7 +146,7 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
         var whole = query.coreQuery
         whole.limit = nil
         whole.offset = 0
-        total = try view.session.core(for: Entity.self).count(whole)
+        total = try view.core.count(whole)
         trees = [store.type.rows]
         count = cut
         return count

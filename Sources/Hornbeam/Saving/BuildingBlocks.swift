@@ -112,7 +112,7 @@ extension EntityModelProtocol {
             session in
             let store = try session.store(Self.self)
             guard let column = store.type.updatedAt,
-                let row = try session.store(Self.self).rowID(ofAny: id.columnValue),
+                let row = try store.rowID(ofAny: id.columnValue),
                 let stored = try session.entity(at: row, Self.self)
             else { return }
             var writer = store.makeRow()

@@ -58,7 +58,8 @@ extension QueryList {
     init(context: Context?, ids: [Entity.ID]) {
         let values = ids.map { $0.columnValue }
         let rows = { @Sendable (session: TypedTransaction) in
-            try values.compactMap { try session.store(Entity.self).rowID(ofAny: $0) }
+            let store = try session.store(Entity.self)
+            return try values.compactMap { try store.rowID(ofAny: $0) }
         }
         self.init(context: context, rows: rows, singleID: values.count == 1 ? values[0] : nil)
     }

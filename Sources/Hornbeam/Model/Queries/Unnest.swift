@@ -204,10 +204,9 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
                 for entity in try list.resolve(in: context) where try !body(entity) { return }
                 return
             }
-            _ = try session.store(Entity.self)
             var query = list.coreQuery
             query.mayStop = true
-            try session.core.forEach(query) { _, row, _ in try body(try Entity(row: row)) }
+            try session.core(for: Entity.self).forEach(query) { _, row, _ in try body(try Entity(row: row)) }
         }
     }
 
