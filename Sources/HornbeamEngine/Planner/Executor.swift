@@ -122,8 +122,10 @@ package final class Executor {
         }
     }
 
+    /// `dynamic` here and at `candidates` only hides these from the optimizer, which would copy all scans below them for
+    /// each closure that callers pass: 1.5 MB of code, and not faster.
     /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
-    package func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
+    package dynamic func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
         if let (index, match, among) = plan.path.ranked {
             return try ranked(try IndexSearch(index, match, store), among: among, needsRows, body)
         }
@@ -318,7 +320,7 @@ package final class Executor {
     }
 
     /// The row ids, and the keys of entries where these tell the row's.
-    private func candidates(_ path: AccessPath, _ body: (RowID, Bytes?) throws -> Bool) throws {
+    private dynamic func candidates(_ path: AccessPath, _ body: (RowID, Bytes?) throws -> Bool) throws {
         switch path {
         case .nothing: return
         case .rowScan, .rows: _ = try candidateRows(path) { rowID, _ in try body(rowID, nil) }
