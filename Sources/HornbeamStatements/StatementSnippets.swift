@@ -54,8 +54,7 @@ struct RowSnippets {
     init(_ match: TextMatch, _ store: EntityStore) throws {
         columns = match.columns
         let found = store.type.wording(of: match)
-        let index = found?.index
-        matcher = QueryMatcher(match.query, index?.analyzer ?? .standard, hasPositions: index?.storesPositions ?? true)
+        matcher = store.type.textIndexes.matcher(of: match)
         searcher = try found.flatMap { $0.columns == match.columns ? try IndexSearch($0, match, store).searcher : nil }
     }
 

@@ -3,6 +3,7 @@
 // paths to columns and relations. Built once a type, then shared by all threads.
 
 import FoundationEssentials
+import HornbeamText
 
 /// A stored property: its column, and the key paths that mean it.
 public struct DeclaredColumn<Entity> {
@@ -125,6 +126,9 @@ final class SearchedColumns: SearchedIndex, Sendable {
 
     init(_ index: IndexDescription, _ columns: [Int]) { (description, self.columns) = (index, columns) }
 
+    var analyzer: Analyzer { description.knownAnalyzer ?? .words }
+    var storesPositions: Bool { description.positions }
+
     func answers(_ match: TextMatch) -> Bool { description.answers(match) }
 }
 
@@ -212,10 +216,9 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Whether one of these answers a `matches` condition.
     func isSearched(by match: TextMatch) -> Bool { searched.answering(match) != nil }
 
-    /// The one that says what words are to a `matches` condition. `.invalid` if it names one that there isn't.
-    func wording(of match: TextMatch) throws(HornbeamError) -> IndexDescription? {
-        if let index = searched.wording(of: match) { return index.description }
-        guard let name = match.index else { return nil }
+    /// `.invalid` if a `matches` condition names an index that there isn't.
+    func requireIndex(of match: TextMatch) throws(HornbeamError) {
+        guard let name = match.index, searched.wording(of: match) == nil else { return }
         let names = searched.map(\.description.name).joined(separator: ", ")
         throw HornbeamError(
             .invalid,

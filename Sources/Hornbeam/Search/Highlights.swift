@@ -74,9 +74,9 @@ extension SearchQuery {
         if let problem = query.problem(fieldCount: shape.description.columns.count) {
             throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
         }
-        let index = try shape.wording(of: TextMatch(columns: columns, query: query, using: name))
-        let analyzer = index.map { $0.knownAnalyzer ?? .words } ?? .standard
-        return QueryMatcher(query, analyzer, hasPositions: index?.positions ?? true)
+        let match = TextMatch(columns: columns, query: query, using: name)
+        try shape.requireIndex(of: match)
+        return shape.searched.matcher(of: match)
     }
 }
 

@@ -2,6 +2,8 @@
 // Which of several full-text indexes says what a word is: the same one for a filter, with or without the index's help,
 // for highlights and for snippets, so that what is found is what is marked.
 
+package import HornbeamText
+
 enum TextWording {
     /// The place of the index that says it of some columns, among those that are there, as they are declared: the one
     /// over exactly these, in their order or in another one; else the first that has all of them among its own; else
@@ -18,6 +20,8 @@ enum TextWording {
 package protocol SearchedIndex: AnyObject {
     var description: IndexDescription { get }
     var columns: [Int] { get }
+    var analyzer: Analyzer { get }
+    var storesPositions: Bool { get }
     /// Whether it can tell what a search over its columns finds.
     func answers(_ match: TextMatch) -> Bool
 }
@@ -44,6 +48,12 @@ extension Array where Element: SearchedIndex {
             return TextWording.place(of: match.columns, in: map(\.columns)).map { self[$0] }
         }
         return first { $0.description.name == name && match.columns.allSatisfy($0.columns.contains) }
+    }
+
+    /// What tells from the texts alone whether, and where, they have what a `matches` condition asks for.
+    package func matcher(of match: TextMatch) -> QueryMatcher {
+        let index = wording(of: match)
+        return QueryMatcher(match.query, index?.analyzer ?? .standard, hasPositions: index?.storesPositions ?? true)
     }
 }
 

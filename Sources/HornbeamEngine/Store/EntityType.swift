@@ -227,9 +227,10 @@ package final class EntityTextIndex: SearchedIndex, Sendable {
         self.place = place
     }
 
-    package func answers(_ match: TextMatch) -> Bool {
-        index.storesPositions || !match.needsPositions(index.analyzer)
-    }
+    package var analyzer: Analyzer { index.analyzer }
+    package var storesPositions: Bool { index.storesPositions }
+
+    package func answers(_ match: TextMatch) -> Bool { storesPositions || !match.needsPositions(analyzer) }
 }
 
 extension RowReader {

@@ -22,8 +22,7 @@ package struct RowFilter {
         case elements(Int, Set<Value>, wantsAll: Bool)
         case links(LinkFilter)
         case linkCount(LinkCounter, Comparison, Int)
-        case matches([Int], TokenTest)
-        case search([Int], QueryMatcher)
+        case matches([Int], QueryMatcher)
         case rows(Set<RowID>)
         case linked(EdgeSide, RowID, EdgeTrees)
         case opaque((RowReader) throws -> Bool)
@@ -224,11 +223,7 @@ package struct RowFilter {
 
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
         try match.requireSense(type)
-        let index = type.wording(of: match)?.index
-        let analyzer = index?.analyzer ?? .standard
-        if let words = match.words, let test = TokenTest(words, analyzer) { return .matches(match.columns, test) }
-        return .search(
-            match.columns, QueryMatcher(match.query, analyzer, hasPositions: index?.storesPositions ?? true))
+        return .matches(match.columns, type.textIndexes.matcher(of: match))
     }
 
     private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {
@@ -306,8 +301,7 @@ package struct RowFilter {
         case .linkCount(let counter, let comparison, let count):
             let found = try counter.count(rowID)
             return comparison.holds(found < count ? -1 : found > count ? 1 : 0)
-        case .matches(let columns, let tokens): return try matches(row, columns, tokens)
-        case .search(let columns, let matcher): return matcher.matches(try row.sections(columns))
+        case .matches(let columns, let matcher): return matcher.matches(try row.sections(columns))
         case .rows(let rowIDs): return rowIDs.contains(rowID)
         case .linked(let side, let source, let edges): return try edges.contains(side, source, rowID)
         case .opaque(let test): return try test(row)
@@ -345,38 +339,6 @@ package struct RowFilter {
     ) throws(HornbeamError) -> Bool {
         let key = try key(of: row, column)
         return comparison.holds(key.withUnsafeBytes { left in literal.withUnsafeBytes { left.order($0) } })
-    }
-
-    private static func matches(
-        _ row: RowReader, _ columns: [Int], _ test: TokenTest
-    ) throws(HornbeamError) -> Bool {
-        test.isEmpty ? false : try row.texts(columns).fields.joined().contains { test.accepts($0) }
-    }
-}
-
-/// Whether a text has a token of another one, without an index. A class, because it keeps a tokenizer.
-private final class TokenTest {
-    private let tokens: Set<[UInt8]>
-    private var tokenizer: Tokenizer
-
-    /// Nil for a text of more than words, which `QueryMatcher` knows to look for: with a letter that is a beginning of
-    /// tokens, or with letters that only together are a word.
-    init?(_ text: String, _ analyzer: Analyzer) {
-        guard TextQuery.words(text).resolved(analyzer) == .words(text) else { return nil }
-        let words = analyzer.queryTokens(of: text)
-        if words.contains(where: \.isOpen) { return nil }
-        tokens = Set(words.map(\.term))
-        tokenizer = Tokenizer(analyzer)
-    }
-
-    var isEmpty: Bool { tokens.isEmpty }
-
-    func accepts(_ text: String) -> Bool {
-        var isFound = false
-        tokenizer.forEachToken(in: text) { token in
-            isFound = isFound || tokens.contains([UInt8](token))
-        }
-        return isFound
     }
 }
 

@@ -59,7 +59,17 @@ package final class QueryMatcher {
 
     /// Whether the document is one of those that the query finds.
     package func matches(_ sections: [TextSection]) -> Bool {
-        holds(terms.root, nil, occurrences(sections))
+        // Where any word will do, none has to be remembered.
+        if case .terms = terms.root { return sections.contains { hasTerm($0.text) } }
+        return holds(terms.root, nil, occurrences(sections))
+    }
+
+    private func hasTerm(_ text: String) -> Bool {
+        var isFound = false
+        tokenizer.forEachToken(in: text) { token in
+            if !isFound { terms.forEachTest(of: token) { _ in isFound = true } }
+        }
+        return isFound
     }
 
     // MARK: Reading
