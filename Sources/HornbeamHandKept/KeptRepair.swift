@@ -23,9 +23,9 @@ extension Database {
                         "the database has no hand-kept index “\(name)”: registeredIndexes() has the names of those "
                             + "there are")
                 }
-                let session = StoreTransaction(transaction, schema: schema)
-                let removed = try KeptRepair(index: index, session: session).run()
-                try session.commit()
+                let core = StoreTransaction(transaction, schema: schema)
+                let removed = try KeptRepair(index: index, core: core).run()
+                try core.commit()
                 return removed
             } catch {
                 transaction.abort()
@@ -37,13 +37,13 @@ extension Database {
 
 private struct KeptRepair {
     let index: StoredIndex
-    let session: StoreTransaction
+    let core: StoreTransaction
 
     func run() throws -> Int {
-        let transaction = session.transaction
+        let transaction = core.transaction
         let trees = try KeptTrees(index, in: transaction, create: true)
-        let members = try session.store(index.record.entity)
-        let groups = try index.group.map { try session.store($0) }
+        let members = try core.store(index.record.entity)
+        let groups = try index.group.map { try core.store($0) }
         var unfit: [[UInt8]] = []
         var sorter = EntrySorter(transaction)
         var cursor = try transaction.cursor(trees.entries)

@@ -147,13 +147,13 @@ final class SecondaryTable: Sendable {
     // MARK: Reading
 
     /// The table in a transaction, as the planner takes it.
-    func store(_ trees: IndexTrees, of type: EntityType, _ session: StoreTransaction) throws -> EntityStore {
+    func store(_ trees: IndexTrees, of type: EntityType, _ core: StoreTransaction) throws -> EntityStore {
         if let made = lastMade.withLock({ $0 }), made.entities === type, made.trees == trees {
-            return EntityStore(type: made.table, session: session, isTable: true)
+            return EntityStore(type: made.table, core: core, isTable: true)
         }
         let table = try table(trees, of: type)
         lastMade.withLock { $0 = MadeTable(trees: trees, entities: type, table: table) }
-        return EntityStore(type: table, session: session, isTable: true)
+        return EntityStore(type: table, core: core, isTable: true)
     }
 
     private func table(_ trees: IndexTrees, of type: EntityType) throws -> EntityType {

@@ -72,7 +72,7 @@ struct Binder {
     let text: String
     let schema: Schema
     /// Nil where there are names alone, and nothing to be looked up.
-    let session: StoreTransaction?
+    let core: StoreTransaction?
     let parameters: StatementParameters
     var sources: [BoundSource] = []
     var matches: [BoundMatch] = []
@@ -94,17 +94,17 @@ struct Binder {
     /// The aliases of all columns of the result, for errors.
     var resultNames: [String] = []
 
-    init(_ text: String, _ session: StoreTransaction, _ parameters: StatementParameters) {
+    init(_ text: String, _ core: StoreTransaction, _ parameters: StatementParameters) {
         self.text = text
-        self.session = session
-        schema = session.schema
+        self.core = core
+        schema = core.schema
         self.parameters = parameters
     }
 
     /// Binds an expression on one type, by names alone.
     init(_ text: String, to type: EntityDescription) throws {
         self.text = text
-        session = nil
+        core = nil
         schema = Schema(types: [EntityType(named: type)])
         parameters = StatementParameters()
         try bindSources(SelectStatement(projections: [], source: Source(type: type.name, place: 0)))

@@ -13,7 +13,7 @@ extension FilterPush {
         guard let type = source.type, let own = ownExpression(expression) else { return nil }
         let found = ColumnExpression(entity: type.name, own: own)
         if let text = try? ComputedComponent(collated: found, of: type.description) { return text }
-        guard let indexes = try? binder.session?.store(type.name).queryIndexes else { return nil }
+        guard let indexes = try? binder.core?.store(type.name).queryIndexes else { return nil }
         let subject = ComputedSubject(found)
         for index in indexes {
             if let component = index.computed.first(where: { $0.subject == subject }) { return component }

@@ -30,11 +30,11 @@ extension FilterPush {
     /// What must hold of a row of the source so that conditions, which must all be true, are true of elements of it:
     /// for those elements that an index is of.
     func elementFilters(_ conjuncts: [BoundExpression]) throws -> [Filter] {
-        guard let type = source.type, let session = binder.session else { return [] }
+        guard let type = source.type, let core = binder.core else { return [] }
         var questions = ElementQuestions(push: self)
         for conjunct in conjuncts { questions.add(conjunct) }
         guard !questions.isEmpty else { return [] }
-        let store = try session.store(type.name)
+        let store = try core.store(type.name)
         return questions.filters(
             try store.elementIndexes.compactMap { index in
                 let components = try index.componentsAsWritten(in: store)

@@ -6,13 +6,13 @@
 package struct FilteredEntities {
     private let statement: SelectStatement
     private let plan: SelectPlan
-    private let session: StoreTransaction
+    private let core: StoreTransaction
 
     /// - Parameter condition: what may stand behind WHERE in `SELECT … FROM Type WHERE …`; nil for all entities of the
     ///   query.
     /// - Throws: `.invalid` or `.tooLarge` with the line, the character and a mark below it, if it is no condition.
     package init(
-        _ query: EntityQuery, where condition: String?, in session: StoreTransaction,
+        _ query: EntityQuery, where condition: String?, in core: StoreTransaction,
         _ parameters: StatementParameters = StatementParameters()
     ) throws {
         var statement = SelectStatement(projections: [], source: Source(type: query.type, place: 0))
@@ -20,19 +20,19 @@ package struct FilteredEntities {
             try QueryLanguage.expression(text)
         }
         self.statement = statement
-        self.session = session
-        plan = try SelectPlan(query, statement, condition ?? "", session, parameters)
+        self.core = core
+        plan = try SelectPlan(query, statement, condition ?? "", core, parameters)
     }
 
     /// Calls `body` with each entity, in the order of the query, until it returns false. The score is nil unless the
     /// query has a search.
     package func forEach(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
-        try SelectRun(plan, session).forEachEntity(body)
+        try SelectRun(plan, core).forEachEntity(body)
     }
 
     /// The number of entities. Reads none if the planner knows it.
     package func count() throws -> Int {
-        if plan.isCut { return try session.count(plan.query) }
+        if plan.isCut { return try core.count(plan.query) }
         var count = 0
         try forEach { _, _, _ in
             count += 1
@@ -44,10 +44,10 @@ package struct FilteredEntities {
     /// How the entities are found, for people.
     package func explanation() throws -> String {
         // No relation is followed for a condition that the planner answers.
-        if plan.isCut { return "\(try session.explain(plan.query))" }
-        return try plan.explanation(statement, session)
+        if plan.isCut { return "\(try core.explain(plan.query))" }
+        return try plan.explanation(statement, core)
     }
 
     /// The number of rows that the planner expects to look at.
-    package func candidates() throws -> Int { try session.explain(plan.query).candidates }
+    package func candidates() throws -> Int { try core.explain(plan.query).candidates }
 }

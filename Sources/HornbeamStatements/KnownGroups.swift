@@ -64,7 +64,7 @@ extension SelectPlan {
 
     /// A query for the row with each least and greatest value, nil for the number of rows, if these are all that is
     /// asked for, and an order has the rows at its ends.
-    func ends(_ session: StoreTransaction) throws -> [EntityQuery?]? {
+    func ends(_ core: StoreTransaction) throws -> [EntityQuery?]? {
         guard isOfQuery, let grouping, grouping.keys.isEmpty else { return nil }
         var queries: [EntityQuery?] = []
         for (aggregate, _) in grouping.aggregates {
@@ -81,21 +81,21 @@ extension SelectPlan {
             end.filter = end.filter.and(.not(.isNull(column: column)))
             end.limit = 1
             end.ignoresTies = true
-            guard try session.explain(end).order == .byAccess else { return nil }
+            guard try core.explain(end).order == .byAccess else { return nil }
             queries.append(end)
         }
         return queries.contains { $0 != nil } ? queries : nil
     }
 
     /// The index that counts groups by these columns.
-    func counting(_ columns: [Int]?, _ session: StoreTransaction) throws -> String? {
+    func counting(_ columns: [Int]?, _ core: StoreTransaction) throws -> String? {
         guard let columns else { return nil }
-        return try byValue(Self.read(query, columns), session)
+        return try byValue(Self.read(query, columns), core)
     }
 
     /// The index that tells equal rows of a query, and their number.
-    func byValue(_ query: EntityQuery, _ session: StoreTransaction) throws -> String? {
-        let plan = try Planner(query, try session.store(query.type)).explanation(asOne: true)
+    func byValue(_ query: EntityQuery, _ core: StoreTransaction) throws -> String? {
+        let plan = try Planner(query, try core.store(query.type)).explanation(asOne: true)
         guard plan.isByValue, case .index(let name, _, _, _) = plan.access else { return nil }
         return name
     }
@@ -134,13 +134,13 @@ struct CountedGroups {
 
     /// - Parameter atMost: so many of the first groups are enough.
     init(
-        _ query: EntityQuery, by columns: [Int], _ session: StoreTransaction, _ kept: KeptBytes, atMost: Int? = nil
+        _ query: EntityQuery, by columns: [Int], _ core: StoreTransaction, _ kept: KeptBytes, atMost: Int? = nil
     ) throws {
         self.kept = kept
         most = atMost ?? .max
         func keys(_ row: RowReader) throws -> [StatementValue] { try columns.map { StatementValue(try row.value($0)) } }
         let query = SelectPlan.read(query, columns)
-        try session.store(query.type).forEach(query, atMost: atMost, by: columns) { row, equal in
+        try core.store(query.type).forEach(query, atMost: atMost, by: columns) { row, equal in
             let keys = try keys(row)
             guard equal.isAll else { return try add(keys, equal.count) }
             try kept.add(StatementValue.bytes(of: keys))

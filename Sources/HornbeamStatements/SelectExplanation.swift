@@ -2,8 +2,8 @@
 // A plan as text: the planner's for the first source, then a line for each thing that is done with its rows.
 
 extension SelectPlan {
-    func explanation(_ statement: SelectStatement, _ session: StoreTransaction) throws -> String {
-        var lines = ["\(try session.explain(query))"]
+    func explanation(_ statement: SelectStatement, _ core: StoreTransaction) throws -> String {
+        var lines = ["\(try core.explain(query))"]
         for source in sources.dropFirst() { lines.append("  " + step(source)) }
         let tested = conditions.joined().count
         if tested > 0, let condition = statement.clauses.condition {
@@ -11,13 +11,13 @@ extension SelectPlan {
             lines.append("  test \(tested == 1 ? "a condition" : "\(tested) conditions") of WHERE \(parts)")
         }
         if let grouping {
-            if try knownCount(session) != nil {
+            if try knownCount(core) != nil {
                 lines.append("  count rows by the query")
-            } else if let index = try counting(countedColumns ?? distinctCount.map { [$0] }, session) {
+            } else if let index = try counting(countedColumns ?? distinctCount.map { [$0] }, core) {
                 lines.append("  count groups by index \(index)")
-            } else if try ends(session) != nil {
+            } else if try ends(core) != nil {
                 lines.append("  read the first and the last row of an order")
-            } else if valueColumns != nil, let index = try byValue(query, session) {
+            } else if valueColumns != nil, let index = try byValue(query, core) {
                 lines.append("  by value, counted by index \(index)")
             } else if grouping.keys.isEmpty {
                 lines.append("  all rows are one group")
@@ -34,7 +34,7 @@ extension SelectPlan {
         }
         if let having = statement.clauses.having { lines.append("  groups having \(having.text)") }
         if isDistinct {
-            let index = try counting(distinctColumns, session)
+            let index = try counting(distinctColumns, core)
             lines.append("  distinct rows" + (index.map { " by index \($0)" } ?? ""))
         }
         if !order.isEmpty { lines.append("  sort by " + order.map(\.text).joined(separator: ", ") + " in memory") }

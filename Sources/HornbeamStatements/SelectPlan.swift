@@ -54,10 +54,10 @@ struct SelectPlan {
 
     /// - Parameter mayStop: whether the caller may stop before the last row of the result.
     init(
-        _ statement: SelectStatement, _ text: String, _ session: StoreTransaction, _ parameters: StatementParameters,
+        _ statement: SelectStatement, _ text: String, _ core: StoreTransaction, _ parameters: StatementParameters,
         mayStop: Bool = false
     ) throws {
-        var binder = Binder(text, session, parameters)
+        var binder = Binder(text, core, parameters)
         isValue = statement.isValue
         isDistinct = statement.isDistinct
         binder.resultNames = statement.projections.compactMap(\.alias)
@@ -92,10 +92,10 @@ struct SelectPlan {
     /// the condition is true.
     /// - Parameter statement: nothing but the query's type and WHERE.
     init(
-        _ query: EntityQuery, _ statement: SelectStatement, _ text: String, _ session: StoreTransaction,
+        _ query: EntityQuery, _ statement: SelectStatement, _ text: String, _ core: StoreTransaction,
         _ parameters: StatementParameters
     ) throws {
-        var binder = Binder(text, session, parameters)
+        var binder = Binder(text, core, parameters)
         try binder.bindSources(statement)
         let condition = try statement.clauses.condition.map { try binder.bind($0) }
         try binder.requireUse()
@@ -212,11 +212,11 @@ struct SelectPlan {
     }
 
     /// The number of rows, if all that is asked for is to count those of the query.
-    func knownCount(_ session: StoreTransaction) throws -> Int? {
+    func knownCount(_ core: StoreTransaction) throws -> Int? {
         guard let grouping, grouping.keys.isEmpty, isOfQuery,
             grouping.aggregates.allSatisfy({ $0.aggregate.function == .count && $0.aggregate.argument == nil })
         else { return nil }
-        return try session.count(query)
+        return try core.count(query)
     }
 }
 

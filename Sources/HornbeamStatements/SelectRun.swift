@@ -9,7 +9,7 @@ import HornbeamTree
 /// One run of one plan, within a transaction.
 final class SelectRun {
     private let plan: SelectPlan
-    private let session: StoreTransaction
+    private let core: StoreTransaction
     private let frame: Frame
     /// Each gets the row of the frame; false ends the run.
     private var take: () throws -> Bool = { true }
@@ -19,17 +19,17 @@ final class SelectRun {
     private var snippets: RowSnippets?
 
     /// - Parameter keptLimit: another one than the standard is for tests.
-    init(_ plan: SelectPlan, _ session: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit) {
+    init(_ plan: SelectPlan, _ core: StoreTransaction, keptLimit: Int = KeptBytes.standardLimit) {
         kept = KeptBytes(limit: keptLimit)
         self.plan = plan
-        self.session = session
+        self.core = core
         frame = Frame(slots: plan.binder.slotCount, sources: plan.sources.count, text: plan.binder.text)
     }
 
     /// Calls `body` with the values of each row of the result until it returns false.
     func run(_ body: ([StatementValue]) throws -> Bool) throws {
         // What waits in a write is settled now, so that nothing changes while rows are read.
-        if session.transaction.isWritable { try session.flush() }
+        if core.transaction.isWritable { try core.flush() }
         if plan.limit == 0 { return }
         var cut = Cut(plan)
         if plan.grouping != nil { return try runGroups(&cut, body) }
@@ -37,7 +37,7 @@ final class SelectRun {
             var sorter = RowSorter(plan, plan.terms, kept)
             // In the order of the keys those that are asked for are the first.
             let atMost = plan.terms.isEmpty ? plan.rowsNeeded : nil
-            for (keys, _) in try CountedGroups(plan.query, by: columns, session, kept, atMost: atMost).groups {
+            for (keys, _) in try CountedGroups(plan.query, by: columns, core, kept, atMost: atMost).groups {
                 for (column, key) in zip(plan.columns, keys) {
                     if case .slot(let slot) = column.value { frame.slots[slot] = key }
                 }
@@ -64,8 +64,8 @@ final class SelectRun {
 
     /// Calls `body` with each entity of the first source for which the conditions are true, until it returns false.
     func forEachEntity(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
-        if session.transaction.isWritable { try session.flush() }
-        if plan.isCut { return try session.forEach(plan.query, body) }
+        if core.transaction.isWritable { try core.flush() }
+        if plan.isCut { return try core.forEach(plan.query, body) }
         if plan.limit == 0 { return }
         var cut = Cut(plan)
         var isFound = false
@@ -74,7 +74,7 @@ final class SelectRun {
             return true
         }
         defer { take = { true } }
-        try session.forEach(plan.query) { rowID, row, score in
+        try core.forEach(plan.query) { rowID, row, score in
             isFound = false
             // The score is that of the query's own search, not of a MATCH in the conditions.
             try fill(0, rowID, row, nil)
@@ -94,7 +94,7 @@ final class SelectRun {
         if let known = try knownGroups(scope) { return try finish(known, &cut, body) }
         var table = GroupTable(scope, kept)
         if let (keys, arguments) = plan.valueColumns {
-            let store = try session.store(plan.query.type)
+            let store = try core.store(plan.query.type)
             try store.forEach(plan.query) { row, equal in
                 try table.add(
                     try keys.map { StatementValue(try row.value($0)) },
@@ -125,12 +125,12 @@ final class SelectRun {
     /// The groups, where they are known without a look at all rows.
     private func knownGroups(_ scope: GroupScope) throws -> [Frame]? {
         let frame = groupFrame(scope)
-        if let count = try plan.knownCount(session) {
+        if let count = try plan.knownCount(core) {
             for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
             return [frame]
         }
         if let columns = plan.countedColumns {
-            return try CountedGroups(plan.query, by: columns, session, kept).groups.map { keys, count in
+            return try CountedGroups(plan.query, by: columns, core, kept).groups.map { keys, count in
                 let frame = groupFrame(scope)
                 for (slot, key) in keys.enumerated() { frame.slots[slot] = key }
                 for (_, slot) in scope.aggregates { frame.slots[slot] = .int(count) }
@@ -138,18 +138,18 @@ final class SelectRun {
             }
         }
         if let column = plan.distinctCount {
-            let values = try CountedGroups(plan.query, by: [column], session, kept).groups
+            let values = try CountedGroups(plan.query, by: [column], core, kept).groups
             frame.slots[scope.aggregates[0].slot] = .int(values.count { $0.keys != [.null] })
             return [frame]
         }
-        guard let ends = try plan.ends(session) else { return nil }
+        guard let ends = try plan.ends(core) else { return nil }
         for ((aggregate, slot), query) in zip(scope.aggregates, ends) {
             guard let query, let column = aggregate.argument.flatMap({ plan.column($0) }) else {
-                frame.slots[slot] = .int(try session.count(plan.query))
+                frame.slots[slot] = .int(try core.count(plan.query))
                 continue
             }
             frame.slots[slot] = .null
-            try session.forEach(query) { _, row, _ in
+            try core.forEach(query) { _, row, _ in
                 frame.slots[slot] = StatementValue(try row.value(column))
                 return false
             }
@@ -178,7 +178,7 @@ final class SelectRun {
         take = body
         defer { take = { true } }
         let query = plan.query
-        try session.forEach(query) { rowID, row, score in
+        try core.forEach(query) { rowID, row, score in
             try fill(0, rowID, row, score)
             return try passed(0)
         }
@@ -213,9 +213,9 @@ final class SelectRun {
         var goesOn = true
         var isFound = false
         if let row = frame.rows[from] {
-            let store = try session.store(side.target)
+            let store = try core.store(side.target)
             // Gathered first: what is entered may follow links too.
-            for target in try session.edges.targets(side, of: row) {
+            for target in try core.edges.targets(side, of: row) {
                 guard let reader = try store.row(target) else { continue }
                 isFound = true
                 try fill(source.number, target, reader, nil)
@@ -235,7 +235,7 @@ final class SelectRun {
         }
         var goesOn = true
         var isFound = false
-        try session.forEach(query) { rowID, row, _ in
+        try core.forEach(query) { rowID, row, _ in
             try fill(source.number, rowID, row, nil)
             for condition in conditions where plan.binder.lastSource(of: condition) <= source.number {
                 guard try condition.evaluate(frame).truth == true else { return true }
@@ -313,9 +313,9 @@ final class SelectRun {
     /// The ids of the stored entities that the relation leads to. As in typed queries, others don't count.
     private func ids(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [StatementValue] {
         let side = try type.relation(relation)
-        let store = try session.store(side.target)
-        let isWhole = try session.edges.isWhole(side)
-        return try session.edges.targets(side, of: rowID).compactMap { target in
+        let store = try core.store(side.target)
+        let isWhole = try core.edges.isWhole(side)
+        return try core.edges.targets(side, of: rowID).compactMap { target in
             guard try isWhole || store.isSaved(target) else { return nil }
             return try store.id(of: target).map { StatementValue($0) }
         }
@@ -323,8 +323,8 @@ final class SelectRun {
 
     private func objects(_ relation: String, _ rowID: RowID, _ type: EntityType) throws -> [StatementValue] {
         let side = try type.relation(relation)
-        let store = try session.store(side.target)
-        return try session.edges.targets(side, of: rowID).compactMap { target in
+        let store = try core.store(side.target)
+        return try core.edges.targets(side, of: rowID).compactMap { target in
             try store.row(target).map { try object($0, store.type) }
         }
     }
@@ -332,7 +332,7 @@ final class SelectRun {
     private func isFound(_ number: Int, _ rowID: RowID, _ row: RowReader, _ type: EntityType) throws -> Bool {
         guard let match = plan.binder.matches[number].match else { return false }
         if let test = tests[number] { return try test.accepts(rowID, row) }
-        let test = try RowFilter(.matches(match), type: type, session: session)
+        let test = try RowFilter(.matches(match), type: type, core: core)
         tests[number] = test
         return try test.accepts(rowID, row)
     }
@@ -340,7 +340,7 @@ final class SelectRun {
     private func snippet(_ form: SnippetForm, _ row: RowReader, _ type: EntityType) throws -> String? {
         if let snippets { return try snippets.text(row, form) }
         guard let match = plan.binder.matches[form.match].match else { return nil }
-        let snippets = try RowSnippets(match, session.store(type.name))
+        let snippets = try RowSnippets(match, core.store(type.name))
         self.snippets = snippets
         return try snippets.text(row, form)
     }
@@ -349,7 +349,7 @@ final class SelectRun {
     private func score(_ number: Int, _ rowID: RowID, _ type: EntityType) throws -> Double? {
         if let scores { return scores[rowID] }
         guard let match = plan.binder.matches[number].match else { return nil }
-        let found = try session.ranked(EntityQuery(type: type.name, filter: .matches(match), sort: [.bestScore]))
+        let found = try core.ranked(EntityQuery(type: type.name, filter: .matches(match), sort: [.bestScore]))
         let scores = Dictionary(found.map { ($0.rowID, $0.score) }) { first, _ in first }
         self.scores = scores
         return scores[rowID]

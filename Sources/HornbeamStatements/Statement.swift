@@ -21,33 +21,33 @@ public struct Statement: Sendable {
     /// Calls `body` with each row of the result until it returns false.
     /// - Parameter mayStop: whether `body` may return false.
     package func run(
-        in session: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
+        in core: StoreTransaction, _ parameters: StatementParameters, mayStop: Bool = false,
         _ body: (ResultRow) throws -> Bool
     ) throws {
-        let plan = try SelectPlan(tree, text, session, parameters, mayStop: mayStop)
+        let plan = try SelectPlan(tree, text, core, parameters, mayStop: mayStop)
         if tree.isExplained {
             let columns = ResultColumns(["plan"])
-            for line in try plan.explanation(tree, session).split(separator: "\n") {
+            for line in try plan.explanation(tree, core).split(separator: "\n") {
                 guard try body(ResultRow(columns, [.string(String(line))])) else { return }
             }
             return
         }
         let columns = ResultColumns(plan.columns.map(\.name), isValue: plan.isValue)
-        try SelectRun(plan, session).run { try body(ResultRow(columns, $0)) }
+        try SelectRun(plan, core).run { try body(ResultRow(columns, $0)) }
     }
 
     /// How the statement would be answered, for people.
-    package func explanation(in session: StoreTransaction, _ parameters: StatementParameters) throws -> String {
-        try SelectPlan(tree, text, session, parameters).explanation(tree, session)
+    package func explanation(in core: StoreTransaction, _ parameters: StatementParameters) throws -> String {
+        try SelectPlan(tree, text, core, parameters).explanation(tree, core)
     }
 
     /// Whether it asks how another one would be answered.
     package var isExplanation: Bool { tree.isExplained }
 
     /// What the columns of the result are called.
-    package func columnNames(in session: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
+    package func columnNames(in core: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
         if tree.isExplained { return ["plan"] }
-        return try SelectPlan(tree, text, session, parameters).columns.map(\.name)
+        return try SelectPlan(tree, text, core, parameters).columns.map(\.name)
     }
 }
 

@@ -20,7 +20,7 @@ extension StoreTransaction {
     package var indexesOfCode: [String] {
         guard let registered else { return [] }
         return registered.stored.filter {
-            $0.handKept == nil && $0.record.build == nil && registered.attended[$0.name] == nil
+            $0.handKept == nil && $0.record.build == nil && registered.maintained[$0.name] == nil
         }.map(\.publicName)
     }
 }
@@ -38,18 +38,18 @@ extension StoreTransaction {
 extension RegisteredIndexes {
     fileprivate convenience init(toldBy transaction: Transaction, _ schema: Schema) throws {
         let stored = try RegisteredCatalogue.read(transaction)
-        var attended: [String: AttendedIndex] = [:]
+        var maintained: [String: MaintainedIndex] = [:]
         for index in stored {
             // One that can't be had so is for the check to tell of, and no reason not to read the rest.
             guard let type = schema.types[index.record.entity],
                 index.record.columns == RegisteredCatalogue.fingerprint(type.description),
                 let registration = index.registration(type.description),
                 let trees = try index.readableTrees(transaction),
-                let found = try? AttendedIndex(registration, trees, type)
+                let found = try? MaintainedIndex(registration, trees, type)
             else { continue }
-            attended[index.name] = found
+            maintained[index.name] = found
         }
-        self.init(stored: stored, attended: attended)
+        self.init(stored: stored, maintained: maintained)
     }
 }
 

@@ -228,7 +228,7 @@ extension ValueIndexDefinition.Component {
 /// Keeps indexes whose entries are those of declared indexes: from the bytes of rows, without decoding an entity where
 /// no property is computed.
 private struct RowEmitter: IndexEmitter {
-    func follower(of indexes: [AttendedIndex]) -> any IndexFollower {
+    func follower(of indexes: [MaintainedIndex]) -> any IndexFollower {
         RowFollower(
             indexes: indexes.compactMap { if case .rows(let index) = $0.planned { index } else { nil } })
     }

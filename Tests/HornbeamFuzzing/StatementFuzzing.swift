@@ -49,8 +49,8 @@ private struct StatementStore {
             ])
         let transaction = try store.beginWrite()
         guard let schema = try SchemaCatalogue.open([type], in: transaction) else { throw CancellationError() }
-        let session = StoreTransaction(transaction, schema: schema)
-        let rows = try JSONRows("Item", session: session)
+        let core = StoreTransaction(transaction, schema: schema)
+        let rows = try JSONRows("Item", core: core)
         for line in [
             #"{"id":1,"name":"a b","size":1,"tags":["x","y"],"data":{"list":[1,null,"z"],"k":{"a":true}}}"#,
             #"{"id":2,"name":"b","tags":[],"data":[1,2],"parent":1}"#,
@@ -58,7 +58,7 @@ private struct StatementStore {
         ] {
             try Array(line.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
         }
-        try session.commit()
+        try core.commit()
         return StatementStore(store: store, schema: schema)
     }
 }
@@ -78,11 +78,11 @@ public func fuzzStatements(_ input: UnsafeRawBufferPointer) {
         guard sources <= 3, text.utf8.count <= 100 || !upper.contains("REGEXP") else { return }
         let transaction = try shared.store.beginRead()
         defer { transaction.abort() }
-        let session = StoreTransaction(transaction, schema: shared.schema)
+        let core = StoreTransaction(transaction, schema: shared.schema)
         var count = 0
         let values = StatementParameters(positions: [.int(1), .string("a")], names: ["n": .array([.double(1)])])
         for parameters in [values, StatementParameters()] {
-            try? statement.run(in: session, parameters) { row in
+            try? statement.run(in: core, parameters) { row in
                 precondition(
                     (try? JSONSerialization.jsonObject(with: Data(row.json.utf8), options: .fragmentsAllowed)) != nil,
                     "\(row.json) is no JSON")

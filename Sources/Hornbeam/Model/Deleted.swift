@@ -54,7 +54,7 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
                 query.filter = .compare(column: entityShape.updatedAtColumn, .less, date.columnValue)
             }
             let store = try session.store(Self.self)
-            let rows = try store.session.rowIDs(query)
+            let rows = try store.core.rowIDs(query)
             for row in rows { try store.delete(row) }
             return rows.count
         }

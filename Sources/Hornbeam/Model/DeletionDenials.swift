@@ -53,7 +53,7 @@ struct EntityRows {
 
 /// What one deletion takes, and whether it may.
 struct DeletionDenials {
-    private let session: StoreTransaction
+    private let core: StoreTransaction
     /// All that goes, in the order in which it was found.
     private(set) var taken: [EntityRow] = []
     private var known: Set<EntityRow> = []
@@ -80,8 +80,8 @@ struct DeletionDenials {
     }
 
     /// - Parameter before: what a deletion that is under way takes already.
-    init(_ session: StoreTransaction, before: EntityRows) {
-        self.session = session
+    init(_ core: StoreTransaction, before: EntityRows) {
+        self.core = core
         self.before = before
     }
 
@@ -92,12 +92,12 @@ struct DeletionDenials {
         var waiting = [row]
         while let next = waiting.popLast() {
             guard !before.contains(next), known.insert(next).inserted else { continue }
-            let store = try session.store(next.type)
+            let store = try core.store(next.type)
             guard try store.isSaved(next.rowID) else { continue }
             taken.append(next)
             for side in store.type.relations where side.description.deleteRule.reaches {
                 if side.description.deleteRule == .notify { continue }
-                for target in try session.edges.targets(side, of: next.rowID) {
+                for target in try core.edges.targets(side, of: next.rowID) {
                     let row = EntityRow(type: side.target, rowID: target)
                     if side.description.deleteRule == .cascade {
                         waiting.append(row)
@@ -138,7 +138,7 @@ struct DeletionDenials {
 
     /// Whether somebody who stays leads to it; its own link holds nothing.
     private mutating func isHeld(_ candidate: Candidate) throws -> Bool {
-        let side = try session.schema.type(candidate.type).relation(candidate.relation)
+        let side = try core.schema.type(candidate.type).relation(candidate.relation)
         let isFirst: Bool
         switch orphans[candidate] ?? .unknown {
         case .count(let count): return count > 0
@@ -146,7 +146,7 @@ struct DeletionDenials {
         case .unknown: isFirst = true
         }
         var count = 0
-        try session.edges.forEachSource(side, of: candidate.row.rowID) { source in
+        try core.edges.forEachSource(side, of: candidate.row.rowID) { source in
             let row = EntityRow(type: side.type, rowID: source)
             if isKnown(row) || row == candidate.row { return true }
             count += 1
@@ -159,12 +159,12 @@ struct DeletionDenials {
 
     /// `.deleteDenied` if a link leads from what goes to what stays, and its relation denies that.
     func refuse() throws {
-        for row in taken where session.schema.denying.contains(row.type) {
-            let store = try session.store(row.type)
+        for row in taken where core.schema.denying.contains(row.type) {
+            let store = try core.store(row.type)
             for side in store.type.relations where side.description.deleteRule == .deny {
-                let targets = try session.store(side.target)
+                let targets = try core.store(side.target)
                 var (count, example): (Int, RowID?) = (0, nil)
-                try session.edges.forEachTarget(side, of: row.rowID) { target in
+                try core.edges.forEachTarget(side, of: row.rowID) { target in
                     if try isKnown(EntityRow(type: side.target, rowID: target)) || !targets.isSaved(target) {
                         return true
                     }
@@ -198,14 +198,14 @@ extension TypedTransaction {
     /// `running.deleting`, until the caller sets it back: deletions within the deletion needn't ask again.
     func refuseDenied<Entity: EntityModelProtocol>(_ ids: [Value], _: Entity.Type) throws {
         let store = try store(Entity.self)
-        if store.session.schema.denying.isEmpty { return }
+        if store.core.schema.denying.isEmpty { return }
         try refuseDenied(try ids.compactMap { try store.rowID(ofAny: $0) }, Entity.self)
     }
 
     /// Refuses the deletion of rows, as of ids.
     func refuseDenied<Entity: EntityModelProtocol>(_ rows: [RowID], _: Entity.Type) throws {
         let store = try store(Entity.self)
-        let core = store.session
+        let core = store.core
         if core.schema.denying.isEmpty { return }
         var denials = DeletionDenials(core, before: running.deleting)
         for rowID in rows { try denials.take(EntityRow(type: store.type.name, rowID: rowID)) }

@@ -31,7 +31,7 @@ private struct EntityEmitter<Entity: EntityModelProtocol>: IndexEmitter {
     let isTable: Bool
     let entries: @Sendable (Entity, [UInt8]?) throws -> [IndexEntry]
 
-    func follower(of indexes: [AttendedIndex]) -> any IndexFollower {
+    func follower(of indexes: [MaintainedIndex]) -> any IndexFollower {
         EntityFollower<Entity>(
             indexes: indexes.compactMap { index in
                 guard let emitter = index.registration.emitter as? EntityEmitter<Entity> else { return nil }

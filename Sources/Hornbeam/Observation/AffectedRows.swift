@@ -63,7 +63,7 @@ private struct MergedChanges {
     ) throws -> Set<RowID>? {
         var rows = kind == .changed ? try changed(dependency.rows, store) : try touched(dependency.rows, store)
         let links = kind == .changed ? links : [:]
-        let session = store.session
+        let session = store.core
         for link in dependency.links {
             switch link {
             case .along(let relation, let target):
@@ -101,7 +101,7 @@ private struct MergedChanges {
         case .none: return []
         case .content: return Set(former.keys)
         case .verdict(let filter):
-            let filter = try RowFilter(filter, type: store.type, session: store.session)
+            let filter = try RowFilter(filter, type: store.type, core: store.core)
             var changed: Set<RowID> = []
             try store.forEachChange(since: former, ignoring: nil) { row, old, new in
                 // Neither, where it isn't stored: of all that are, each may have to pass.

@@ -71,8 +71,8 @@ struct RowRule: Sendable {
             filter.uses(column) || sort.contains { if case .column(column) = $0.key { true } else { false } }
         }
         return RowProbe(
-            filter: try RowFilter(filter, type: store.type, session: store.session),
-            order: sort.isEmpty ? nil : try RowOrder(sort, type: store.type, session: store.session),
+            filter: try RowFilter(filter, type: store.type, core: store.core),
+            order: sort.isEmpty ? nil : try RowOrder(sort, type: store.type, core: store.core),
             places: try linking.map { try LinkPlaces(of: $0, store) }, updatedAt: updatedAt,
             ignored: isUsed ?? false ? nil : updatedAt)
     }
@@ -88,8 +88,8 @@ private struct LinkPlaces {
     var known: [RowID: UInt64] = [:]
 
     init(of relation: RelationSource, _ store: EntityStore) throws {
-        (side, source) = try RowFilter.bind(relation, store.type, store.session)
-        edges = store.session.edges
+        (side, source) = try RowFilter.bind(relation, store.type, store.core)
+        edges = store.core.edges
     }
 
     mutating func readAll() throws {

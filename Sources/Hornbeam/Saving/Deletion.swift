@@ -128,7 +128,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
         }
         return try store.type.relations.contains { side in
             guard side.description.deleteRule.reaches else { return false }
-            return try !store.session.edges.targets(side, of: row, limit: 1).isEmpty
+            return try !store.core.edges.targets(side, of: row, limit: 1).isEmpty
         }
     }
 
@@ -177,7 +177,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     ) throws -> Bool {
         try context.session.run { session in
             let store = try session.store(Entity.self)
-            return try store.session.edges.hasOtherSource(try store.type.relation(relation.name), of: row)
+            return try store.core.edges.hasOtherSource(try store.type.relation(relation.name), of: row)
         }
     }
 

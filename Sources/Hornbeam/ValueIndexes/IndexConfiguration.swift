@@ -115,7 +115,7 @@ extension Database {
     /// wait to be registered.
     func attendStored(_ progress: MigrationProgress.Handler?) throws {
         let registered = registered
-        for stored in registered.stored where registered.attended[stored.name] == nil {
+        for stored in registered.stored where registered.maintained[stored.name] == nil {
             guard let registration = stored.registration(models) else { continue }
             do {
                 try register(DescribedIndex(registration: registration), progress: progress)

@@ -6,16 +6,16 @@ import HornbeamPages
 import HornbeamTree
 
 struct ChangeLogCheck {
-    let session: StoreTransaction
+    let core: StoreTransaction
     private var consumers: [UInt32: (name: String, stored: StoredConsumer)] = [:]
     /// By consumer the change that comes next.
     private var expected: [UInt32: UInt64] = [:]
 
-    init(_ session: StoreTransaction) { self.session = session }
+    init(_ core: StoreTransaction) { self.core = core }
 
     mutating func run(_ problem: (String) -> Void) throws {
-        guard let log = try ChangeLog(in: session.transaction) else { return }
-        var cursor = try session.transaction.cursor(log.tree)
+        guard let log = try ChangeLog(in: core.transaction) else { return }
+        var cursor = try core.transaction.cursor(log.tree)
         var isValid = try cursor.first()
         // Consumers come before changes.
         while isValid, let entry = try cursor.entry() {
@@ -58,7 +58,7 @@ struct ChangeLogCheck {
         expected[number] = sequence + 1
         guard let change = StoredChange(value, of: consumer) else { return problem("\(what) is not readable") }
         // Of a type that is no more there may still be changes.
-        guard let idType = session.schema.types[consumer.types[change.type].name]?.idType else { return }
+        guard let idType = core.schema.types[consumer.types[change.type].name]?.idType else { return }
         let id = change.id.withUnsafeBytes { ValueBytes.decode($0, as: idType) }
         if id == nil { problem("\(what) has an id that is none") }
     }

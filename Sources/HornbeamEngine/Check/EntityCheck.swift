@@ -6,19 +6,19 @@ import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// A check of all entities in one transaction. In a write transaction the session must be flushed before.
+/// A check of all entities in one transaction. A write transaction must be flushed before.
 package struct EntityCheck {
-    private let session: StoreTransaction
+    private let core: StoreTransaction
     private let transaction: Transaction
     private let registered: RegisteredIndexes?
 
-    package init(_ session: StoreTransaction) { self.init(session, registered: nil) }
+    package init(_ core: StoreTransaction) { self.init(core, registered: nil) }
 
-    /// - Parameter registered: those whose code is known; nil for those that the session knows.
-    package init(_ session: StoreTransaction, registered: RegisteredIndexes?) {
-        self.session = session
-        transaction = session.transaction
-        self.registered = registered ?? session.registered
+    /// - Parameter registered: those whose code is known; nil for those that the transaction knows.
+    package init(_ core: StoreTransaction, registered: RegisteredIndexes?) {
+        self.core = core
+        transaction = core.transaction
+        self.registered = registered ?? core.registered
     }
 
     /// Calls `report` for each problem; true if there was none. Throws only where the trees can't be read: a damaged
@@ -29,8 +29,8 @@ package struct EntityCheck {
             isClean = false
             report(text)
         }
-        for name in session.schema.typeNames {
-            let type = try session.schema.type(name)
+        for name in core.schema.typeNames {
+            let type = try core.schema.type(name)
             try checkRows(type, problem)
             try checkIDs(type, problem)
             try checkTombstones(type, problem)
@@ -41,9 +41,9 @@ package struct EntityCheck {
             }
             try checkLinks(type, problem)
         }
-        var logCheck = ChangeLogCheck(session)
+        var logCheck = ChangeLogCheck(core)
         try logCheck.run(problem)
-        try RegisteredCheck(session: session, registered: registered ?? RegisteredIndexes(stored: [])).run(problem)
+        try RegisteredCheck(core: core, registered: registered ?? RegisteredIndexes(stored: [])).run(problem)
         return isClean
     }
 
@@ -71,7 +71,7 @@ package struct EntityCheck {
     // MARK: Rows and ids
 
     private func checkRows(_ type: EntityType, _ problem: (String) -> Void) throws {
-        let store = try session.store(type.name)
+        let store = try core.store(type.name)
         try forEachEntry(type.rows) { key, value in
             guard key.count == 8, let rowID = RowID(key: key) else {
                 return problem("\(type.name): a key is no row id")
@@ -98,7 +98,7 @@ package struct EntityCheck {
     /// An entity is stored or deleted, never both, and what is deleted can be restored.
     private func checkTombstones(_ type: EntityType, _ problem: (String) -> Void) throws {
         guard type.isTombstone, type.counterpart != nil else { return }
-        let entities = try session.store(type.counterpartName)
+        let entities = try core.store(type.counterpartName)
         try forEachEntry(type.rows) { key, value in
             try reporting("\(type.name) \(RowID(key: key)?.description ?? "")", problem) {
                 let row = try RowReader(value, of: type)
@@ -118,7 +118,7 @@ package struct EntityCheck {
     }
 
     private func checkIDs(_ type: EntityType, _ problem: (String) -> Void) throws {
-        let store = try session.store(type.name)
+        let store = try core.store(type.name)
         let next = try SchemaTree.nextRowID(type.name, in: transaction)
         try forEachEntry(type.ids) { key, value in
             guard let rowID = RowID(stored: value), rowID >= RowID.firstAssigned else {
@@ -136,7 +136,7 @@ package struct EntityCheck {
             guard let rowID = RowID(key: key), try !store.isSaved(rowID) else {
                 return problem("\(type.name): a saved entity is listed as unsaved")
             }
-            if try !session.edges.isLinked(type, rowID) {
+            if try !core.edges.isLinked(type, rowID) {
                 problem("\(type.name): \(rowID) is listed as unsaved, and nothing links it")
             }
             // An integer id is its own row id: there is nothing to lead to it.
@@ -150,7 +150,7 @@ package struct EntityCheck {
     // MARK: Indexes
 
     private func checkEntries(_ index: EntityIndex, _ type: EntityType, _ problem: (String) -> Void) throws {
-        let store = try session.store(type.name)
+        let store = try core.store(type.name)
         let name = "index “\(index.description.name)” of \(type.name)"
         let rows = try store.count()
         let entries = Int(clamping: try transaction.count(index.tree))
@@ -184,7 +184,7 @@ package struct EntityCheck {
         _ check: TextCheck, _ index: EntityTextIndex, _ type: EntityType, _ problem: (String) -> Void
     ) throws {
         let name = "full text “\(index.description.name)” of \(type.name)"
-        let store = try session.store(type.name)
+        let store = try core.store(type.name)
         // The check knows errors of storage only. Without one of the texts it has nothing to compare the index with.
         var unreadable: HornbeamError?
         do {
@@ -213,7 +213,7 @@ package struct EntityCheck {
 
     private func checkLinks(_ type: EntityType, _ problem: (String) -> Void) throws {
         try forEachEntry(type.links) { key, value in
-            guard let link = LinkEntry((key, value)), let role = session.schema.role(of: link.list, in: type) else {
+            guard let link = LinkEntry((key, value)), let role = core.schema.role(of: link.list, in: type) else {
                 return problem("links of \(type.name): an entry is not readable, or of no relation")
             }
             switch role {
@@ -248,10 +248,10 @@ package struct EntityCheck {
     private func check(_ link: LinkEntry, of side: EdgeSide, _ problem: (String) -> Void) throws {
         let (source, target) = (link.end.row, link.other.row)
         // The two ends of a link are stored, or known not to be.
-        if try !session.store(side.type).isKnown(source) {
+        if try !core.store(side.type).isKnown(source) {
             problem("\(name(side)): a link comes from \(source), which is unknown")
         }
-        if try !session.store(side.target).isKnown(target) {
+        if try !core.store(side.target).isKnown(target) {
             problem("\(name(side)): a link leads to \(target), which is unknown")
         }
         if !side.isToMany, link.end.place != 0 { problem("\(name(side)): \(source) has a link at \(link.end.place)") }

@@ -6,7 +6,7 @@ import HornbeamTree
 
 struct KeptCheck {
     let index: StoredIndex
-    let session: StoreTransaction
+    let core: StoreTransaction
 
     private var name: String { "index “\(index.name)” of \(index.record.entity)" }
 
@@ -14,17 +14,17 @@ struct KeptCheck {
         guard let kind = index.handKept else { return }
         let trees: KeptTrees
         do {
-            trees = try KeptTrees(index, in: session.transaction)
+            trees = try KeptTrees(index, in: core.transaction)
         } catch StorageError.corrupt(let corruption) {
             return problem("\(name): \(corruption)")
         }
         let groups = try index.group.map { group -> EntityStore? in
-            guard session.schema.types[group] != nil else { return nil }
-            return try session.store(group)
+            guard core.schema.types[group] != nil else { return nil }
+            return try core.store(group)
         }
         if let groups, groups == nil { return problem("\(name): the store has no entity type of its groups") }
-        let members = try session.store(index.record.entity)
-        let transaction = session.transaction
+        let members = try core.store(index.record.entity)
+        let transaction = core.transaction
         var cursor = try transaction.cursor(trees.entries)
         while try cursor.next() {
             let key = Array(cursor.key)

@@ -6,11 +6,11 @@ import HornbeamPages
 import HornbeamTree
 
 struct RegisteredCheck {
-    let session: StoreTransaction
+    let core: StoreTransaction
     let registered: RegisteredIndexes
 
     func run(_ problem: (String) -> Void) throws {
-        let transaction = session.transaction
+        let transaction = core.transaction
         let unreadable = try RegisteredCatalogue.unreadable(transaction)
         for name in unreadable {
             problem("index “\(name)”: what the catalogue has of it is not readable: drop it with unregister")
@@ -22,13 +22,13 @@ struct RegisteredCheck {
         for stored in try RegisteredCatalogue.read(transaction) {
             let kind = stored.record.build == nil ? "index" : "build of index"
             let name = "\(kind) “\(stored.publicName)” of \(stored.record.entity)"
-            guard let type = session.schema.types[stored.record.entity] else {
+            guard let type = core.schema.types[stored.record.entity] else {
                 problem("\(name): the store has no such entity type")
                 continue
             }
             guard let trees = try trees(of: stored, name, problem) else { continue }
             if stored.handKept != nil {
-                try KeptCheck(index: stored, session: session).run(problem)
+                try KeptCheck(index: stored, core: core).run(problem)
                 continue
             }
             let missed = try transaction.tree(stored.missedName)
@@ -39,10 +39,10 @@ struct RegisteredCheck {
                     problem("\(name): run \(run) of \(build.runs) is missing")
                 }
             }
-            if let attended = registered.attended[stored.name], attended.trees == trees, missed == nil,
-                attended.registration.identity == stored.identity
+            if let maintained = registered.maintained[stored.name], maintained.trees == trees, missed == nil,
+                maintained.registration.identity == stored.identity
             {
-                try check(attended, type, name, problem)
+                try check(maintained, type, name, problem)
             }
         }
     }
@@ -52,7 +52,7 @@ struct RegisteredCheck {
         of stored: StoredIndex, _ name: String, _ problem: (String) -> Void
     ) throws(StorageError) -> IndexTrees? {
         do throws(StorageError) {
-            if let trees = try IndexTrees(of: stored, in: session.transaction) { return trees }
+            if let trees = try IndexTrees(of: stored, in: core.transaction) { return trees }
             problem("\(name): it lacks a tree")
         } catch {
             guard case .corrupt(let corruption) = error else { throw error }
@@ -62,12 +62,12 @@ struct RegisteredCheck {
     }
 
     private func check(
-        _ index: AttendedIndex, _ type: EntityType, _ name: String, _ problem: (String) -> Void
+        _ index: MaintainedIndex, _ type: EntityType, _ name: String, _ problem: (String) -> Void
     ) throws {
-        let transaction = session.transaction
+        let transaction = core.transaction
         let follower = index.registration.emitter.follower(of: [index])
         var expected: UInt64 = 0
-        try session.store(type.name).forEachRow { rowID, row in
+        try core.store(type.name).forEachRow { rowID, row in
             do {
                 for entry in try follower.entries(rowID, row, in: 0) {
                     expected += 1
@@ -96,7 +96,7 @@ struct RegisteredCheck {
     ) throws {
         // Rows of other columns nobody reads: the index is to be built anew.
         let isRead = index.record.columns == RegisteredCatalogue.fingerprint(type.description)
-        var cursor = try session.transaction.cursor(missed)
+        var cursor = try core.transaction.cursor(missed)
         while try cursor.next() {
             do {
                 guard cursor.key.count == 8 else { throw MissedRow.unreadable }

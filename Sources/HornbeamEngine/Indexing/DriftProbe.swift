@@ -20,7 +20,7 @@ struct DriftProbe {
     /// Samples of each direction: that many calls of the program's code at most.
     static let samples = 32
 
-    let index: AttendedIndex
+    let index: MaintainedIndex
     let type: EntityType
     let transaction: Transaction
 

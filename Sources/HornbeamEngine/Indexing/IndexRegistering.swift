@@ -81,7 +81,7 @@ package struct IndexRegistering {
     }
 
     /// Does the work; the index as it is afterwards.
-    package func run(_ work: RegistrationWork) throws -> (StoredIndex, AttendedIndex) {
+    package func run(_ work: RegistrationWork) throws -> (StoredIndex, MaintainedIndex) {
         let type = try type()
         let index = try index()
         if work == .building {
@@ -96,24 +96,24 @@ package struct IndexRegistering {
             throw StorageError.corrupt(Corruption(tree: index.treeName, reason: "a registered index lacks a tree"))
         }
         let tree = trees.first
-        let attended = try AttendedIndex(registration, trees, type)
+        let maintained = try MaintainedIndex(registration, trees, type)
         switch work {
         case .none: break
         case .completion: try transaction.completeReductions(tree)
         case .missedRows:
             do {
-                try catchUp(index, attended, type)
+                try catchUp(index, maintained, type)
             } catch is HornbeamError {
                 // A row as it was can't be read, say. What the rows are now is enough to build it.
                 return try run(.building)
             }
             try transaction.completeReductions(tree)
-        case .building: try build(attended, type)
+        case .building: try build(maintained, type)
         }
-        return (index, attended)
+        return (index, maintained)
     }
 
-    private func build(_ index: AttendedIndex, _ type: EntityType) throws {
+    private func build(_ index: MaintainedIndex, _ type: EntityType) throws {
         var batch = RowBatch(index, type, transaction, threads: threads)
         var sorter = EntrySorter(transaction)
         var reports = StepProgress(
@@ -134,11 +134,11 @@ package struct IndexRegistering {
     }
 
     /// What a sample shows of entries that are other code's.
-    package func drift(of index: AttendedIndex) throws -> HornbeamError? {
+    package func drift(of index: MaintainedIndex) throws -> HornbeamError? {
         try DriftProbe(index: index, type: try type(), transaction: transaction).run()
     }
 
-    private func catchUp(_ stored: StoredIndex, _ index: AttendedIndex, _ type: EntityType) throws {
+    private func catchUp(_ stored: StoredIndex, _ index: MaintainedIndex, _ type: EntityType) throws {
         guard let missed = try transaction.tree(stored.missedName) else { return }
         let follower = registration.emitter.follower(of: [index])
         var reports = StepProgress(

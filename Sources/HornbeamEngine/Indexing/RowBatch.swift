@@ -32,7 +32,7 @@ package struct RowBatch: Sendable {
     private var bytes: [UInt8] = []
     private var places: [Place] = []
 
-    init(_ index: AttendedIndex, _ type: EntityType, _ transaction: Transaction, threads: Int) {
+    init(_ index: MaintainedIndex, _ type: EntityType, _ transaction: Transaction, threads: Int) {
         self.type = type
         registration = index.registration
         follower = index.registration.emitter.follower(of: [index])

@@ -7,16 +7,16 @@
 import FoundationEssentials
 package import HornbeamPages
 
-/// Reads and writes the entities of one type. Use within the session's transaction.
+/// Reads and writes the entities of one type. Use while the transaction is open.
 package struct JSONRows {
     private let store: EntityStore
-    private let session: StoreTransaction
+    private let core: StoreTransaction
     private let type: EntityType
     private let columns: [String: Int]
 
-    package init(_ type: String, session: StoreTransaction) throws {
-        store = try session.store(type)
-        self.session = session
+    package init(_ type: String, core: StoreTransaction) throws {
+        store = try core.store(type)
+        self.core = core
         self.type = store.type
         columns = Dictionary(self.type.description.columns.enumerated().map { ($1.name, $0) }) { first, _ in first }
     }
@@ -35,8 +35,8 @@ package struct JSONRows {
             if value != .null { members.append((column.name, Self.node(value))) }
         }
         for side in type.relations {
-            let target = try session.store(side.target)
-            let ids = try session.edges.targets(side, of: rowID).map { Self.node(try target.id(of: $0) ?? .null) }
+            let target = try core.store(side.target)
+            let ids = try core.edges.targets(side, of: rowID).map { Self.node(try target.id(of: $0) ?? .null) }
             if side.isToMany {
                 if !ids.isEmpty { members.append((side.name, .array(ids))) }
             } else if let id = ids.first {
@@ -110,13 +110,13 @@ package struct JSONRows {
         do {
             // Before the row: one of them may be refused.
             for (side, ids) in links {
-                let target = try session.store(side.target)
+                let target = try core.store(side.target)
                 targets.append((target, []))
                 for id in ids { targets[targets.count - 1].rows.append(try target.ensureRowID(of: id)) }
             }
             let rowID = try store.ensureRowID(of: id, saving: true)
             try store.save(row, rowID, time: time)
-            for (link, target) in zip(links, targets) { try session.edges.set(link.side, rowID, target.rows) }
+            for (link, target) in zip(links, targets) { try core.edges.set(link.side, rowID, target.rows) }
             return rowID
         } catch {
             for (target, rows) in targets { for row in rows { try target.noteUnlinked(row) } }
@@ -131,7 +131,7 @@ package struct JSONRows {
     }
 
     private func ids(_ node: JSONNode, _ side: EdgeSide, _ at: Int, _ line: Bytes) throws -> [Value] {
-        let target = try session.store(side.target).type
+        let target = try core.store(side.target).type
         let id = ColumnDescription(name: "\(side.name)", type: target.idType)
         switch node {
         case .null: return []

@@ -45,9 +45,9 @@ extension EntityStore {
 
     private func appendLinks(of rowID: RowID, to json: inout JSONBytes) throws {
         json.open("{")
-        let links = try session.edges.targets(ofAll: type, of: rowID)
+        let links = try core.edges.targets(ofAll: type, of: rowID)
         for (side, rows) in zip(type.relations, links) where !rows.isEmpty {
-            let targets = try session.store(side.target)
+            let targets = try core.store(side.target)
             json.member(side.memberName)
             json.open("[")
             for row in rows {

@@ -99,16 +99,16 @@ enum LooseLinks {
 
     /// Forgets the ids of entities that aren't stored to which a relation led that is gone now.
     static func forgetUnlinked(_ schema: Schema, in transaction: Transaction) throws {
-        let session = StoreTransaction(transaction, schema: schema)
+        let core = StoreTransaction(transaction, schema: schema)
         for name in schema.typeNames {
-            let store = try session.store(name)
+            let store = try core.store(name)
             var cursor = try transaction.cursor(store.type.unsaved)
             while try cursor.next() {
                 guard let row = RowID(key: cursor.key) else { throw store.corrupt("n:\(name)", "a key is no row id") }
                 try store.noteUnlinked(row)
             }
         }
-        try session.flush()
+        try core.flush()
     }
 
     private static func pack(

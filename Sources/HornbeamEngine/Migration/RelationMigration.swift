@@ -101,8 +101,8 @@ struct RelationMigration {
 
     /// The text of an entity's id, for messages.
     private func id(_ type: String, _ rowID: RowID) -> String {
-        let session = StoreTransaction(transaction, schema: schema)
-        let id = try? session.store(type).id(of: rowID)
+        let core = StoreTransaction(transaction, schema: schema)
+        let id = try? core.store(type).id(of: rowID)
         return "\(type) " + (id?.text ?? "\(rowID)")
     }
 

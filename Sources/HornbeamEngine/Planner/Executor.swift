@@ -40,10 +40,10 @@ package final class Executor {
         } else {
             covered = nil
         }
-        filter = try RowFilter(plan.residual, type: store.type, session: store.session)
+        filter = try RowFilter(plan.residual, type: store.type, core: store.core)
         isList = plan.path.mayMiss
         guard let position = plan.position, !position.isReached, plan.sort.isEmpty else { return }
-        let order = try RowOrder(plan.accessOrder, type: store.type, session: store.session)
+        let order = try RowOrder(plan.accessOrder, type: store.type, core: store.core)
         start = (order, try position.place(order, store))
     }
 
@@ -109,7 +109,7 @@ package final class Executor {
     private func countOfLinks() throws -> Int? {
         guard case .linked(let links) = plan.path, filter.acceptsAll else { return nil }
         guard let source = links.source else { return 0 }
-        return try store.session.edges.storedCount(links.side, of: source, behind: links.last)
+        return try store.core.edges.storedCount(links.side, of: source, behind: links.last)
     }
 
     /// As many results as are known to come, within reason: a count may be damaged.
@@ -122,12 +122,14 @@ package final class Executor {
         }
     }
 
-    /// `dynamic` here and at `candidates` only hides these from the optimizer, which would copy all scans below them for
-    /// each closure that callers pass: 1.5 MB of code, and not faster.
+    /// `dynamic`, here and at `candidates`, only hides the function from the optimizer, which would copy all scans
+    /// below it for each closure that callers pass: 1.5 MB of code, and not faster.
     /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
     package dynamic func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
         if let (index, match, among) = plan.path.ranked {
-            return try ranked(try IndexSearch(index, match, store), among: among, needsRows, body)
+            let search = try IndexSearch(index, match, store)
+            return try RankedScan(plan: plan, search: search, filter: filter, store: store, tally: tally)
+                .run(among: try among.map { try selection($0) }, needsRows, body)
         }
         if plan.sort.isEmpty {
             let passed = plan.offset > 0 ? try candidates(before: plan.offset) : 0
@@ -170,7 +172,7 @@ package final class Executor {
         guard filter.acceptsAll, start == nil else { return nil }
         if case .linked(let links) = plan.path {
             guard let source = links.source else { return number }
-            return try store.session.edges.links(before: number, links.side, of: source, behind: links.last)
+            return try store.core.edges.links(before: number, links.side, of: source, behind: links.last)
         }
         return !isList && plan.path.canSkip ? number : nil
     }
@@ -204,7 +206,7 @@ package final class Executor {
 
     /// Those of a walk that may be given up, and then those of a scan behind it.
     private func matching(_ fallback: ScanFallback, _ body: (RowID, RowReader?) throws -> Bool) throws {
-        let order = try RowOrder(fallback.sort, type: store.type, session: store.session)
+        let order = try RowOrder(fallback.sort, type: store.type, core: store.core)
         var progress = WalkProgress(wanted: needed)
         var isEnough = false
         var place: RowOrder.Place?
@@ -238,7 +240,7 @@ package final class Executor {
         _ fallback: ScanFallback, _ order: RowOrder, behind place: RowOrder.Place?,
         _ body: (RowID, RowReader?) throws -> Bool
     ) throws {
-        let filter = try RowFilter(fallback.filter, type: store.type, session: store.session)
+        let filter = try RowFilter(fallback.filter, type: store.type, core: store.core)
         var best = SortedRows(order, limit: needed, after: place, needsRows: true)
         var read = 0
         try store.forEachRow { rowID, row in
@@ -330,12 +332,12 @@ package final class Executor {
             for rowID in rowIDs where try !body(rowID, nil) { return }
         case .linked(let links):
             guard let source = links.source else { return }
-            try store.session.edges.forEachTarget(links.side, of: source, offset: skipped, behind: links.last) {
+            try store.core.edges.forEachTarget(links.side, of: source, offset: skipped, behind: links.last) {
                 try body($0, nil)
             }
         case .among(let links, let path):
             guard let source = links.source else { return }
-            let edges = store.session.edges
+            let edges = store.core.edges
             let found = try edges.targets(links.side, of: source, among: try rowIDs(path), behind: links.last)
             for rowID in found where try !body(rowID, nil) { return }
         case .index(let match, let walk):
@@ -439,9 +441,9 @@ package final class Executor {
 
     /// Rows that are linked to what the join's query finds, in any order, possibly with repeats.
     private func sources(_ join: Join) throws -> [UInt64] {
-        let edges = store.session.edges
+        let edges = store.core.edges
         var found: [UInt64] = []
-        for target in try store.session.rowIDs(join.query) {
+        for target in try store.core.rowIDs(join.query) {
             try edges.forEachSource(join.side, of: target) {
                 found.append($0.rawValue)
                 return true
@@ -463,7 +465,7 @@ package final class Executor {
     // MARK: Orders that no path gives
 
     private func sorted(_ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
-        let order = try RowOrder(plan.sort, type: store.type, session: store.session, scores: try scores())
+        let order = try RowOrder(plan.sort, type: store.type, core: store.core, scores: try scores())
         var best = SortedRows(
             order, limit: plan.budget, after: try plan.position?.place(order, store), needsRows: needsRows)
         try matching(needsRows: true) { rowID, row in
@@ -483,113 +485,5 @@ package final class Executor {
         }
         let hits = try IndexSearch(index, match, store).search(limit: .max, filter: filter)
         return Dictionary(hits.map { (RowID(rawValue: $0.row), $0.score) }) { first, _ in first }
-    }
-
-    /// - Parameter among: where the rows are from that may be found; nil for all.
-    private func ranked(
-        _ search: IndexSearch, among: AccessPath?, _ needsRows: Bool,
-        _ body: (RowID, RowReader?, Double?) throws -> Bool
-    ) throws {
-        // The search knows errors of storage only; others are kept and thrown after it.
-        var failure: (any Error)?
-        func accepts(_ row: UInt64) -> Bool {
-            guard failure == nil else { return false }
-            do {
-                let rowID = RowID(rawValue: row)
-                let row = try hitRow(rowID)
-                tally?.rows += 1
-                let passes = try filter.accepts(rowID, row)
-                if passes { tally?.passed += 1 }
-                return passes
-            } catch {
-                failure = error
-                return false
-            }
-        }
-        let test: TextFilter.Test? = filter.acceptsAll ? nil : { accepts($0) }
-        let rows = try among.map { try selection($0) }
-        let hits = try search.search(
-            limit: plan.budget ?? .max, after: try last(search),
-            filter: rows.map { .selection($0, passing: test) } ?? test.map { .matching($0) } ?? .all,
-            tieBreak: try tieBreak { failure = $0 })
-        if let failure { throw failure }
-        for hit in hits.dropFirst(plan.offset) {
-            let rowID = RowID(rawValue: hit.row)
-            let row = needsRows ? try store.row(rowID) : nil
-            if filter.acceptsAll, row != nil {
-                tally?.rows += 1
-                tally?.passed += 1
-            }
-            guard try body(rowID, row, hit.score) else { return }
-        }
-    }
-
-    private func hitRow(_ rowID: RowID) throws -> RowReader {
-        if let row = try store.row(rowID) { return row }
-        throw store.corrupt("e:\(store.type.name)", "full text names \(rowID), which has no row")
-    }
-
-    /// The hit that a ranked list goes on after, with the score that it has now.
-    private func last(_ search: IndexSearch) throws -> TextHit? {
-        guard let position = plan.position else { return nil }
-        if let hit = position.position.hit { return TextHit(row: hit.row.rawValue, score: hit.score) }
-        guard let rowID = position.rowID, let score = try search.explain(rowID)?.value else {
-            throw HornbeamError(
-                .invalid,
-                "\(store.type.name) \(position.position.id.text) isn't found by the search any more, so the list has "
-                    + "no place after it: use an offset")
-        }
-        return TextHit(row: rowID.rawValue, score: score)
-    }
-
-    /// Equal scores go by what else the query is sorted by, as in any sort; if there is nothing, by the smaller id.
-    /// Integer ids that are their row ids need no look.
-    private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
-        if !plan.ties.isEmpty {
-            let order = try RowOrder(plan.ties, type: store.type, session: store.session)
-            let start = try plan.position?.place(order, store)
-            // Each hit is compared with several others. Of those that a limit leaves out none need be remembered.
-            var places: [UInt64: RowOrder.Place] = [:]
-            let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
-            func place(_ row: UInt64) throws -> RowOrder.Place {
-                if let known = places[row] { return known }
-                let rowID = RowID(rawValue: row)
-                // What the list goes on after isn't in it, and stands where it stood.
-                if let start, start.rowID == rowID { return start }
-                let place = try order.place(rowID, try hitRow(rowID))
-                if places.count >= remembered { places.removeAll(keepingCapacity: true) }
-                places[row] = place
-                return place
-            }
-            return { left, right in
-                do {
-                    return order.precedes(try place(left), try place(right))
-                } catch {
-                    fail(error)
-                    return left < right
-                }
-            }
-        }
-        // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
-        // The hit that the list goes on after may be gone; and then maybe only its id was none.
-        let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }
-        let isRow = gone.flatMap(\.rowID).map { $0 < .firstAssigned } ?? true
-        if isRow, store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }
-        let goneKey = try gone.map { try store.idKey($0.position.id) }
-        return { left, right in
-            if left < RowID.firstAssigned.rawValue, right < RowID.firstAssigned.rawValue { return left < right }
-            do {
-                let (first, second) = (RowID(rawValue: left), RowID(rawValue: right))
-                guard let goneKey, let row = gone?.rowID, row == first || row == second else {
-                    return try self.store.idPrecedes(first, second)
-                }
-                let other = try self.store.id(of: row == first ? second : first)
-                guard let key = try other.map({ try self.store.idKey($0) }) else { return left < right }
-                return row == first ? goneKey.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(goneKey)
-            } catch {
-                fail(error)
-                return left < right
-            }
-        }
     }
 }

@@ -83,7 +83,7 @@ package struct GroupScan {
     /// - Parameter limit: so many runs are enough.
     func run(atMost limit: Int? = nil, _ body: (RowReader, EqualRows) throws -> Void) throws {
         let covered = CoveredRow(index, store.type, covering, read, from: offset)
-        let filter = try RowFilter(residual, type: store.type, session: store.session)
+        let filter = try RowFilter(residual, type: store.type, core: store.core)
         var left = limit ?? .max
         try withUnsafeTemporaryAllocation(byteCount: IndexKeyBytes.cutSize, alignment: 8) { memory in
             var equal = Run(memory)

@@ -23,13 +23,13 @@ extension Planner {
         let side = try type.relation(test.relation)
         var query = EntityQuery(type: side.target, filter: test.filter)
         query.requiresIndex = self.query.requiresIndex
-        let targets = try store.session.store(side.target)
+        let targets = try store.core.store(side.target)
         guard let plan = try Self.planUnlessRefused(query, targets) else { return nil }
         let all = try targets.count()
         let read = plan.path.candidates(rows: all)
         // About a third of what only rows can tell.
         let found = plan.knownCount ?? read / 3 + 1
-        let links = try store.session.edges.estimatedCount(side)
+        let links = try store.core.edges.estimatedCount(side)
         let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))
         return (
             Join(side: side, query: query, targets: min(found, all)), sources,

@@ -87,11 +87,11 @@ package struct Planner: ~Copyable {
     let unions: UnionPaths?
 
     var type: EntityType { store.type }
-    private var session: StoreTransaction { store.session }
+    private var core: StoreTransaction { store.core }
 
     package init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
         let conjuncts = try query.filter.plannedConjuncts()
-        try store.session.settleLinks()
+        try store.core.settleLinks()
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
         // Of no conditions an index answers none.
@@ -388,8 +388,8 @@ package struct Planner: ~Copyable {
     }
 
     private func linked(_ source: RelationSource, behind last: RowID?) throws -> LinkedRows {
-        let (side, rowID) = try RowFilter.bind(source, type, session)
-        let edges = session.edges
+        let (side, rowID) = try RowFilter.bind(source, type, core)
+        let edges = core.edges
         if sort.isEmpty, let position {
             guard let rowID, let last, try edges.contains(side, rowID, last) else { throw position.missing(type) }
         }
@@ -397,7 +397,7 @@ package struct Planner: ~Copyable {
     }
 
     func linked(_ side: EdgeSide, _ rowID: RowID?, behind last: RowID?) throws -> LinkedRows {
-        let edges = session.edges
+        let edges = core.edges
         var count = 0
         if let rowID {
             count = try last.map { try edges.count(side, of: rowID, behind: $0) } ?? edges.count(side, of: rowID)

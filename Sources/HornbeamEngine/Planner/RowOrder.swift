@@ -69,8 +69,7 @@ package final class RowOrder {
     let needsStored: Bool
 
     /// - Parameter scores: of a full-text search, for a sort by them; what isn't there has the score 0.
-    package init(_ terms: [SortTerm], type: EntityType, session: StoreTransaction, scores: [RowID: Double] = [:]) throws
-    {
+    package init(_ terms: [SortTerm], type: EntityType, core: StoreTransaction, scores: [RowID: Double] = [:]) throws {
         var segments: [Segment] = []
         func add(_ part: KeyPart) {
             if case .key(let before)? = segments.last {
@@ -91,7 +90,7 @@ package final class RowOrder {
                 }
                 add(.column(column, descending: term.descending))
             case .linkCount(let relation):
-                add(.links(try LinkCounter(relation, of: type, session), descending: term.descending))
+                add(.links(try LinkCounter(relation, of: type, core), descending: term.descending))
             case .derived(let component): add(.derived(component, descending: term.descending))
             case .score: add(.score(descending: term.descending))
             case .opaque(_, let key, let order):

@@ -127,7 +127,7 @@ extension Planner {
         case .within(0, let ids): return try rowIDs(within: ids).map { list($0) }
         case .ids(let ids): return list(try Set(ids.compactMap { try store.rowID(ofAny: $0) }).sorted())
         case .related(let source):
-            let (side, rowID) = try RowFilter.bind(source, type, store.session)
+            let (side, rowID) = try RowFilter.bind(source, type, store.core)
             let links = try linked(side, rowID, behind: nil)
             return Branch(path: .linked(links), count: links.count, isExact: true)
         case .links:

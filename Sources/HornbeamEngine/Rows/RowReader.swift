@@ -12,7 +12,7 @@ public struct RowReader {
     private let size: Int
     /// Borrowed as the bytes are: so a reader is plain numbers, and copying one counts no references, which took 200
     /// instructions a row. What keeps it: an entity type holds its layout, a schema its types, and whoever made the
-    /// reader the schema, through the session whose transaction the bytes belong to. A layout without a type is kept by
+    /// reader the schema, through the transaction that the bytes belong to. A layout without a type is kept by
     /// whoever hands it over.
     package unowned(unsafe) let layout: RowLayout
     /// The layout's, without a look at it.

@@ -8,11 +8,12 @@ package import HornbeamPages
 import HornbeamText
 package import HornbeamTree
 
-/// One entity type in one transaction. Made by `StoreTransaction.store`.
+/// One entity type in one transaction. Made by `StoreTransaction.store`. What writers, searches and queries of the type
+/// remember is kept here, because there is one of these for each type, and it lives as long as its transaction.
 package final class EntityStore {
     package let type: EntityType
-    // The session owns its stores and outlives every use of them.
-    package unowned let session: StoreTransaction
+    // It owns its stores and outlives every use of them.
+    package unowned let core: StoreTransaction
     package let transaction: Transaction
     private var nextRowID: UInt64?
     private var nextRowIDChanged = false
@@ -31,7 +32,7 @@ package final class EntityStore {
     @exclusivity(unchecked) var selections = RowSelectionCache()
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
-    /// The session's: gathers what changes, if somebody observes.
+    /// The transaction's: gathers what changes, if somebody observes.
     private let capture: RowCapture?
     /// Nil if the type has none, as in a read.
     private let registered: TypeIndexes?
@@ -50,13 +51,13 @@ package final class EntityStore {
         return side
     }
 
-    package init(type: EntityType, session: StoreTransaction, isTable: Bool = false) {
+    package init(type: EntityType, core: StoreTransaction, isTable: Bool = false) {
         self.type = type
         self.isTable = isTable
-        self.session = session
-        transaction = session.transaction
-        capture = session.capture
-        registered = transaction.isWritable ? session.registered?.indexes(of: type.name) : nil
+        self.core = core
+        transaction = core.transaction
+        capture = core.capture
+        registered = transaction.isWritable ? core.registered?.indexes(of: type.name) : nil
         textWriters = type.textIndexes.map { _ in nil }
     }
 
@@ -73,7 +74,7 @@ package final class EntityStore {
         get throws { try queriedIndexes.map { try usable(of: $0).elements } ?? [] }
     }
 
-    private var queriedIndexes: RegisteredIndexes? { isTable ? nil : session.queriedIndexes }
+    private var queriedIndexes: RegisteredIndexes? { isTable ? nil : core.queriedIndexes }
 
     private func usable(of registered: RegisteredIndexes) throws -> UsableIndexes {
         if let usable, usable.isCurrent(registered, in: transaction) { return usable }
@@ -214,9 +215,9 @@ package final class EntityStore {
         try row.withBytes { (row) throws(StorageError) in
             try transaction.put(type.rows, RowKey(rowID), row)
         }
-        session.watch?.note(rowID, in: type.rows)
+        core.watch?.note(rowID, in: type.rows)
         // What deletions leave behind is saved while rows are removed: it is not worth remembering.
-        known.note(rowID, removals: session.counts.removals, remembers: !hasNoCounterpart)
+        known.note(rowID, removals: core.counts.removals, remembers: !hasNoCounterpart)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try follow(changes, followed, rowID, $0) }
         try endSave(row, rowID, hasNoCounterpart)
@@ -246,11 +247,11 @@ package final class EntityStore {
     package func delete(_ rowID: RowID) throws -> Bool {
         let id = try self.id(of: rowID)
         let wasSaved = try removeRow(rowID)
-        try session.edges.removeAll(of: type, rowID)
+        try core.edges.removeAll(of: type, rowID)
         if let id, RowID(integerID: id) == nil { _ = try transaction.delete(type.ids, try idKey(id)) }
         if !wasSaved, try transaction.delete(type.unsaved, RowKey(rowID)) {
             // Somebody may have its row in hand, to link it.
-            session.counts.removals += 1
+            core.counts.removals += 1
         }
         return wasSaved
     }
@@ -260,7 +261,7 @@ package final class EntityStore {
     package func deleteRow(_ rowID: RowID) throws -> Bool {
         guard let id = try self.id(of: rowID), try removeRow(rowID) else { return false }
         let isAssigned = rowID >= RowID.firstAssigned
-        if try session.edges.isLinked(type, rowID) {
+        if try core.edges.isLinked(type, rowID) {
             var bytes: [UInt8] = []
             if isAssigned { _ = ValueBytes.append(id, as: type.idType, to: &bytes) }
             try transaction.put(type.unsaved, rowID.key, bytes)
@@ -275,8 +276,8 @@ package final class EntityStore {
         if capture == nil, !type.hasIndexes, registered == nil {
             // Nobody needs to know what it held.
             guard try transaction.delete(type.rows, RowKey(rowID)) else { return false }
-            session.counts.removals += 1
-            session.watch?.note(rowID, in: type.rows)
+            core.counts.removals += 1
+            core.watch?.note(rowID, in: type.rows)
             return true
         }
         guard let old = try row(rowID) else { return false }
@@ -285,9 +286,9 @@ package final class EntityStore {
         // Before the indexes are asked: a writer of a full-text index may write as it begins, and the row moves.
         capture?.note(rowID, in: type.rows, old: old)
         try prepareTexts(changes)
-        session.counts.removals += 1
+        core.counts.removals += 1
         _ = try transaction.delete(type.rows, RowKey(rowID))
-        session.watch?.note(rowID, in: type.rows)
+        core.watch?.note(rowID, in: type.rows)
         try follow(changes, followed, rowID, Bytes(start: nil, count: 0))
         return true
     }
@@ -359,8 +360,8 @@ package final class EntityStore {
         try index.withEntry(try index.key(of: row), rowID) { (key, _) throws(StorageError) in
             _ = try transaction.delete(index.tree, key)
         }
-        session.counts.yields += 1
-        yielded.insert(index, rowID, at: session.counts.yields)
+        core.counts.yields += 1
+        yielded.insert(index, rowID, at: core.counts.yields)
     }
 
     /// The error for the first of the rows that an index lacks, of those that let go of its key after `yields` others:
@@ -420,7 +421,7 @@ package final class EntityStore {
     /// - Parameter position: the index's place among those of the type.
     private func textWriter(_ position: Int) throws -> TextIndexWriter {
         if let writer = textWriters[position] { return writer }
-        session.hasGathered = true
+        core.hasGathered = true
         let writer = try TextIndexWriter(type.textIndexes[position].index, in: transaction)
         textWriters[position] = writer
         return writer
@@ -541,7 +542,7 @@ extension EntityStore {
         if let rowID = RowID(integerID: id) { return try ensure(rowID, saving: saving) }
         let key = try idKey(id)
         if let rowID = try rowID(of: id), saving || reserved[key] == nil { return rowID }
-        session.hasGathered = true
+        core.hasGathered = true
         let rowID = try reserved[key] ?? handOut()
         if saving {
             reserved[key] = rowID
@@ -558,9 +559,9 @@ extension EntityStore {
 
     /// Makes sure that an id which is its own row id is known.
     private func ensure(_ rowID: RowID, saving: Bool) throws -> RowID {
-        if saving || known.isStored(rowID, removals: session.counts.removals) { return rowID }
+        if saving || known.isStored(rowID, removals: core.counts.removals) { return rowID }
         if try isSaved(rowID) {
-            known.note(rowID, removals: session.counts.removals)
+            known.note(rowID, removals: core.counts.removals)
         } else {
             try transaction.put(type.unsaved, RowKey(rowID), Bytes(start: nil, count: 0))
             noteUnsaved()

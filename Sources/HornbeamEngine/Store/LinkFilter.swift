@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the entities that a relation leads to, bound to a session. Links to what isn't stored don't count.
+// Tests of the entities that a relation leads to, bound to a transaction. Links to what isn't stored don't count.
 
 /// Whether any, all or none of a source's stored targets pass a filter.
 final class LinkFilter {
@@ -12,12 +12,12 @@ final class LinkFilter {
     private var known: [RowID: Bool] = [:]
     private static let maximumKnown = 4096
 
-    init(_ test: LinkTest, of type: EntityType, _ session: StoreTransaction) throws {
+    init(_ test: LinkTest, of type: EntityType, _ core: StoreTransaction) throws {
         self.test = test
         side = try type.relation(test.relation)
-        edges = session.edges
-        targets = try session.store(side.target)
-        filter = try RowFilter(test.filter, type: targets.type, session: session)
+        edges = core.edges
+        targets = try core.store(side.target)
+        filter = try RowFilter(test.filter, type: targets.type, core: core)
     }
 
     func accepts(_ source: RowID) throws -> Bool {
@@ -48,9 +48,9 @@ struct LinkCounter {
     private let side: EdgeSide
     private let edges: EdgeTrees
 
-    init(_ relation: String, of type: EntityType, _ session: StoreTransaction) throws {
+    init(_ relation: String, of type: EntityType, _ core: StoreTransaction) throws {
         side = try type.relation(relation)
-        edges = session.edges
+        edges = core.edges
     }
 
     func count(_ source: RowID) throws -> Int { try edges.storedCount(side, of: source) }

@@ -6,7 +6,7 @@ import HornbeamKeys
 import HornbeamPages
 import HornbeamText
 
-/// A filter bound to an entity type and a session. Use within the session's transaction.
+/// A filter bound to an entity type and a transaction, which must be open whenever it is used.
 package struct RowFilter {
     private indirect enum Node {
         case constant(Bool)
@@ -36,8 +36,8 @@ package struct RowFilter {
     /// Nil if there is nothing to test.
     private let node: Node?
 
-    package init(_ filter: Filter, type: EntityType, session: StoreTransaction) throws {
-        if case .all = filter { node = nil } else { node = try Self.bind(filter, type, session) }
+    package init(_ filter: Filter, type: EntityType, core: StoreTransaction) throws {
+        if case .all = filter { node = nil } else { node = try Self.bind(filter, type, core) }
     }
 
     /// A filter that asks for nothing but the row: `.invalid` for another.
@@ -84,24 +84,24 @@ package struct RowFilter {
 
     // The recursive cases have functions of their own, so that a level takes little stack.
 
-    /// - Parameter session: nil where there is none, so that nothing can be looked up.
-    private static func bind(_ filter: Filter, _ type: EntityType, _ session: StoreTransaction?) throws -> Node {
+    /// - Parameter core: nil where there is none, so that nothing can be looked up.
+    private static func bind(_ filter: Filter, _ type: EntityType, _ core: StoreTransaction?) throws -> Node {
         switch filter {
-        case .and(let parts): return .and(try bind(Filter.listingExclusions(parts), type, session))
+        case .and(let parts): return .and(try bind(Filter.listingExclusions(parts), type, core))
         case .or(let parts):
             let listed = Filter.any(of: parts)
-            guard case .or(let parts) = listed else { return try bind(listed, type, session) }
-            return try alternatives(parts, bind(parts, type, session), type)
-        case .not(let part): return .not(try bind(part, type, session))
-        case .links(let test): return .links(try LinkFilter(test, of: type, present(session, filter, type)))
-        default: return try bindOne(filter, type, session)
+            guard case .or(let parts) = listed else { return try bind(listed, type, core) }
+            return try alternatives(parts, bind(parts, type, core), type)
+        case .not(let part): return .not(try bind(part, type, core))
+        case .links(let test): return .links(try LinkFilter(test, of: type, present(core, filter, type)))
+        default: return try bindOne(filter, type, core)
         }
     }
 
-    private static func bind(_ parts: [Filter], _ type: EntityType, _ session: StoreTransaction?) throws -> [Node] {
+    private static func bind(_ parts: [Filter], _ type: EntityType, _ core: StoreTransaction?) throws -> [Node] {
         var nodes: [Node] = []
         nodes.reserveCapacity(parts.count)
-        for part in parts { nodes.append(try bind(part, type, session)) }
+        for part in parts { nodes.append(try bind(part, type, core)) }
         return nodes
     }
 
@@ -125,17 +125,17 @@ package struct RowFilter {
     }
 
     private static func present(
-        _ session: StoreTransaction?, _ filter: Filter, _ type: EntityType
+        _ core: StoreTransaction?, _ filter: Filter, _ type: EntityType
     ) throws(HornbeamError) -> StoreTransaction {
-        guard let session else {
+        guard let core else {
             throw HornbeamError(
                 .invalid, "“\(filter.text(type.description))” is no condition on one \(type.name) alone")
         }
-        return session
+        return core
     }
 
-    private static func bindOne(_ filter: Filter, _ type: EntityType, _ session: StoreTransaction?) throws -> Node {
-        func present() throws(HornbeamError) -> StoreTransaction { try Self.present(session, filter, type) }
+    private static func bindOne(_ filter: Filter, _ type: EntityType, _ core: StoreTransaction?) throws -> Node {
+        func present() throws(HornbeamError) -> StoreTransaction { try Self.present(core, filter, type) }
         switch filter {
         case .all: return .constant(true)
         case .none: return .constant(false)
@@ -159,15 +159,15 @@ package struct RowFilter {
         case .opaque(_, let test): return .opaque(test)
         case .computed(let test): return .opaque(test.accepts)
         case .anyElement(let test): return .opaque(test.accepts)
-        case .links, .and, .or, .not: return try bind(filter, type, session)
+        case .links, .and, .or, .not: return try bind(filter, type, core)
         }
     }
 
     /// The relation side and the source's row id; nil if the source was never heard of.
     package static func bind(
-        _ source: RelationSource, _ type: EntityType, _ session: StoreTransaction
+        _ source: RelationSource, _ type: EntityType, _ core: StoreTransaction
     ) throws -> (EdgeSide, RowID?) {
-        let store = try session.store(source.type)
+        let store = try core.store(source.type)
         let side = try store.type.relation(source.relation)
         guard side.target == type.name else {
             throw HornbeamError(

@@ -28,11 +28,11 @@ extension EntityStore {
 
     /// The last step of each save, whether or not the row had to be written.
     func endSave(_ row: [UInt8], _ rowID: RowID, _ hasNoCounterpart: Bool) throws {
-        if type.hasRequired { session.required?.touch(type.name, rowID) }
+        if type.hasRequired { core.required?.touch(type.name, rowID) }
         if hasNoCounterpart { return }
-        session.counts.saves += 1
+        core.counts.saves += 1
         if let counterpart = type.counterpart, try transaction.count(counterpart) != 0 {
-            try remove(row, from: try session.store(type.counterpartName))
+            try remove(row, from: try core.store(type.counterpartName))
         }
     }
 

@@ -26,7 +26,7 @@ package final class StoreTransaction {
     @exclusivity(unchecked) private var stores: [EntityStore] = []
     @exclusivity(unchecked) var counts = Counts()
     /// Whether a store has ever gathered something, or the links keep a cursor or what they know of a side, which in a
-    /// read only a save that was refused does: the session can't begin again then.
+    /// read only a save that was refused does: this can't begin again then.
     @exclusivity(unchecked) var hasGathered = false
     /// Whether links wait to be put into their trees, or to be taken out of them.
     @exclusivity(unchecked) var hasWaitingLinks = false
@@ -40,7 +40,7 @@ package final class StoreTransaction {
     private(set) var required: RequiredRelations?
     /// How often the schema was changed.
     private var adoptions = 0
-    package private(set) lazy var edges = EdgeTrees(session: self, limits: linkLimits)
+    package private(set) lazy var edges = EdgeTrees(core: self, limits: linkLimits)
     /// Gathers what changes, if somebody observes or the log has consumers.
     let capture: RowCapture?
     /// Nil where the schema's are meant, whose code nobody has given.
@@ -107,7 +107,7 @@ package final class StoreTransaction {
     /// The store of one entity type. `.unregisteredEntity` if the database doesn't know it.
     package func store(_ name: String) throws(HornbeamError) -> EntityStore {
         for store in stores where store.type.name == name { return store }
-        let store = EntityStore(type: try schema.type(name), session: self)
+        let store = EntityStore(type: try schema.type(name), core: self)
         stores.append(store)
         return store
     }
@@ -138,10 +138,10 @@ package final class StoreTransaction {
         stores = []
         counts.generation += 1
         hasWaitingLinks = false
-        edges = EdgeTrees(session: self, limits: linkLimits)
+        edges = EdgeTrees(core: self, limits: linkLimits)
     }
 
-    /// Brings the trees up to what the session gathered.
+    /// Brings the trees up to what was gathered.
     package func flush() throws {
         try settleLinks()
         if hasUnlinked {
@@ -187,7 +187,7 @@ package final class StoreTransaction {
         }
     }
 
-    /// From now on the session knows what must have its required relations when it commits.
+    /// From now on the transaction knows what must have its required relations when it commits.
     package func requireRelations() { required = RequiredRelations() }
 
     /// Throws if a row is still missing in a unique index, having let go of a key that it was then saved with again.

@@ -53,8 +53,8 @@ extension MapQuery {
     fileprivate func isTouched(_ view: LiveView, by commits: [CommitChanges]?) throws -> Bool {
         let scan = try MapScan(self, view.session)
         let store = try view.session.store(Entity.self)
-        let attended = try AttendedIndex(index.registration, IndexTrees(first: scan.tree), store.type)
-        let follower = index.registration.emitter.follower(of: [attended])
+        let maintained = try MaintainedIndex(index.registration, IndexTrees(first: scan.tree), store.type)
+        let follower = index.registration.emitter.follower(of: [maintained])
         var isTouched = false
         let isKnown = try view.forEachChange(commits, store, ignoring: nil) { row, old, new in
             if isTouched { return }

@@ -178,4 +178,12 @@ extension View {
     public func entity(at position: ViewPosition<Group>, in context: Context) throws -> Entity? {
         try self[position.group].entity(at: position.index, in: context)
     }
+
+    /// What is read for all its groups: a line, for people.
+    public func explain(in context: Context) throws -> String {
+        try context.session.run { session in
+            let scan = try ViewScan(self, session)
+            return "all groups of view “\(registration.name)” of \(Entity.entityName): \(try scan.count()) entries"
+        }
+    }
 }

@@ -126,6 +126,15 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         }
     }
 
+    /// What is read for the group: a line, for people.
+    public func explain(in context: Context) throws -> String {
+        try context.session.run { session in
+            let scan = try ViewScan(view, session)
+            return "one group of view “\(view.registration.name)” of \(Entity.entityName): "
+                + "\(try scan.places(of: group).count) of \(try scan.count()) entries"
+        }
+    }
+
     // MARK: By comparing entities
 
     /// The indexes of the entities that a function holds equal to what is looked for, found by halving: it must say

@@ -28,10 +28,10 @@ enum CheckCommand {
             guard try store.check(report: problems.add) else { return nil }
             return try store.reading { transaction in
                 guard withEntities else { return try summary(transaction, withEntities: false) }
-                let session = try StoreTransaction(reading: transaction)
-                _ = try EntityCheck(session).run(report: problems.add)
-                unverified = session.indexesOfCode
-                otherwise = session.indexesOfOtherOrders
+                let core = try StoreTransaction(reading: transaction)
+                _ = try EntityCheck(core).run(report: problems.add)
+                unverified = core.indexesOfCode
+                otherwise = core.indexesOfOtherOrders
                 return try summary(transaction, withEntities: true)
             }
         }

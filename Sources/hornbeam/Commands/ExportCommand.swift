@@ -33,9 +33,9 @@ enum ExportCommand {
         let count = try OpenStore.snapshot(arguments.file) { transaction in
             let schema = try SchemaCatalogue.load(transaction)
             let type = try Selection.type(arguments.type, in: schema.descriptions)
-            let session = StoreTransaction(transaction, schema: schema)
-            let entities = try QueryCommand.entities(EntityQuery(type: type.name), session, arguments)
-            return try export(entities, try JSONRows(type.name, session: session), progress) { line in
+            let core = StoreTransaction(transaction, schema: schema)
+            let entities = try QueryCommand.entities(EntityQuery(type: type.name), core, arguments)
+            return try export(entities, try JSONRows(type.name, core: core), progress) { line in
                 try target?.write(line) ?? console.write(line)
             }
         }

@@ -97,9 +97,9 @@ private struct Import: ~Copyable {
 
     /// Saves and commits a batch that begins with `line`; returns the first line after it.
     private mutating func batch(
-        _ session: StoreTransaction, from line: ArraySlice<UInt8>?
+        _ core: StoreTransaction, from line: ArraySlice<UInt8>?
     ) throws -> ArraySlice<UInt8>? {
-        let rows = try JSONRows(type.name, session: session)
+        let rows = try JSONRows(type.name, core: core)
         var line = line
         var saved = 0
         while let bytes = line, saved < batchSize, !Interruption.isRequested {
@@ -108,7 +108,7 @@ private struct Import: ~Copyable {
             showProgress(committed + UInt64(saved))
             line = try nextLine()
         }
-        try session.commit()
+        try core.commit()
         committed += UInt64(saved)
         return line
     }

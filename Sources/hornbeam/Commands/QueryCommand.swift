@@ -51,23 +51,23 @@ enum QueryCommand {
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try arguments.forbid("count", with: "json")
         try OpenStore.snapshot(arguments.file) { transaction in
-            let session = try StoreTransaction(reading: transaction)
-            let schema = session.schema
+            let core = try StoreTransaction(reading: transaction)
+            let schema = core.schema
             let description = try Selection.type(arguments.type, in: schema.descriptions)
             let sort = try Selection.sort(try arguments.list("sort"), of: description)
             let query = EntityQuery(
                 type: description.name, sort: sort.map { .column($0.column, descending: $0.descending) }, limit: limit,
                 offset: offset)
-            try answer(try entities(query, session, arguments), session, description, arguments, console)
+            try answer(try entities(query, core, arguments), core, description, arguments, console)
         }
         return .ok
     }
 
     /// The entities of a query for which the condition of --where is true.
     static func entities(
-        _ query: EntityQuery, _ session: StoreTransaction, _ arguments: Arguments
+        _ query: EntityQuery, _ core: StoreTransaction, _ arguments: Arguments
     ) throws -> FilteredEntities {
-        try FilteredEntities(query, where: arguments.value("where"), in: session, try parameters(arguments))
+        try FilteredEntities(query, where: arguments.value("where"), in: core, try parameters(arguments))
     }
 
     /// The values of --param and --set.
@@ -84,11 +84,11 @@ enum QueryCommand {
     }
 
     private static func answer(
-        _ entities: FilteredEntities, _ session: StoreTransaction, _ type: EntityDescription, _ arguments: Arguments,
+        _ entities: FilteredEntities, _ core: StoreTransaction, _ type: EntityDescription, _ arguments: Arguments,
         _ console: Console
     ) throws {
         let columns = try Selection.columns(try arguments.list("columns"), of: type)
-        let relations = try RelationTree(try arguments.list("with"), of: type, in: session.schema.descriptions)
+        let relations = try RelationTree(try arguments.list("with"), of: type, in: core.schema.descriptions)
         let start = ContinuousClock.now
         var found = 0
         if arguments.has("count") {
@@ -96,7 +96,7 @@ enum QueryCommand {
             try console.print("\(found)")
         } else {
             var printer = RecordPrinter(
-                session, try session.schema.type(type.name), columns: columns, relations: relations,
+                core, try core.schema.type(type.name), columns: columns, relations: relations,
                 asJSON: arguments.has("json"), console: console)
             try entities.forEach { rowID, row, _ in
                 try printer.add(rowID, row)

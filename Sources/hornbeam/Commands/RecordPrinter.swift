@@ -14,7 +14,7 @@ struct RecordHead {
 
 /// Prints the results of one query. Belongs to one transaction.
 struct RecordPrinter: ~Copyable {
-    private let session: StoreTransaction
+    private let core: StoreTransaction
     private let type: EntityType
     private let columns: [Int]
     private let relations: RelationTree
@@ -24,10 +24,10 @@ struct RecordPrinter: ~Copyable {
 
     /// - Parameter heads: titles of what stands before the columns, all numbers.
     init(
-        _ session: StoreTransaction, _ type: EntityType, columns: [Int], relations: RelationTree, heads: [String] = [],
+        _ core: StoreTransaction, _ type: EntityType, columns: [Int], relations: RelationTree, heads: [String] = [],
         asJSON: Bool, console: Console
     ) {
-        self.session = session
+        self.core = core
         self.type = type
         self.columns = columns
         self.relations = relations
@@ -87,7 +87,7 @@ struct RecordPrinter: ~Copyable {
     private func appendRelated(
         _ related: [(rowID: RowID, id: Value)], _ branch: RelationTree.Branch, to text: inout String
     ) throws {
-        let store = try session.store(branch.relation.target)
+        let store = try core.store(branch.relation.target)
         if !branch.relation.toMany, related.isEmpty {
             text += "null"
             return
@@ -111,7 +111,7 @@ struct RecordPrinter: ~Copyable {
         _ branch: RelationTree.Branch, of rowID: RowID, _ type: EntityType
     ) throws -> [(rowID: RowID, id: Value)] {
         let side = try type.relation(branch.relation.name)
-        let store = try session.store(branch.relation.target)
-        return try session.edges.targets(side, of: rowID).map { ($0, try store.id(of: $0) ?? .null) }
+        let store = try core.store(branch.relation.target)
+        return try core.edges.targets(side, of: rowID).map { ($0, try store.id(of: $0) ?? .null) }
     }
 }

@@ -26,18 +26,18 @@ enum SQLCommand {
         let statement = try Statement(arguments.operand("STATEMENT") ?? "")
         let parameters = try QueryCommand.parameters(arguments)
         try OpenStore.snapshot(arguments.file) { transaction in
-            let session = try StoreTransaction(reading: transaction)
+            let core = try StoreTransaction(reading: transaction)
             let start = ContinuousClock.now
             var found = 0
             if arguments.has("json") || statement.isExplanation {
-                try statement.run(in: session, parameters) { row in
+                try statement.run(in: core, parameters) { row in
                     found += 1
                     try console.print(arguments.has("json") ? row.json : CellText.show(row[0] ?? .null))
                     return true
                 }
             } else {
-                var table = ResultTable(try statement.columnNames(in: session, parameters), console)
-                try statement.run(in: session, parameters) { row in
+                var table = ResultTable(try statement.columnNames(in: core, parameters), console)
+                try statement.run(in: core, parameters) { row in
                     found += 1
                     try table.add(row.values)
                     return true

@@ -32,8 +32,8 @@ enum SearchCommand {
         let limit = try arguments.number("limit", 0...Int.max) ?? 10
         let offset = try arguments.number("offset", 0...Int.max) ?? 0
         try OpenStore.snapshot(arguments.file) { transaction in
-            let session = try StoreTransaction(reading: transaction)
-            let schema = session.schema
+            let core = try StoreTransaction(reading: transaction)
+            let schema = core.schema
             let type = try Selection.type(arguments.type, in: schema.descriptions)
             let index = try index(arguments.operand("INDEX"), of: type)
             let columns = index.components.compactMap { type.column($0.column) }
@@ -41,8 +41,8 @@ enum SearchCommand {
             let words = Filter.matches(TextMatch(columns: columns, query: search, using: index.name))
             let query = EntityQuery(
                 type: type.name, filter: words, sort: [.bestScore], limit: limit, offset: offset)
-            let entities = try QueryCommand.entities(query, session, arguments)
-            try answer(entities, from: offset, session, type, arguments, console)
+            let entities = try QueryCommand.entities(query, core, arguments)
+            try answer(entities, from: offset, core, type, arguments, console)
         }
         return .ok
     }
@@ -61,13 +61,13 @@ enum SearchCommand {
     }
 
     private static func answer(
-        _ entities: FilteredEntities, from offset: Int, _ session: StoreTransaction, _ type: EntityDescription,
+        _ entities: FilteredEntities, from offset: Int, _ core: StoreTransaction, _ type: EntityDescription,
         _ arguments: Arguments, _ console: Console
     ) throws {
         var printer = RecordPrinter(
-            session, try session.schema.type(type.name),
+            core, try core.schema.type(type.name),
             columns: try Selection.columns(try arguments.list("columns"), of: type),
-            relations: try RelationTree(try arguments.list("with"), of: type, in: session.schema.descriptions),
+            relations: try RelationTree(try arguments.list("with"), of: type, in: core.schema.descriptions),
             heads: ["rank", "score"], asJSON: arguments.has("json"), console: console)
         let start = ContinuousClock.now
         var rank = offset

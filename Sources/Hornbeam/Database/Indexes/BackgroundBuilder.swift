@@ -144,7 +144,7 @@ struct BackgroundBuilder {
         let total = try inRead { Int(clamping: try $0.count(type.rows)) }
         let scan = BuildScan(
             store: store, type: type, registration: registration,
-            follower: try registration.emitter.follower(of: [AttendedIndex(registration, trees, type)]),
+            follower: try registration.emitter.follower(of: [MaintainedIndex(registration, trees, type)]),
             missedName: index.missedName, limits: limits
         ) { [self] rows in try release(.reading, adding: rows, of: total) }
         let read = try inRead { try rowsRead(index, $0, type) }
@@ -253,8 +253,8 @@ struct BackgroundBuilder {
             guard let missed = try transaction.tree(index.missedName),
                 let trees = try IndexTrees(of: index, in: transaction)
             else { throw Superseded() }
-            let attended = try AttendedIndex(registration, trees, type)
-            let follower = registration.emitter.follower(of: [attended])
+            let maintained = try MaintainedIndex(registration, trees, type)
+            let follower = registration.emitter.follower(of: [maintained])
             var rows: [(key: [UInt8], noted: [UInt8])] = []
             var cursor = try transaction.cursor(missed)
             while rows.count < size, try cursor.next() { rows.append((Array(cursor.key), Array(cursor.value))) }
@@ -275,7 +275,7 @@ struct BackgroundBuilder {
             _ = try transaction.dropTree(index.missedName)
             let ready = index.record.build == nil ? index : try RegisteredCatalogue.finish(index, in: transaction)
             try database.commit(transaction) { registered in
-                (index.record.build == nil ? registered : registered.removing(index.name)).adding(ready, attended)
+                (index.record.build == nil ? registered : registered.removing(index.name)).adding(ready, maintained)
             }
             return 0
         } catch {

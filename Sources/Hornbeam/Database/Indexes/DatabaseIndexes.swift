@@ -29,24 +29,24 @@ extension Database {
     ) throws {
         try indexing {
             try admit(registration)
-            if isReadOnly { return try attendReadOnly(registration, onDrift: onDrift) }
+            if isReadOnly { return try registerReadOnly(registration, onDrift: onDrift) }
             let transaction = try store.beginWrite()
             do {
                 let work = IndexRegistering(
                     registration: registration, transaction: transaction, schema: schema, progress: progress)
                 let needed = try work.work()
                 var kind = isRebuilt ? .building : needed
-                var (stored, attended) = try work.run(kind)
-                if onDrift != .ignore, kind != .building, let drift = try work.drift(of: attended) {
+                var (stored, maintained) = try work.run(kind)
+                if onDrift != .ignore, kind != .building, let drift = try work.drift(of: maintained) {
                     guard onDrift == .rebuild else { throw drift }
                     kind = .building
-                    (stored, attended) = try work.run(kind)
+                    (stored, maintained) = try work.run(kind)
                 }
                 if kind == .none { transaction.durability = .none }
                 // Building anew has dropped what was built of it in the background, if anything was.
                 let hasBuild = try RegisteredCatalogue.readBuild(of: stored.name, in: transaction) != nil
                 try commit(transaction) { registered in
-                    (hasBuild ? registered : registered.removing(buildOf: stored.name)).adding(stored, attended)
+                    (hasBuild ? registered : registered.removing(buildOf: stored.name)).adding(stored, maintained)
                 }
             } catch {
                 transaction.abort()
@@ -74,16 +74,16 @@ extension Database {
     }
 
     /// A file that is open for reading alone can't be brought up to the code: it must have the index already.
-    func attendReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
+    func registerReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
         let read = try store.beginRead()
         defer { read.abort() }
         let work = IndexRegistering(registration: registration, transaction: read, schema: schema)
         switch try work.work() {
         case .none, .completion:
-            let (stored, attended) = try work.run(.none)
-            if onDrift != .ignore, let drift = try work.drift(of: attended) { throw drift }
+            let (stored, maintained) = try work.run(.none)
+            if onDrift != .ignore, let drift = try work.drift(of: maintained) { throw drift }
             registry.withLock { registered in
-                registered = registered.adding(stored, attended)
+                registered = registered.adding(stored, maintained)
                 // Within the lock, or what another thread has added meanwhile might be taken back.
                 planned.publish(registered)
             }
@@ -144,7 +144,7 @@ extension Database {
     /// The registered indexes that the file has, by name, behind those that can't be read.
     public func registeredIndexes() throws -> [RegisteredIndexDescription] {
         try indexing {
-            let attended = registered.attended
+            let maintained = registered.maintained
             let read = try store.beginRead()
             defer { read.abort() }
             let unreadable = try RegisteredCatalogue.unreadable(read).map { name in
@@ -160,8 +160,8 @@ extension Database {
                     if let build = index.record.build {
                         state = try progress(of: build, index.record.entity, read)
                     } else {
-                        let isAttended = attended[index.name]?.registration.identity == index.identity
-                        let isCurrent = index.handKept != nil || (isAttended && missed == 0)
+                        let isMaintained = maintained[index.name]?.registration.identity == index.identity
+                        let isCurrent = index.handKept != nil || (isMaintained && missed == 0)
                         state = isCurrent ? .current : .unregistered(missed: missed)
                     }
                     return RegisteredIndexDescription(
@@ -209,10 +209,10 @@ extension Database {
     /// Builds an index anew that this program has registered, from the entities as they are, by its code as it is.
     /// `.indexNotReady` if it hasn't registered it.
     public func repair(index name: String, progress: MigrationProgress.Handler? = nil) throws {
-        guard let attended = registered.attended[name] else {
+        guard let maintained = registered.maintained[name] else {
             throw HornbeamError(
                 .indexNotReady, "index “\(name)” can't be repaired: this program hasn't registered it; do that first")
         }
-        try register(attended.registration, isRebuilt: true, progress: progress)
+        try register(maintained.registration, isRebuilt: true, progress: progress)
     }
 }

@@ -219,7 +219,7 @@ extension Database {
         try indexing {
             try admit(registration)
             if isReadOnly {
-                try attendReadOnly(registration)
+                try registerReadOnly(registration)
                 let build = IndexBuild(registration)
                 build.end(.finished)
                 return build
@@ -270,7 +270,7 @@ extension Database {
             }
         } catch is BackgroundBuilder.Superseded {
             // Somebody else may have registered the same one.
-            if registered.attended[build.name]?.registration.identity == build.identity { return .finished }
+            if registered.maintained[build.name]?.registration.identity == build.identity { return .finished }
             return .failed(
                 HornbeamError(
                     .indexNotReady,

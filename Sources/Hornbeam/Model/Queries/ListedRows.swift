@@ -74,7 +74,7 @@ struct ListedRows {
     /// The rows, those of several places several times: in the list's order, unless the query has one.
     func rows(_ tally: PlanTally? = nil) throws -> [RowID] {
         if let limit = parts.limit, limit <= 0 { return [] }
-        try store.session.settleLinks()
+        try store.core.settleLinks()
         let count = try list.count()
         // Also if the query goes on after an entity: of the lists of several owners some may be empty.
         if count == 0 { return [] }
@@ -204,7 +204,7 @@ struct ListedRows {
 
     /// Those that pass, from one place to the next.
     private func walked(_ tally: PlanTally?) throws -> [RowID] {
-        let filter = try RowFilter(parts.filter, type: store.type, session: store.session)
+        let filter = try RowFilter(parts.filter, type: store.type, core: store.core)
         if parts.order.isEmpty {
             var found: [RowID] = []
             let needed = needed ?? .max
@@ -214,7 +214,7 @@ struct ListedRows {
             }
             return cut(found)
         }
-        let order = try RowOrder(parts.order, type: store.type, session: store.session)
+        let order = try RowOrder(parts.order, type: store.type, core: store.core)
         let position = try position()?.place(order, store)
         var best = SortedRows(order, limit: needed, after: position, needsRows: false)
         try forEachRow(from: 0, filter, tally) { rowID, row in

@@ -97,7 +97,7 @@ extension RowDependency {
 
     private func addTrees(_ store: EntityStore, to trees: inout Set<TreeID>) throws {
         if case .none = rows {} else { trees.insert(store.type.rows) }
-        let session = store.session
+        let session = store.core
         for link in links {
             switch link {
             case .along(let relation, let target):

@@ -173,7 +173,7 @@ package struct ChangeLog {
     }
 
     /// Adds what a transaction has changed, for all who want it.
-    func append(_ changes: StoreChanges, in session: StoreTransaction) throws {
+    func append(_ changes: StoreChanges, in core: StoreTransaction) throws {
         if changes.isEmpty { return }
         for (name, stored) in try consumers() {
             var consumer = stored
@@ -181,14 +181,14 @@ package struct ChangeLog {
             var excess: UInt64 = 0
             if stored.limit > 0 {
                 var count: UInt64 = 0
-                try forEach(of: changes, for: stored, session.schema) { _, _, _, _ in count += 1 }
+                try forEach(of: changes, for: stored, core.schema) { _, _, _, _ in count += 1 }
                 excess = count > stored.limit ? count - stored.limit : 0
             }
             if excess > 0 {
                 consumer.next += excess
                 try keep(from: consumer.next, of: &consumer)
             }
-            try forEach(of: changes, for: stored, session.schema) { kind, id, idType, place in
+            try forEach(of: changes, for: stored, core.schema) { kind, id, idType, place in
                 if excess > 0 {
                     excess -= 1
                 } else {

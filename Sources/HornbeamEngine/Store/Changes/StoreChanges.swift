@@ -48,31 +48,31 @@ public struct StoreChanges: Sendable {
 
     /// What a transaction has changed so far.
     /// - Parameter withLinks: whether also what became of links.
-    package init(_ capture: RowCapture, in session: StoreTransaction, withLinks: Bool = false) throws {
+    package init(_ capture: RowCapture, in core: StoreTransaction, withLinks: Bool = false) throws {
         let touched = capture.touched
-        for name in session.schema.typeNames {
-            guard let type = session.schema.types[name], let former = capture.rows[type.rows] else { continue }
-            let store = try session.store(name)
+        for name in core.schema.typeNames {
+            guard let type = core.schema.types[name], let former = capture.rows[type.rows] else { continue }
+            let store = try core.store(name)
             let touched = touched[type.rows] ?? []
             try add(store, capture.turns(of: store.type.rows)) { body in
                 try store.forEachChange(since: former, touched: touched, ignoring: store.type.updatedAt, body)
                 return true
             }
         }
-        if withLinks { try addLinks(capture, session) }
+        if withLinks { try addLinks(capture, core) }
     }
 
     /// Adds the stored entities of which relations of their own lead elsewhere, as far as nothing else is told of them.
-    private mutating func addLinks(_ capture: RowCapture, _ session: StoreTransaction) throws {
+    private mutating func addLinks(_ capture: RowCapture, _ core: StoreTransaction) throws {
         guard !capture.links.isEmpty else { return }
-        for name in session.schema.typeNames {
-            guard let type = session.schema.types[name] else { continue }
+        for name in core.schema.typeNames {
+            guard let type = core.schema.types[name] else { continue }
             var rows: Set<RowID> = []
             for (list, changed) in capture.links where changed.tree == type.links {
                 if case .links? = type.role(of: list) { rows.formUnion(changed.rows) }
             }
             guard !rows.isEmpty else { continue }
-            let store = try session.store(name)
+            let store = try core.store(name)
             var ofType = types[name] ?? OfType()
             let told = Set(ofType.inserted + ofType.updated)
             for row in rows.sorted() {

@@ -50,7 +50,7 @@ extension EdgeTrees {
         while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == source {
             guard let link = LinkEntry(entry) else { throw type.damagedLinks("an entry is not readable") }
             if list != link.list {
-                guard session.schema.role(of: link.list, in: type) != nil else {
+                guard core.schema.role(of: link.list, in: type) != nil else {
                     throw type.damagedLinks("there is no list \(link.list)")
                 }
                 list = link.list
@@ -200,12 +200,12 @@ extension EdgeTrees {
     /// About how many links a side has in all: a share of what its type has of all relations, unless each entity at one
     /// of the two ends has one link at most.
     func estimatedCount(_ side: EdgeSide) throws -> Int {
-        let type = try session.schema.type(side.type)
+        let type = try core.schema.type(side.type)
         let all = Int(entries: try transaction.count(type.links))
-        if !side.isToMany { return min(all, try session.store(side.type).count()) }
-        if side.other?.form == .one { return min(all, try session.store(side.target).count()) }
+        if !side.isToMany { return min(all, try core.store(side.type).count()) }
+        if side.other?.form == .one { return min(all, try core.store(side.target).count()) }
         let pairs = type.relations.count { $0.beginsPairs }
-        return all / (type.relations.count + pairs + (session.schema.incoming[type.name]?.count ?? 0))
+        return all / (type.relations.count + pairs + (core.schema.incoming[type.name]?.count ?? 0))
     }
 
     // MARK: Many at once

@@ -50,7 +50,7 @@ extension EdgeTrees {
         while isValid, let entry = try cursor.entry(), RowID(key: entry.key) == rowID {
             guard let link = LinkEntry(entry) else { throw type.damagedLinks("an entry is not readable") }
             if last?.number != link.list {
-                guard let role = session.schema.role(of: link.list, in: type) else {
+                guard let role = core.schema.role(of: link.list, in: type) else {
                     throw type.damagedLinks("there is no list \(link.list)")
                 }
                 last = (link.list, role)

@@ -25,10 +25,10 @@ package final class EdgeTrees {
         package init() {}
     }
 
-    // The session owns this and outlives every use of it.
-    unowned let session: StoreTransaction
+    // It owns this and outlives every use of it.
+    unowned let core: StoreTransaction
     let transaction: Transaction
-    /// The session's: gathers whose links change, if somebody observes.
+    /// The transaction's: gathers whose links change, if somebody observes.
     private let capture: RowCapture?
     let limits: Limits
     /// Of the trees read last, few: each has a cursor, and with it memory and maybe a page that stays in the cache.
@@ -58,12 +58,12 @@ package final class EdgeTrees {
     /// In a read: links to what isn't stored, of the sides where they were looked for.
     @exclusivity(unchecked) var missing: [MissingLinks] = []
 
-    init(session: StoreTransaction, limits: Limits) {
-        self.session = session
+    init(core: StoreTransaction, limits: Limits) {
+        self.core = core
         self.limits = limits
         bound = min(limits.leastWaiting, limits.mostWaiting)
-        transaction = session.transaction
-        capture = session.capture
+        transaction = core.transaction
+        capture = core.capture
     }
 
     /// To be called when a row gets or loses a link in a list, or it gets another place.
@@ -74,7 +74,7 @@ package final class EdgeTrees {
 
     package func inverse(of side: EdgeSide) throws(HornbeamError) -> EdgeSide? {
         guard let name = side.inverse else { return nil }
-        return try session.schema.type(side.target).relation(name)
+        return try core.schema.type(side.target).relation(name)
     }
 
     /// What the targets have of a side's links.
@@ -82,7 +82,7 @@ package final class EdgeTrees {
     package func other(of side: EdgeSide) throws(HornbeamError) -> EdgeSide.Other {
         if let other = side.other { return other }
         // Throws, saying what is missing.
-        _ = try session.schema.type(side.target)
+        _ = try core.schema.type(side.target)
         throw HornbeamError(.schemaMismatch, "\(side.target) has no relation “\(side.inverse ?? "")”")
     }
 
@@ -105,7 +105,7 @@ package final class EdgeTrees {
         for tree in entries { tree.removeAll() }
         for list in known { list.forgetIfMany() }
         waiting = 0
-        session.hasWaitingLinks = false
+        core.hasWaitingLinks = false
     }
 
     private func settleFull() throws {
@@ -122,14 +122,14 @@ package final class EdgeTrees {
         guard transaction.isWritable else {
             throw StorageError.readOnly("linking entities needs a write transaction")
         }
-        session.hasWaitingLinks = true
+        core.hasWaitingLinks = true
         isRemoving = removing
     }
 
     /// The transaction went back to where none waited.
     func forget() {
         waiting = 0
-        session.hasWaitingLinks = false
+        core.hasWaitingLinks = false
         known = []
         lists = []
         entries = []
@@ -146,7 +146,7 @@ package final class EdgeTrees {
     @inline(__always)
     private func gathered(for tree: TreeID) -> WaitingEntries {
         if let known = waiting(for: tree) { return known }
-        session.hasGathered = true
+        core.hasGathered = true
         let made = WaitingEntries(tree)
         entries.append(made)
         trees.append(tree.rawValue)
@@ -228,7 +228,7 @@ package final class EdgeTrees {
     }
 
     private func beginLinking(_ list: LinkList) throws -> KnownLinks {
-        session.hasGathered = true
+        core.hasGathered = true
         let made = try KnownLinks(
             list, gathered(for: list.tree), in: transaction, mostPositions: limits.mostPositions)
         known.append(made)
@@ -256,7 +256,7 @@ package final class EdgeTrees {
 
     private func ends(of tree: TreeID) throws -> LastLinks {
         for known in ends where known.tree.rawValue == tree.rawValue { return known }
-        session.hasGathered = true
+        core.hasGathered = true
         let made = LastLinks(tree, try transaction.cursor(tree))
         if ends.count < Self.endsKept {
             ends.append(made)
@@ -428,12 +428,12 @@ package final class EdgeTrees {
 
     /// To be called for a source that is about to lose a link.
     func touch(_ side: EdgeSide, _ source: RowID) {
-        if side.description.required { session.required?.touch(side.type, source) }
+        if side.description.required { core.required?.touch(side.type, source) }
     }
 
     /// To be called for a target that is about to lose a link.
     func touch(targetOf side: EdgeSide, _ target: RowID) {
-        if let other = side.other, other.isRequired { session.required?.touch(side.target, target) }
+        if let other = side.other, other.isRequired { core.required?.touch(side.target, target) }
     }
 }
 

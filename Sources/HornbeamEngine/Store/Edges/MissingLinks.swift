@@ -41,7 +41,7 @@ final class MissingLinks {
 
     private func gather(_ side: EdgeSide, atMost most: Int, in edges: EdgeTrees) throws -> Bool {
         guard let other = side.other else { return false }
-        let target = try edges.session.store(side.target).type
+        let target = try edges.core.store(side.target).type
         var found: [RowID: [UInt64]] = [:]
         var count = 0
         var cursor = try edges.transaction.cursor(target.unsaved)

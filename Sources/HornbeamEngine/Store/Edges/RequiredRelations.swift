@@ -3,7 +3,7 @@
 // link from, must have all its required relations when the write ends. In between it may lack them, so that entities
 // can be saved in any order.
 
-/// The entities that a write must leave with all their required relations. Nil in a session that is not strict.
+/// The entities that a write must leave with all their required relations. Nil in a transaction that is not strict.
 package final class RequiredRelations {
     /// By type.
     private var touched: [String: Set<RowID>] = [:]
@@ -29,13 +29,13 @@ package final class RequiredRelations {
     }
 
     /// `.missingRelation` for the first entity, by type and row id, that lacks a required relation.
-    func check(_ session: StoreTransaction) throws {
+    func check(_ core: StoreTransaction) throws {
         for (type, rows) in touched.sorted(by: { $0.key < $1.key }) {
-            let store = try session.store(type)
+            let store = try core.store(type)
             let sides = store.type.relations.filter(\.description.required)
             for rowID in rows.sorted() where try store.isSaved(rowID) {
                 for side in sides {
-                    guard let lack = try lack(side, rowID, session) else { continue }
+                    guard let lack = try lack(side, rowID, core) else { continue }
                     throw HornbeamError(
                         .missingRelation,
                         "\(type) \(try store.id(of: rowID)?.text ?? "?") lacks its required relation “\(side.name)”"
@@ -47,11 +47,11 @@ package final class RequiredRelations {
     }
 
     /// What it is linked to instead of something stored, in words; nil if it has what it needs.
-    private func lack(_ side: EdgeSide, _ rowID: RowID, _ session: StoreTransaction) throws -> String? {
-        let targets = try session.store(side.target)
+    private func lack(_ side: EdgeSide, _ rowID: RowID, _ core: StoreTransaction) throws -> String? {
+        let targets = try core.store(side.target)
         var isLinked = false
         var unstored: RowID?
-        try session.edges.forEachTarget(side, of: rowID) { target in
+        try core.edges.forEachTarget(side, of: rowID) { target in
             isLinked = try targets.isSaved(target)
             unstored = unstored ?? target
             return !isLinked

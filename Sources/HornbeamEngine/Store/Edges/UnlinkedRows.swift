@@ -23,7 +23,7 @@ extension EdgeTrees {
 
     @inline(never)
     private func lookUpUnlinked(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
-        let (sources, targets) = (try session.store(side.type), try session.store(side.target))
+        let (sources, targets) = (try core.store(side.type), try core.store(side.target))
         try sources.noteUnlinked(source)
         try targets.noteUnlinked(target)
         guard sources.unlinked.hasUnsaved == false, targets.unlinked.hasUnsaved == false else { return }
@@ -50,7 +50,7 @@ extension EntityStore {
     /// To be called when an id gets a row without being stored.
     func noteUnsaved() {
         unlinked.hasUnsaved = true
-        session.edges.storedEnds = []
+        core.edges.storedEnds = []
     }
 
     /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
@@ -62,7 +62,7 @@ extension EntityStore {
         if unlinked.hasUnsaved == false { return }
         guard try transaction.get(type.unsaved, rowID) != nil else { return }
         unlinked.rows.insert(rowID)
-        session.hasUnlinked = true
+        core.hasUnlinked = true
     }
 
     /// Forgets the ids to which the last link has gone and that are not stored. Only between whole changes: what is
@@ -73,14 +73,14 @@ extension EntityStore {
         let rows = unlinked.rows.sorted()
         unlinked.rows = []
         for rowID in rows {
-            guard try transaction.get(type.unsaved, rowID) != nil, try !session.edges.isLinked(type, rowID) else {
+            guard try transaction.get(type.unsaved, rowID) != nil, try !core.edges.isLinked(type, rowID) else {
                 continue
             }
             if rowID >= RowID.firstAssigned, let id = try id(of: rowID) {
                 _ = try transaction.delete(type.ids, try idKey(id))
             }
             _ = try transaction.delete(type.unsaved, RowKey(rowID))
-            session.counts.removals += 1
+            core.counts.removals += 1
         }
     }
 }

@@ -10,7 +10,7 @@ import HornbeamTree
 extension EdgeTrees {
     /// Whether every link leads to a stored entity: nobody has linked one that isn't there.
     package func isWhole(_ side: EdgeSide) throws -> Bool {
-        try !session.store(side.target).mayMiss()
+        try !core.store(side.target).mayMiss()
     }
 
     /// How many stored entities a source is linked to, of those behind `last`: in O(log n) for each of its links to
@@ -23,7 +23,7 @@ extension EdgeTrees {
             let first = try self.count(side, of: source) - count
             return max(0, count - gaps.count { $0 >= first })
         }
-        let targets = try session.store(side.target)
+        let targets = try core.store(side.target)
         var found = 0
         try forEachTarget(side, of: source, behind: last) { target in
             if try targets.isSaved(target) { found += 1 }
@@ -54,7 +54,7 @@ extension EdgeTrees {
     func storedTargets(_ side: EdgeSide, of source: RowID, offset: Int, limit: Int) throws -> [RowID] {
         if try isWhole(side) { return try targets(side, of: source, offset: offset, limit: limit) }
         guard limit > 0, offset >= 0 else { return [] }
-        let store = try session.store(side.target)
+        let store = try core.store(side.target)
         let passed = try links(before: offset, side, of: source)
         var skip = passed == nil ? offset : 0
         var found: [RowID] = []
@@ -80,7 +80,7 @@ extension EdgeTrees {
     /// How many links stand before each of those that lead to nothing stored, ascending; nil if more than so many
     /// entities would have to be looked for.
     private func gaps(_ side: EdgeSide, of source: RowID, atMost most: Int) throws -> [Int]? {
-        let target = try session.store(side.target).type
+        let target = try core.store(side.target).type
         let missing = Int(entries: try transaction.count(target.unsaved))
         if let places = try knownGaps(side, of: source, among: missing, cost: min(missing, max(0, most))) {
             return try places.map { try gap(side, of: source, at: $0) }

@@ -27,7 +27,7 @@ package final class PlannedIndexes: Sendable {
     }
 
     package func publish(_ indexes: RegisteredIndexes) {
-        let isUseful = indexes.attended.values.contains { $0.planned != nil }
+        let isUseful = indexes.maintained.values.contains { $0.planned != nil }
         published.withLock { $0 = isUseful ? indexes : nil }
         hasAny.store(isUseful, ordering: .releasing)
     }
@@ -45,8 +45,8 @@ final class UsableIndexes {
         version = transaction.version
         var rows = type.queriedIndexes
         var elements: [ElementIndex] = []
-        for attended in registered.indexes(of: type.name)?.attended ?? [] {
-            guard let planned = attended.planned, try attended.isWhole(in: transaction) else { continue }
+        for maintained in registered.indexes(of: type.name)?.maintained ?? [] {
+            guard let planned = maintained.planned, try maintained.isWhole(in: transaction) else { continue }
             switch planned {
             case .rows(let index): rows.append(index)
             case .elements(let index): elements.append(index)
@@ -62,7 +62,7 @@ final class UsableIndexes {
     }
 }
 
-extension AttendedIndex {
+extension MaintainedIndex {
     /// Whether the tree has the index, as it is defined, of all rows in the transaction's state.
     fileprivate func isWhole(in transaction: Transaction) throws -> Bool {
         try registration.readyTrees(in: transaction)?.first == tree

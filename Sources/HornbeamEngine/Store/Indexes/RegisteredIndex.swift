@@ -136,7 +136,7 @@ package struct RegisteredChange {
 /// The code of a registered index, whatever entity it is over.
 package protocol IndexEmitter: Sendable {
     /// Those who keep these indexes of one entity type together; all of them have emitters of this one's type.
-    func follower(of indexes: [AttendedIndex]) -> any IndexFollower
+    func follower(of indexes: [MaintainedIndex]) -> any IndexFollower
 }
 
 /// Keeps the registered indexes of one entity type whose code the program has given.
@@ -162,8 +162,8 @@ extension IndexFollower {
     }
 }
 
-/// A registered index with its trees.
-package struct AttendedIndex: Sendable {
+/// A registered index whose code the program has given, with its trees: each write maintains it.
+package struct MaintainedIndex: Sendable {
     package let registration: IndexRegistration
     package let trees: IndexTrees
     var tree: TreeID { trees.first }

@@ -9,13 +9,13 @@ import HornbeamTree
 /// All registered indexes at one time. Immutable: registering makes another one.
 package final class RegisteredIndexes: Sendable {
     package let stored: [StoredIndex]
-    /// Those that this program has registered, by name.
-    package let attended: [String: AttendedIndex]
+    /// Those whose code this program has given, by name.
+    package let maintained: [String: MaintainedIndex]
     private let types: [String: TypeIndexes]
 
-    package init(stored: [StoredIndex], attended: [String: AttendedIndex] = [:]) {
+    package init(stored: [StoredIndex], maintained: [String: MaintainedIndex] = [:]) {
         self.stored = stored
-        self.attended = attended
+        self.maintained = maintained
         let following = Dictionary(grouping: stored.filter { $0.handKept == nil }, by: \.record.entity)
         let handKept = KeptConcern.all(stored.filter { $0.handKept != nil })
         let names = Set(following.keys).union(handKept.keys)
@@ -23,8 +23,8 @@ package final class RegisteredIndexes: Sendable {
             uniqueKeysWithValues: names.map { name in
                 let indexes = following[name] ?? []
                 let type = TypeIndexes(
-                    attended: indexes.compactMap { attended[$0.name] },
-                    missing: indexes.filter { attended[$0.name] == nil }, handKept: handKept[name] ?? [])
+                    maintained: indexes.compactMap { maintained[$0.name] },
+                    missing: indexes.filter { maintained[$0.name] == nil }, handKept: handKept[name] ?? [])
                 return (name, type)
             })
     }
@@ -32,39 +32,39 @@ package final class RegisteredIndexes: Sendable {
     func indexes(of type: String) -> TypeIndexes? { types[type] }
 
     /// These indexes and one more, in place of one of its name.
-    package func adding(_ index: StoredIndex, _ attendedIndex: AttendedIndex) -> RegisteredIndexes {
-        var attended = attended
-        attended[index.name] = attendedIndex
-        return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+    package func adding(_ index: StoredIndex, _ maintainedIndex: MaintainedIndex) -> RegisteredIndexes {
+        var maintained = maintained
+        maintained[index.name] = maintainedIndex
+        return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], maintained: maintained)
     }
 
     /// These indexes and one that no code follows: a build, or a hand-kept one.
     package func adding(_ index: StoredIndex) -> RegisteredIndexes {
-        RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], attended: attended)
+        RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], maintained: maintained)
     }
 
     package func removing(buildOf name: String) -> RegisteredIndexes { removing(StoredIndex.buildName(of: name)) }
 
     package func removing(_ name: String) -> RegisteredIndexes {
-        var attended = attended
-        attended[name] = nil
-        return RegisteredIndexes(stored: stored.filter { $0.name != name }, attended: attended)
+        var maintained = maintained
+        maintained[name] = nil
+        return RegisteredIndexes(stored: stored.filter { $0.name != name }, maintained: maintained)
     }
 }
 
 /// Those of one entity type; there is one where there is an index.
 final class TypeIndexes: Sendable {
-    let attended: [AttendedIndex]
+    let maintained: [MaintainedIndex]
     /// One for each kind of emitter that there is.
     private let followers: [any IndexFollower]
     private let missing: [StoredIndex]
     private let handKept: [KeptConcern]
 
-    init(attended: [AttendedIndex], missing: [StoredIndex], handKept: [KeptConcern]) {
-        self.attended = attended
+    init(maintained: [MaintainedIndex], missing: [StoredIndex], handKept: [KeptConcern]) {
+        self.maintained = maintained
         self.missing = missing
         self.handKept = handKept
-        let kinds = Dictionary(grouping: attended) { ObjectIdentifier(type(of: $0.registration.emitter)) }
+        let kinds = Dictionary(grouping: maintained) { ObjectIdentifier(type(of: $0.registration.emitter)) }
         followers = kinds.values.compactMap { indexes in
             indexes.first.map { $0.registration.emitter.follower(of: indexes) }
         }

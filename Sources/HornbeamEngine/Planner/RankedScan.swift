@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the hits of a full-text search from the best score down, with what the plan leaves to be tested of each, from
+// where a list goes on, and with an order among equal scores.
+
+import HornbeamPages
+import HornbeamText
+import HornbeamTree
+
+/// A ranked search of one plan.
+struct RankedScan {
+    let plan: QueryPlan
+    let search: IndexSearch
+    let filter: RowFilter
+    let store: EntityStore
+    /// Counts what the steps have to do with; nearly always nil.
+    let tally: PlanTally?
+
+    /// - Parameter rows: those that may be found; nil for all.
+    func run(
+        among rows: RowSelection?, _ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool
+    ) throws {
+        // The search knows errors of storage only; others are kept and thrown after it.
+        var failure: (any Error)?
+        func accepts(_ row: UInt64) -> Bool {
+            guard failure == nil else { return false }
+            do {
+                let rowID = RowID(rawValue: row)
+                let row = try hitRow(rowID)
+                tally?.rows += 1
+                let passes = try filter.accepts(rowID, row)
+                if passes { tally?.passed += 1 }
+                return passes
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        let test: TextFilter.Test? = filter.acceptsAll ? nil : { accepts($0) }
+        let hits = try search.search(
+            limit: plan.budget ?? .max, after: try last(),
+            filter: rows.map { .selection($0, passing: test) } ?? test.map { .matching($0) } ?? .all,
+            tieBreak: try tieBreak { failure = $0 })
+        if let failure { throw failure }
+        for hit in hits.dropFirst(plan.offset) {
+            let rowID = RowID(rawValue: hit.row)
+            let row = needsRows ? try store.row(rowID) : nil
+            if filter.acceptsAll, row != nil {
+                tally?.rows += 1
+                tally?.passed += 1
+            }
+            guard try body(rowID, row, hit.score) else { return }
+        }
+    }
+
+    private func hitRow(_ rowID: RowID) throws -> RowReader {
+        if let row = try store.row(rowID) { return row }
+        throw store.corrupt("e:\(store.type.name)", "full text names \(rowID), which has no row")
+    }
+
+    /// The hit that a ranked list goes on after, with the score that it has now.
+    private func last() throws -> TextHit? {
+        guard let position = plan.position else { return nil }
+        if let hit = position.position.hit { return TextHit(row: hit.row.rawValue, score: hit.score) }
+        guard let rowID = position.rowID, let score = try search.explain(rowID)?.value else {
+            throw HornbeamError(
+                .invalid,
+                "\(store.type.name) \(position.position.id.text) isn't found by the search any more, so the list has "
+                    + "no place after it: use an offset")
+        }
+        return TextHit(row: rowID.rawValue, score: score)
+    }
+
+    /// Equal scores go by what else the query is sorted by, as in any sort; if there is nothing, by the smaller id.
+    /// Integer ids that are their row ids need no look.
+    private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
+        if !plan.ties.isEmpty {
+            let order = try RowOrder(plan.ties, type: store.type, core: store.core)
+            let start = try plan.position?.place(order, store)
+            // Each hit is compared with several others. Of those that a limit leaves out none need be remembered.
+            var places: [UInt64: RowOrder.Place] = [:]
+            let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
+            func place(_ row: UInt64) throws -> RowOrder.Place {
+                if let known = places[row] { return known }
+                let rowID = RowID(rawValue: row)
+                // What the list goes on after isn't in it, and stands where it stood.
+                if let start, start.rowID == rowID { return start }
+                let place = try order.place(rowID, try hitRow(rowID))
+                if places.count >= remembered { places.removeAll(keepingCapacity: true) }
+                places[row] = place
+                return place
+            }
+            return { left, right in
+                do {
+                    return order.precedes(try place(left), try place(right))
+                } catch {
+                    fail(error)
+                    return left < right
+                }
+            }
+        }
+        // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
+        // The hit that the list goes on after may be gone; and then maybe only its id was none.
+        let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }
+        let isRow = gone.flatMap(\.rowID).map { $0 < .firstAssigned } ?? true
+        if isRow, store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }
+        let goneKey = try gone.map { try store.idKey($0.position.id) }
+        return { left, right in
+            if left < RowID.firstAssigned.rawValue, right < RowID.firstAssigned.rawValue { return left < right }
+            do {
+                let (first, second) = (RowID(rawValue: left), RowID(rawValue: right))
+                guard let goneKey, let row = gone?.rowID, row == first || row == second else {
+                    return try store.idPrecedes(first, second)
+                }
+                let other = try store.id(of: row == first ? second : first)
+                guard let key = try other.map({ try store.idKey($0) }) else { return left < right }
+                return row == first ? goneKey.lexicographicallyPrecedes(key) : key.lexicographicallyPrecedes(goneKey)
+            } catch {
+                fail(error)
+                return left < right
+            }
+        }
+    }
+}
