@@ -176,13 +176,4 @@ extension SimulatedDisk {
 
     /// `imageAfterKill` as bytes.
     package func killedImage() -> [UInt8]? { imageAfterKill()?.bytes }
-
-    /// What may be left of a disk that crashed at this call, by a kill and by power losses: of the first calls, which
-    /// may make the difference between all and nothing, as many as it takes to see both.
-    package func images(ofCrashAt call: Int) -> [[UInt8]?] {
-        let losses = (0..<(call <= 4 ? 16 : 1)).map { turn in
-            powerLossImage(seed: UInt64(call + turn * 1000) &+ SeededGenerator.seed)
-        }
-        return losses + [killedImage()]
-    }
 }

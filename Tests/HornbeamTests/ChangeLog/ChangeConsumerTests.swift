@@ -279,11 +279,11 @@ struct ChangeConsumerTests {
     func imported() throws {
         let database = try database()
         let upload = try database.consumer(named: "upload", of: Logged.self)
-        let session = try StoreTransaction(writing: try database.store.beginWrite(), schema: database.schema)
+        let core = try StoreTransaction(writing: try database.store.beginWrite(), schema: database.schema)
         try Array(#"{"id": 6, "code": "c6"}"#.utf8).withUnsafeBytes { bytes in
-            _ = try JSONRows("Logged", session: session).save(line: bytes)
+            _ = try JSONRows("Logged", core: core).save(line: bytes)
         }
-        try session.commit()
+        try core.commit()
         #expect(try upload.lines() == ["1 inserted Logged 6"])
     }
 
@@ -715,45 +715,43 @@ struct ChangeConsumerTests {
             try database.put(1, 2, 3)
             try database.close()
         }
-        for call in 1... {
-            let disk = try SimulatedDisk(image: start.killedImage())
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            var committed = 3
-            var acknowledged: UInt64 = 0
-            func run() throws {
-                let database = try MigratedFile.open(disk, models, [])
-                let exact = try database.consumer(named: "exact", of: Logged.self)
-                let plain = try database.consumer(named: "plain", of: Logged.self)
-                try work(exact, database)
-                try database.put(4, 5)
-                committed = 5
-                if let batch = try plain.next(limit: 4).batch {
-                    try plain.acknowledge(batch)
-                    acknowledged = batch.last
-                }
-                try work(exact, database)
-                try database.close()
+        var committed = 3
+        var acknowledged: UInt64 = 0
+        func live(_ disk: SimulatedDisk) throws {
+            committed = 3
+            acknowledged = 0
+            let database = try MigratedFile.open(disk, models, [])
+            let exact = try database.consumer(named: "exact", of: Logged.self)
+            let plain = try database.consumer(named: "plain", of: Logged.self)
+            try work(exact, database)
+            try database.put(4, 5)
+            committed = 5
+            if let batch = try plain.next(limit: 4).batch {
+                try plain.acknowledge(batch)
+                acknowledged = batch.last
             }
-            try? run()
-            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
-                let database = try MigratedFile.open(try SimulatedDisk(image: image), models, [])
-                let plain = try database.consumer(named: "plain", of: Logged.self)
-                let (count, first) = try database.read { context in
-                    (try Logged.query().count(in: context), acknowledged + 1)
-                }
-                #expect(count >= committed, "call \(call)")
-                // At least the last change is pending: no more than four are acknowledged, of three or of five.
-                if acknowledged < UInt64(count) {
-                    let batch = try #require(try plain.next().batch, "call \(call)")
-                    #expect(batch.first >= first && batch.last == UInt64(count), "call \(call)")
-                }
-                try work(try database.consumer(named: "exact", of: Logged.self), database)
-                let seen = try database.read { try SeenChange.query().resolve(in: $0) }
-                #expect(seen.map(\.id) == Array(1...count) && seen.allSatisfy { $0.times == 1 }, "call \(call)")
-                #expect(try database.check { Issue.record("call \(call): \($0)") })
-                try database.close()
+            try work(exact, database)
+            try database.close()
+        }
+        try SimulatedDisk.crashAtEveryCall(of: start.killedImage()) { disk in
+            (try? live(disk)) != nil
+        } _: { image, _, place in
+            let database = try MigratedFile.open(try SimulatedDisk(image: image), models, [])
+            let plain = try database.consumer(named: "plain", of: Logged.self)
+            let (count, first) = try database.read { context in
+                (try Logged.query().count(in: context), acknowledged + 1)
             }
-            if !disk.hasCrashed { break }
+            #expect(count >= committed, place)
+            // At least the last change is pending: no more than four are acknowledged, of three or of five.
+            if acknowledged < UInt64(count) {
+                let batch = try #require(try plain.next().batch, place)
+                #expect(batch.first >= first && batch.last == UInt64(count), place)
+            }
+            try work(try database.consumer(named: "exact", of: Logged.self), database)
+            let seen = try database.read { try SeenChange.query().resolve(in: $0) }
+            #expect(seen.map(\.id) == Array(1...count) && seen.allSatisfy { $0.times == 1 }, place)
+            #expect(try database.check { Issue.record("\(place): \($0)") })
+            try database.close()
         }
     }
 }

@@ -50,7 +50,7 @@ struct EntityCheckTests {
             let store = try Self.store()
             let users = try store["Account"]
             let ann = try Self.row(store, "ann")
-            try store.session.transaction.put(users.type.ids, users.idKey(.string(stray)), ann.stored)
+            try store.core.transaction.put(users.type.ids, users.idKey(.string(stray)), ann.stored)
             #expect(try store.problems() == ["Account \"ann\": another id leads to its \(ann) too"])
         }
     }
@@ -59,7 +59,7 @@ struct EntityCheckTests {
     func swappedID() throws {
         let store = try Self.store()
         let users = try store["Account"]
-        try store.session.transaction.put(users.type.ids, users.idKey(.string("ann")), Self.row(store, "bob").stored)
+        try store.core.transaction.put(users.type.ids, users.idKey(.string("ann")), Self.row(store, "bob").stored)
         let problems = try store.problems()
         #expect(problems.contains { $0.hasPrefix("Account \"ann\": its id doesn't lead to its row") }, "\(problems)")
         #expect(problems.contains { $0.hasPrefix("Account \"bob\": another id leads to its row") }, "\(problems)")
@@ -72,10 +72,10 @@ struct EntityCheckTests {
         let later = try users.ensureRowID(of: .string("later"))
         let start = "Account: row \(later.rawValue) is listed as unsaved, and"
         #expect(try store.problems() == ["\(start) nothing links it"])
-        _ = try store.session.transaction.delete(users.type.ids, users.idKey(.string("later")))
+        _ = try store.core.transaction.delete(users.type.ids, users.idKey(.string("later")))
         let words = ["\(start) nothing links it", "\(start) no id leads to it"]
         #expect(try store.problems() == words)
-        try store.session.transaction.put(users.type.unsaved, later.key, [9])
+        try store.core.transaction.put(users.type.unsaved, later.key, [9])
         #expect(try store.problems() == words)
     }
 
@@ -83,7 +83,7 @@ struct EntityCheckTests {
     func damagedRow() throws {
         let store = try Self.store()
         let ann = try Self.row(store, "ann")
-        let transaction = store.session.transaction
+        let transaction = store.core.transaction
         try transaction.put(store["Account"].type.rows, ann.key, [0])
         let side = try store["Task"].type.relation("owner")
         try transaction.put(side.list, LinkEnd(RowID(rawValue: 2), 0), LinkEnd(RowID(rawValue: 77), 2))
@@ -104,7 +104,7 @@ struct EntityCheckTests {
         try store.save("Task", [.int(5), .string(long + "y")])
         #expect(try store.problems() == [])
         // Row 2 gets the key of row 4, in the index too.
-        let transaction = store.session.transaction
+        let transaction = store.core.transaction
         let index = try require(tasks.type.indexes.first)
         let rowID = RowID(rawValue: 2)
         let forged = try store.row("Task", [.int(2), .string(long)])

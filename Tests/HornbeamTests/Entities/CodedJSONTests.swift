@@ -156,7 +156,7 @@ struct CodedJSONTests {
             for id in 0..<10 { try Bag(id: id, tags: ["a", "b", "c"]).save(to: &context) }
         }
         let stored = Array(#"{"tags":["c","a","b"]}"#.utf8)
-        let trees = try #require(database.registered.attended["tags"]?.trees)
+        let trees = try #require(database.registered.maintained["tags"]?.trees)
         let write = { (value: [UInt8]) in
             try database.write { context in
                 let transaction = try context.session.core.transaction
@@ -189,7 +189,7 @@ struct CodedJSONTests {
                 try Deleted<Topic>.query(1).resolve(in: context)?.restore(in: &context)
                 #expect(try context.find(1) == whole)
                 let core = try context.session.core
-                let rows = try JSONRows("Topic", session: core)
+                let rows = try JSONRows("Topic", core: core)
                 let line = try rows.line(
                     RowID(rawValue: 1), try #require(try core.store("Topic").row(RowID(rawValue: 1))))
                 try context.remove(Topic.self, id: 1)
@@ -197,7 +197,7 @@ struct CodedJSONTests {
                 #expect(try context.find(1) == whole)
                 try whole.delete(from: &context)
                 let (kept, deleted) = (
-                    try core.store("Deleted<Topic>"), try JSONRows("Deleted<Topic>", session: core)
+                    try core.store("Deleted<Topic>"), try JSONRows("Deleted<Topic>", core: core)
                 )
                 let copy = try deleted.line(RowID(rawValue: 1), try #require(try kept.row(RowID(rawValue: 1))))
                 #expect(try Array(copy.utf8).withBytes { try deleted.save(line: $0) } == RowID(rawValue: 1))
@@ -215,7 +215,7 @@ struct CodedJSONTests {
             #expect(error?.message.contains("“top”") == true && error?.message.contains("128 levels") == true)
         }
         try database.write { context in
-            let rows = try JSONRows("Topic", session: context.session.core)
+            let rows = try JSONRows("Topic", core: context.session.core)
             for levels in [129, 200, 100_000] {
                 let nested = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
                 let line = Array(#"{"id":3,"top":\#(nested),"other":[]}"#.utf8)

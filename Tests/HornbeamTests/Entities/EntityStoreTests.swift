@@ -57,7 +57,7 @@ struct EntityStoreTests {
         let store = try CoreStore([package])
         let rowID = try store.save("Package", row("a", "n", 1, "c", "some text"))
         try store.reopen()
-        let transaction = store.session.transaction
+        let transaction = store.core.transaction
         let statistics = try require(transaction.tree("t:Package:search:statistics"))
         let sound = Array(try require(transaction.get(statistics, [0])))
         var other = sound
@@ -80,7 +80,7 @@ struct EntityStoreTests {
         arguments: [UInt64.max / 2 + 1, UInt64.max - 1])
     func counterTooLarge(next: UInt64) throws {
         let store = try CoreStore([package])
-        try SchemaTree.setNextRowID(next, "Package", in: store.session.transaction)
+        try SchemaTree.setNextRowID(next, "Package", in: store.core.transaction)
         #expect(throws: StorageError.self) { try store["Package"].ensureRowID(of: .string("a")) }
     }
 
@@ -186,7 +186,7 @@ struct EntityStoreTests {
     func check() throws {
         let store = try CoreStore([package])
         let rowID = try store.save("Package", row("a", "name", 1, "c", "words"))
-        let transaction = store.session.transaction
+        let transaction = store.core.transaction
         let tree = try require(transaction.tree("x:Package:bySize"))
         try transaction.put(tree, [1, 2, 3] + RowID(rawValue: 99).key, [])
         #expect(try store.problems().contains { $0.contains("bySize") && $0.contains("no row") })

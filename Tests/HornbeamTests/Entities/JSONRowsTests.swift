@@ -29,11 +29,11 @@ private let models = [
 ]
 
 private func save(_ line: String, _ store: CoreStore) throws {
-    try Array(line.utf8).withUnsafeBytes { _ = try JSONRows("Thing", session: store.session).save(line: $0) }
+    try Array(line.utf8).withUnsafeBytes { _ = try JSONRows("Thing", core: store.core).save(line: $0) }
 }
 
 private func lines(_ store: CoreStore) throws -> [String] {
-    let rows = try JSONRows("Thing", session: store.session)
+    let rows = try JSONRows("Thing", core: store.core)
     var lines: [String] = []
     try store["Thing"].forEachRow { rowID, row in
         lines.append(try rows.line(rowID, row))
@@ -104,8 +104,8 @@ struct JSONRowsTests {
             ])
         let store = try CoreStore([note])
         func save(_ line: String) throws {
-            try Array(line.utf8).withUnsafeBytes { _ = try JSONRows("Note", session: store.session).save(line: $0) }
-            try store.session.flush()
+            try Array(line.utf8).withUnsafeBytes { _ = try JSONRows("Note", core: store.core).save(line: $0) }
+            try store.core.flush()
         }
         try save(#"{"id":"a","key":"1","to":["a"]}"#)
         let long = String(repeating: "l", count: 1_000)
@@ -115,7 +115,7 @@ struct JSONRowsTests {
         ] {
             let error = #expect(throws: (any Error).self) { try save(line) }
             #expect((error.map(HornbeamError.typed) as? HornbeamError)?.code == code)
-            try store.session.flush()
+            try store.core.flush()
             #expect(try store["Note"].count() == 1 && !store["Note"].mayMiss(), "\(line)")
         }
         #expect(try store.problems() == [])

@@ -385,7 +385,7 @@ struct PropertyTypesTests {
         #expect(try database.read { try $0.version } == version, "saved as they were")
         try database.write { context in
             let core = try context.session.core
-            let (rows, store) = (try JSONRows(Model.entityName, session: core), try core.store(Model.entityName))
+            let (rows, store) = (try JSONRows(Model.entityName, core: core), try core.store(Model.entityName))
             let lines = try ids.map { id in
                 let rowID = RowID(rawValue: UInt64(id))
                 return try rows.line(rowID, try #require(try store.row(rowID)))

@@ -47,7 +47,7 @@ private func names(_ ids: [Int], _ store: CoreStore) throws -> [String?] {
 
 private func damage(_ id: UInt64, _ store: CoreStore) throws {
     let type = try store["Item"].type
-    _ = try store.session.transaction.put(type.rows, RowID(rawValue: id).key, [0xFF])
+    _ = try store.core.transaction.put(type.rows, RowID(rawValue: id).key, [0xFF])
 }
 
 @Suite("Rows looked up together")
@@ -101,20 +101,20 @@ struct RowLookupsTests {
             found.append(rowID.rawValue)
             return true
         }
-        try store.session.forEach(limited, take)
+        try store.core.forEach(limited, take)
         #expect(found == [0, 3])
         found = []
-        #expect(throws: HornbeamError.self) { try store.session.forEach(query, take) }
+        #expect(throws: HornbeamError.self) { try store.core.forEach(query, take) }
         #expect(found == [0, 3])
         limited.limit = 3
-        #expect(throws: HornbeamError.self) { try store.session.forEach(limited, take) }
+        #expect(throws: HornbeamError.self) { try store.core.forEach(limited, take) }
     }
 
     @Test("that an index names and that aren't there are damage, which a limit may come before")
     func missing() throws {
         let store = try filled(0..<30)
         let type = try store["Item"].type
-        _ = try store.session.transaction.delete(type.rows, RowID(rawValue: 9).key)
+        _ = try store.core.transaction.delete(type.rows, RowID(rawValue: 9).key)
         var query = EntityQuery(
             type: "Item", filter: .compare(column: 1, .equal, .string("item 0")), sort: [.column(1)], limit: 3)
         var found: [UInt64] = []
@@ -122,10 +122,10 @@ struct RowLookupsTests {
             found.append(rowID.rawValue)
             return found.count < 100
         }
-        try store.session.forEach(query, take)
+        try store.core.forEach(query, take)
         #expect(found == [0, 3, 6])
         query.limit = nil
-        #expect(throws: StorageError.self) { try store.session.forEach(query, take) }
+        #expect(throws: StorageError.self) { try store.core.forEach(query, take) }
         #expect(found == [0, 3, 6, 0, 3, 6])
     }
 }

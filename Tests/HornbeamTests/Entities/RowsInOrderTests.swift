@@ -24,7 +24,7 @@ struct RowsInOrderTests {
         }
         let side = try store["Thing"].type.relation("next")
         for id in stride(from: 1, to: 2_000, by: 3) {
-            try store.session.edges.append(side, RowID(rawValue: UInt64(id)), RowID(rawValue: UInt64(id - 1)))
+            try store.core.edges.append(side, RowID(rawValue: UInt64(id)), RowID(rawValue: UInt64(id - 1)))
         }
         return store
     }
@@ -69,8 +69,8 @@ struct RowsInOrderTests {
         let side = try store["Thing"].type.relation("next")
         for _ in 0..<100 {
             let rows = some(&random)
-            let found = try store.session.edges.links(side, ofEach: rows).lists
-            #expect(try found == rows.map { try store.session.edges.targets(side, of: $0) })
+            let found = try store.core.edges.links(side, ofEach: rows).lists
+            #expect(try found == rows.map { try store.core.edges.targets(side, of: $0) })
         }
     }
 }

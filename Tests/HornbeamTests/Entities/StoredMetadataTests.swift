@@ -236,7 +236,7 @@ struct StoredMetadataTests {
         let line = try database.read { context in
             let store = try context.session.store(Revised.self)
             let row = try #require(try store.row(RowID(rawValue: 4)))
-            return try JSONRows("Revised", session: context.session.core).line(RowID(rawValue: 4), row)
+            return try JSONRows("Revised", core: context.session.core).line(RowID(rawValue: 4), row)
         }
         // As from a file of long ago: what is saved now would have the time of now.
         let told = try #require(line.firstRange(of: /"\$createdAt":"[^"]*"/))
@@ -244,7 +244,7 @@ struct StoredMetadataTests {
         let other = try Database.inMemory(models: Revised.self)
         try other.write { context in
             _ = try Array(old.utf8).withUnsafeBytes {
-                try JSONRows("Revised", session: context.session.core).save(line: $0)
+                try JSONRows("Revised", core: context.session.core).save(line: $0)
             }
         }
         #expect(try state(other, 4).version == 3)

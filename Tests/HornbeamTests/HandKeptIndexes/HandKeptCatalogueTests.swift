@@ -283,33 +283,25 @@ struct HandKeptCatalogueTests {
         let start = try SimulatedDisk()
         // Without the indexes, so that their making may be cut short too.
         try LibraryTables.open(start, declares: false).close()
-        let image = start.killedImage()
         var seen: Set<[String]> = []
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            let done = live(disk)
-            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
-                let database = try LibraryTables.open(try SimulatedDisk(image: image))
-                #expect(try database.check { Issue.record("\($0), call \(call)") })
-                let (list, group, last, starred) = try database.read { context in
-                    let indexes = context.indexes
-                    return try (
-                        indexes.allBooks.ids, indexes.byGenre["g"].ids, indexes.byISBN["last"], indexes.starred.ids
-                    )
-                }
-                seen.insert(list)
-                #expect(
-                    list
-                        == [[], ["c", "b", "a"], ["a", "b"]][max(done - 1, list.isEmpty ? 0 : list.count == 3 ? 1 : 2)])
-                #expect(group == (list.isEmpty ? [] : list.count == 3 ? ["a", "b", "c"] : ["a", "b"]))
-                #expect(last == (list.count == 3 ? "c" : nil))
-                #expect(starred == (list.count == 2 ? ["a"] : []))
-                try database.close()
+        var done = 0
+        try SimulatedDisk.crashAtEveryCall(of: start.killedImage()) { disk in
+            done = live(disk)
+            return done == 3
+        } _: { image, _, place in
+            let database = try LibraryTables.open(try SimulatedDisk(image: image))
+            #expect(try database.check { Issue.record("\($0), \(place)") }, place)
+            let (list, group, last, starred) = try database.read { context in
+                let indexes = context.indexes
+                return try (indexes.allBooks.ids, indexes.byGenre["g"].ids, indexes.byISBN["last"], indexes.starred.ids)
             }
-            if !disk.hasCrashed { break }
-            call += 1
+            seen.insert(list)
+            let states = [[], ["c", "b", "a"], ["a", "b"]]
+            #expect(list == states[max(done - 1, list.isEmpty ? 0 : list.count == 3 ? 1 : 2)], place)
+            #expect(group == (list.isEmpty ? [] : list.count == 3 ? ["a", "b", "c"] : ["a", "b"]), place)
+            #expect(last == (list.count == 3 ? "c" : nil), place)
+            #expect(starred == (list.count == 2 ? ["a"] : []), place)
+            try database.close()
         }
         #expect(seen == [[], ["c", "b", "a"], ["a", "b"]])
     }

@@ -58,33 +58,26 @@ struct AllKindsTests {
             for _ in 0..<12 { try AllKinds.edit(&context, &random) }
         }
         try database.close()
-        let image = first.killedImage()
-        var (call, crashes) = (1, 0)
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
+        let calls = try SimulatedDisk.crashAtEveryCall(of: first.killedImage()) { disk in
             var random = SeededGenerator()
-            if let database = try? AllKinds.open(disk) {
-                _ = try? { () throws in
-                    for _ in 0..<3 {
-                        try database.write { (context) throws in
-                            for _ in 0..<4 { try AllKinds.edit(&context, &random) }
-                        }
+            guard let database = try? AllKinds.open(disk) else { return false }
+            do {
+                for _ in 0..<3 {
+                    try database.write { (context) throws in
+                        for _ in 0..<4 { try AllKinds.edit(&context, &random) }
                     }
-                    try database.close()
-                }()
+                }
+                try database.close()
+                return true
+            } catch {
+                return false
             }
-            let images = [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()]
-            for image in images {
-                let left = try AllKinds.open(try SimulatedDisk(image: image))
-                try expectWhole(left, "call \(call)")
-                try left.close()
-            }
-            if !disk.hasCrashed { break }
-            crashes += 1
-            call += 1
+        } _: { image, _, place in
+            let left = try AllKinds.open(try SimulatedDisk(image: image))
+            try expectWhole(left, place)
+            try left.close()
         }
-        #expect(crashes > 10)
+        #expect(calls > 10)
     }
 
     /// A file whose indexes all have entries.

@@ -110,37 +110,21 @@ struct IndexBuildCrashTests {
 
     @Test("a crash at any call leaves no index, or a build that goes on", .seeded)
     func crashes() throws {
-        let image = try image()
         var seen: Set<String> = []
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            let isDone = live(disk)
-            for image in disk.images(ofCrashAt: call) {
-                let outcome = try outcome(image, "call \(call)")
-                if isDone { #expect(outcome == "2") }
-                seen.insert(outcome)
-            }
-            if !disk.hasCrashed { break }
-            call += 1
+        let calls = try SimulatedDisk.crashAtEveryCall(of: try image(), live) { image, isDone, place in
+            let outcome = try outcome(image, place)
+            if isDone { #expect(outcome == "2", place) }
+            seen.insert(outcome)
         }
         #expect(seen == ["1", "1 +2", "2", "2 +other"])
-        #expect(call > 50)
+        #expect(calls > 50)
     }
 
     @Test("a disk that fails or is full leaves the former index, or a build that goes on", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
-        let image = try image()
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
-            let isDone = live(disk)
-            let outcome = try outcome(disk.killedImage(), "call \(call), errno \(code)")
-            if isDone { #expect(outcome == "2") }
-            if disk.calls < call { break }
-            call += 1
+        try SimulatedDisk.failAtEveryCall(of: try image(), code, live) { image, isDone, place in
+            let outcome = try outcome(image, place)
+            if isDone { #expect(outcome == "2", place) }
         }
     }
 }

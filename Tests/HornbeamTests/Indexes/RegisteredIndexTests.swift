@@ -99,10 +99,10 @@ struct RegisteredIndexTests {
         try database.close()
         let store = try TreeStore.open(file: disk)
         let write = try store.beginWrite()
-        let session = StoreTransaction(write, schema: try SchemaCatalogue.load(write))
-        let rows = try JSONRows("File", session: session)
+        let core = StoreTransaction(write, schema: try SchemaCatalogue.load(write))
+        let rows = try JSONRows("File", core: core)
         try Array(#"{"id":3,"name":"imported"}"#.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
-        try session.commit()
+        try core.commit()
         try store.close()
         database = try open(disk)
         try database.register(byName())
@@ -352,46 +352,31 @@ struct RegisteredIndexTests {
         return description?.version
     }
 
-    @Test("a crash at any call leaves the index absent or whole", .seeded)
-    func crashes() throws {
-        let start = try SimulatedDisk()
-        let database = try open(start)
+    /// A file with entities and no index.
+    private func filled() throws -> [UInt8]? {
+        let disk = try SimulatedDisk()
+        let database = try open(disk)
         try fill(database, 100)
         try database.close()
-        let image = start.killedImage()
+        return disk.killedImage()
+    }
+
+    @Test("a crash at any call leaves the index absent or whole", .seeded)
+    func crashes() throws {
         var seen: Set<String?> = []
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            let isDone = live(disk)
-            for image in disk.images(ofCrashAt: call) {
-                let version = try version(image, "call \(call)")
-                if isDone { #expect(version == "2") }
-                seen.insert(version)
-            }
-            if !disk.hasCrashed { break }
-            call += 1
+        try SimulatedDisk.crashAtEveryCall(of: try filled(), live) { image, isDone, place in
+            let version = try version(image, place)
+            if isDone { #expect(version == "2", place) }
+            seen.insert(version)
         }
         #expect(seen == [nil, "1", "2"])
     }
 
     @Test("a disk that fails or is full leaves the index as it was, and writes go on", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
-        let start = try SimulatedDisk()
-        let database = try open(start)
-        try fill(database, 100)
-        try database.close()
-        let image = start.killedImage()
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
-            let isDone = live(disk)
-            let version = try version(disk.killedImage(), "call \(call), errno \(code)")
-            if isDone { #expect(version == "2") }
-            if disk.calls < call { break }
-            call += 1
+        try SimulatedDisk.failAtEveryCall(of: try filled(), code, live) { image, isDone, place in
+            let version = try version(image, place)
+            if isDone { #expect(version == "2", place) }
         }
     }
 

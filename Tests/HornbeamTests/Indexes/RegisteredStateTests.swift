@@ -46,14 +46,14 @@ struct RegisteredStateTests {
         let write = try store.beginWrite()
         let schema = try #require(
             try SchemaCatalogue.open([description], in: write, migrations: [.forget(type: "TaggedNote", name: "text")]))
-        let session = StoreTransaction(write, schema: schema)
+        let core = StoreTransaction(write, schema: schema)
         if missesRows {
-            let rows = try JSONRows("TaggedNote", session: session)
+            let rows = try JSONRows("TaggedNote", core: core)
             for line in [#"{"id":"a","related":["x"]}"#, #"{"id":"b","related":["y"]}"#] {
                 try Array(line.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
             }
         }
-        try session.commit()
+        try core.commit()
         try store.close()
         // The column is back, and empty.
         database = try MigratedFile.open(disk, [TaggedNote.self], [])
@@ -111,7 +111,7 @@ struct RegisteredStateTests {
             let read = try database.store.beginRead()
             let stored = try RegisteredCatalogue.read(read)
             #expect(database.registered.stored.map(\.name).sorted() == stored.map(\.name), "call \(call)")
-            for (name, index) in database.registered.attended {
+            for (name, index) in database.registered.maintained {
                 #expect(try read.tree("m:TaggedNote:\(name)") == index.tree, "call \(call)")
             }
             read.abort()
@@ -136,11 +136,11 @@ struct RegisteredStateTests {
         }
         // Somebody has put a colour into the row that nobody knows, and told no index.
         let write = try database.store.beginWrite()
-        let session = StoreTransaction(
+        let core = StoreTransaction(
             write, schema: database.schema, capture: nil, registered: RegisteredIndexes(stored: []))
-        let rows = try JSONRows("Lamp", session: session)
+        let rows = try JSONRows("Lamp", core: core)
         try Array(#"{"id":1,"colour":"mauve"}"#.utf8).withUnsafeBytes { _ = try rows.save(line: $0) }
-        try session.commit()
+        try core.commit()
         #expect(throws: HornbeamError.self) {
             try database.read { context in try Lamp.query(1).resolve(in: context) }
         }

@@ -48,7 +48,7 @@ struct BackwardScanTests {
                 let place = random.below(rows.count)
                 let limit = 1 + random.below(150)
                 var query = EntityQuery(type: "Item", sort: [.column(column, descending: true)], limit: limit)
-                #expect(try store.session.explain(query).access.description.contains("backwards"))
+                #expect(try store.core.explain(query).access.description.contains("backwards"))
                 query.offset = place
                 #expect(try store.ids(query) == sorted.dropFirst(place).prefix(limit).map { $0[0] })
                 query.offset = 0
@@ -76,7 +76,7 @@ struct BackwardScanTests {
         // Behind all keys, which begin with a marker of 1.
         let place = RowID(rawValue: 1 << 60).key
         try items.transaction.put(tree, place, [])
-        #expect(try store.session.explain(query).access.description.contains("backwards"))
+        #expect(try store.core.explain(query).access.description.contains("backwards"))
         #expect { try store.ids(query) } throws: { error in
             if case .corrupt = error as? StorageError { true } else { false }
         }

@@ -49,7 +49,7 @@ struct CutKeysTests {
                     let wanted = Self.tails.indices.filter { Self.holds(Self.tails[$0], comparison, bound) }
                     let found = try store.ids(query).compactMap { if case .int(let id) = $0 { Int(id) } else { nil } }
                     #expect(found.sorted() == Array(wanted), "\(length) bytes, \(comparison) \(bound)")
-                    #expect(try store.session.explain(query).access.description.contains("byBoth"))
+                    #expect(try store.core.explain(query).access.description.contains("byBoth"))
                 }
             }
         }

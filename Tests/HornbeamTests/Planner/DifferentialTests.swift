@@ -240,13 +240,13 @@ private struct CoveringCheck {
         query.needs = needs
         if needs.isOrderFree, query.isWhole { query.sort = [] }
         var found: [[Value]] = []
-        try store.session.forEach(query) { _, row, _ in
+        try store.core.forEach(query) { _, row, _ in
             found.append(try columns.map { try row.value($0) })
             return true
         }
         var wanted: [[Value]] = []
         for case .int(let id) in expected { wanted.append(columns.map { naive.rows[id]?[$0] ?? .null }) }
-        let plan = try store.session.explain(query)
+        let plan = try store.core.explain(query)
         let message: Comment = "\(columns) \(needs) \(plan)"
         if needs.isOrderFree, query.isWhole {
             if plan.isCovering { inAnyOrder += 1 }
@@ -305,13 +305,13 @@ struct DifferentialTests {
                     query.after = { _ in QueryPosition(id: position[0], row: row) }
                 }
                 let expected = naive.answer(query, after: position)
-                let plan = try indexed.session.explain(query)
+                let plan = try indexed.core.explain(query)
                 paths.insert(String(plan.access.description.prefix(8)))
                 let description = EntityDescription(name: "Item", columns: columns)
                 let message: Comment = "\(query.filter.text(description)) \(query.sort) \(plan)"
                 #expect(try indexed.ids(query) == expected, message)
                 #expect(try plain.ids(query) == expected, message)
-                #expect(try indexed.session.count(query) == expected.count, message)
+                #expect(try indexed.core.count(query) == expected.count, message)
                 try covering.check(query, expected, naive, indexed, &generator.random)
             }
         }
@@ -328,7 +328,7 @@ struct DifferentialTests {
         for id in 0..<300 { try store.save("Item", generator.row(Int64(id))) }
         let filter = Filter.and([.compare(column: 1, .equal, .int(2)), .compare(column: 3, .greater, .double(-1))])
         let query = EntityQuery(type: "Item", filter: filter, sort: [.column(3)], limit: 5)
-        let plan = try store.session.explain(query)
+        let plan = try store.core.explain(query)
         #expect(plan.filter == nil)
         #expect(plan.order == .byAccess)
         #expect(plan.isCountKnown)
@@ -342,6 +342,6 @@ struct DifferentialTests {
             return true
         }
         #expect(entries == counted)
-        #expect(try store.session.count(query) == min(5, counted))
+        #expect(try store.core.count(query) == min(5, counted))
     }
 }

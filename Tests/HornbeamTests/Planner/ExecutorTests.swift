@@ -31,7 +31,7 @@ private func filled() throws -> CoreStore {
     }
     let docs = try store["Shelf"].type.relation("docs")
     let targets = try ["e", "zz", "a", "d"].map { try store["Doc"].ensureRowID(of: .string($0)) }
-    try store.session.edges.set(docs, RowID(rawValue: 7), targets)
+    try store.core.edges.set(docs, RowID(rawValue: 7), targets)
     return store
 }
 
@@ -50,7 +50,7 @@ struct ExecutorTests {
         #expect(try ids(EntityQuery(type: "Doc", filter: list), store) == "ea")
         #expect(try ids(EntityQuery(type: "Doc", filter: .and([list, red])), store) == "e")
         #expect(try ids(EntityQuery(type: "Doc", filter: list, sort: [.column(2, descending: true)]), store) == "ae")
-        #expect(try store.session.count(EntityQuery(type: "Doc", filter: list)) == 2)
+        #expect(try store.core.count(EntityQuery(type: "Doc", filter: list)) == 2)
         #expect(try ids(EntityQuery(type: "Doc", filter: list, limit: 1, offset: 1), store) == "a")
         #expect(try ids(EntityQuery(type: "Doc", filter: list, limit: 0), store) == "")
         #expect(try ids(EntityQuery(type: "Doc", filter: .not(list)), store) == "dbc")
@@ -64,8 +64,8 @@ struct ExecutorTests {
         let wanted = Filter.within(column: 0, [.string("b"), huge, .string("zz"), .string("d"), .string("b")])
         let query = EntityQuery(type: "Doc", filter: wanted)
         #expect(try ids(query, store) == "db")
-        #expect(try store.session.explain(query).access == .ids(count: 3))
-        #expect(try store.session.count(query) == 2)
+        #expect(try store.core.explain(query).access == .ids(count: 3))
+        #expect(try store.core.count(query) == 2)
         #expect(try ids(EntityQuery(type: "Doc", filter: .and([wanted, red])), store) == "db")
         // Given ids come as given, whatever else is asked of them.
         let given = Filter.ids([.string("b"), .string("a"), .string("d")])
@@ -81,7 +81,7 @@ struct ExecutorTests {
         let none = Filter.related(RelationSource(type: "Shelf", relation: "docs", source: .int(8)))
         #expect(try ids(EntityQuery(type: "Doc", filter: none), store) == "")
         #expect(
-            try store.session.explain(EntityQuery(type: "Doc", filter: shelf)).access.description.contains("Shelf.docs")
+            try store.core.explain(EntityQuery(type: "Doc", filter: shelf)).access.description.contains("Shelf.docs")
         )
     }
 
@@ -93,7 +93,7 @@ struct ExecutorTests {
         #expect(try ids(EntityQuery(type: "Doc", filter: red, sort: [.bestScore], limit: 2, offset: 1), store) == "bc")
         let second = Filter.and([red, .compare(column: 2, .equal, .int(2))])
         #expect(try ids(EntityQuery(type: "Doc", filter: second, sort: [.bestScore]), store) == "be")
-        let scores = try store.session.ranked(query).map(\.score)
+        let scores = try store.core.ranked(query).map(\.score)
         #expect(scores == scores.sorted(by: >) && scores[0] > scores[1] && scores[1] == scores[2])
         try store.save("Doc", [.string("0"), .string("red"), .int(0)])
         #expect(try ids(query, store) == "d0bce")
@@ -108,7 +108,7 @@ struct ExecutorTests {
         let unindexed = Filter.matches(columns: [1, 0], text: "red blue d")
         let query = EntityQuery(type: "Doc", filter: .and([unindexed, red]), sort: [.bestScore])
         #expect(try ids(query, store) == "dbce")
-        #expect(try store.session.explain(query).filter != nil)
+        #expect(try store.core.explain(query).filter != nil)
         #expect(throws: HornbeamError.self) {
             try store.ids(EntityQuery(type: "Doc", filter: unindexed, sort: [.bestScore]))
         }
@@ -125,7 +125,7 @@ struct ExecutorTests {
                 order: { left, right in (left as? Int ?? 0) - (right as? Int ?? 0) }), descending: true)
         let query = EntityQuery(type: "Doc", sort: [byLength, .column(2, descending: true)])
         #expect(try ids(query, store) == "dabec")
-        let plan = try store.session.explain(EntityQuery(type: "Doc", filter: odd, sort: [byLength], limit: 3))
+        let plan = try store.core.explain(EntityQuery(type: "Doc", filter: odd, sort: [byLength], limit: 3))
         #expect(plan.filter == "odd")
         #expect(plan.order == .inMemory(["length desc"]))
     }
@@ -153,7 +153,7 @@ struct ExecutorTests {
         }
         let sort = [SortTerm.column(1, descending: descending), SortTerm.column(2, descending: descending)]
         let query = EntityQuery(type: "Doc", sort: sort, limit: 5)
-        #expect(try store.session.explain(query).order == .byAccess)
+        #expect(try store.core.explain(query).order == .byAccess)
         #expect(try ids(query, store) == (descending ? "aecbd" : "dbcae"))
         let above = Filter.compare(column: 1, .greater, .string(long + "a"))
         let below = Filter.compare(column: 1, .less, .string("o"))

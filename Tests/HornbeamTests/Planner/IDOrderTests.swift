@@ -377,20 +377,20 @@ struct IDTypesTests {
         if random.oneIn(3) { expected = try position(store, ids, rows, sort, order, &query, expected, &random) }
         let all = expected.map(\.id)
         let part = Array(all.dropFirst(query.offset).prefix(query.limit ?? .max))
-        let plan = try store.session.explain(query)
+        let plan = try store.core.explain(query)
         let message: Comment = "\(ids.type) \(query.filter.text(Self.description(ids)).prefix(300)) \(sort): \(plan)"
         #expect(try store.ids(query) == part, message)
-        #expect(try store.session.count(query) == part.count, message)
+        #expect(try store.core.count(query) == part.count, message)
         var whole = query
         (whole.limit, whole.offset) = (nil, 0)
-        let last = try store.session.lastRow(whole).flatMap { try store["Item"].id(of: $0) }
+        let last = try store.core.lastRow(whole).flatMap { try store["Item"].id(of: $0) }
         #expect(last == all.last, message)
         query.requiresIndex = true
         do {
             let found = try store.ids(query)
-            let plan = try store.session.explain(query)
+            let plan = try store.core.explain(query)
             #expect(found == part, "\(message): \(plan)")
-            #expect(try store.session.count(query) == part.count, message)
+            #expect(try store.core.count(query) == part.count, message)
             return plan
         } catch let error as HornbeamError where error.code == .needsIndex {
             return plan

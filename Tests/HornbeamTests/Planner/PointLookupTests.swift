@@ -61,8 +61,8 @@ struct PointLookupTests {
         #expect(try ids(both, store) == [.string("i14")])
         // −0.0 is 0.0, as in all comparisons.
         #expect(try ids(.and([equal(2, .int(3)), equal(3, .double(-0.0))]), store) == [.string("i12")])
-        #expect(try store.session.rowIDs(EntityQuery(type: "Item", filter: both)).count == 1)
-        #expect(try store.session.count(EntityQuery(type: "Item", filter: both)) == 1)
+        #expect(try store.core.rowIDs(EntityQuery(type: "Item", filter: both)).count == 1)
+        #expect(try store.core.count(EntityQuery(type: "Item", filter: both)) == 1)
     }
 
     @Test("tests whatever else is asked, and says the same of keys that several may have")
@@ -93,7 +93,7 @@ struct PointLookupTests {
         #expect(try ids(equal(2, .int(3)), store).count == 4)
         _ = try store["Item"].ensureRowID(of: .string("linked"))
         #expect(try ids(equal(0, .string("linked")), store) == [])
-        #expect(try store.session.count(EntityQuery(type: "Item", filter: equal(0, .string("linked")))) == 0)
+        #expect(try store.core.count(EntityQuery(type: "Item", filter: equal(0, .string("linked")))) == 0)
     }
 
     @Test("keys too long for a tree, of which several entities may have what is kept, are planned")
@@ -111,7 +111,7 @@ struct PointLookupTests {
         for count in [2, 40] {
             let store = try filled(count)
             func access(_ filter: Filter) throws -> Plan.Access {
-                try store.session.explain(EntityQuery(type: "Item", filter: filter)).access
+                try store.core.explain(EntityQuery(type: "Item", filter: filter)).access
             }
             #expect(
                 try access(equal(1, .string("c1"))) == .index(name: "byCode", ranges: 1, entries: 1, reversed: false))
@@ -134,12 +134,12 @@ struct PointLookupTests {
             IndexKeyBytes.hashed(try index.fullKey(of: RowReader(bytes, layout: type.layout)).key)
         }
         // As if the key of 3 had the same hash as the key of 4.
-        _ = try store.session.transaction.delete(index.tree, hash + RowID(rawValue: 3).key)
-        try store.session.transaction.put(index.tree, hash + RowID(rawValue: 4).key, [])
+        _ = try store.core.transaction.delete(index.tree, hash + RowID(rawValue: 3).key)
+        try store.core.transaction.put(index.tree, hash + RowID(rawValue: 4).key, [])
         let asked = EntityQuery(type: "Hashed", filter: equal(1, .string("c3")))
         #expect(try store.ids(asked) == [])
-        #expect(try store.session.count(asked) == 0)
-        _ = try store.session.transaction.delete(type.rows, RowID(rawValue: 4).key)
+        #expect(try store.core.count(asked) == 0)
+        _ = try store.core.transaction.delete(type.rows, RowID(rawValue: 4).key)
         #expect { try store.ids(asked) } throws: { "\($0)".contains("which has no row") }
     }
 
@@ -148,13 +148,13 @@ struct PointLookupTests {
         let store = try filled()
         let type = try store["Item"].type
         let rowID = try #require(try store["Item"].rowID(of: .string("i5")))
-        _ = try store.session.transaction.delete(type.rows, rowID.key)
+        _ = try store.core.transaction.delete(type.rows, rowID.key)
         #expect {
             try ids(equal(1, .string("c5")), store)
         } throws: { "\($0)".contains("names \(rowID), which has no row") }
         let index = try #require(type.indexes.first { $0.description.name == "byCode" })
         // A marker, the text, its end.
-        try store.session.transaction.put(index.tree, [1] + Array("c1".utf8) + [0], [1, 2, 3])
+        try store.core.transaction.put(index.tree, [1] + Array("c1".utf8) + [0], [1, 2, 3])
         #expect {
             try ids(equal(1, .string("c1")), store)
         } throws: { "\($0)".contains("an entry names no row") }

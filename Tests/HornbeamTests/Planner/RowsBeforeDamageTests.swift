@@ -35,7 +35,7 @@ private func image() throws -> [UInt8] {
     for id in 0..<400 {
         try store.save("Item", [.int(Int64(id)), .string(listed.contains(id) ? "a" : "b"), .string(text(id))])
     }
-    try store.session.commit()
+    try store.core.commit()
     try store.store.close()
     return try #require(disk.killedImage())
 }
@@ -68,7 +68,7 @@ private func query(_ also: Filter? = nil, limit: Int? = nil) -> EntityQuery {
 private func run(_ query: EntityQuery, _ store: CoreStore, until count: Int = .max) -> (ids: [Int], error: String?) {
     var found: [Int] = []
     do {
-        try store.session.forEach(query) { rowID, _, _ in
+        try store.core.forEach(query) { rowID, _, _ in
             found.append(Int(rowID.rawValue))
             return found.count < count
         }
@@ -106,13 +106,13 @@ struct RowsBeforeDamageTests {
         for id in 0..<100 {
             try store.save("Item", [.int(Int64(id)), .string(id == 0 || id == 2 ? "a" : "b"), .string("")])
         }
-        try store.session.flush()
+        try store.core.flush()
         let index = try #require(try store["Item"].type.indexes.first)
-        let first = try store.session.transaction.cursor(index.tree).firstKey()
+        let first = try store.core.transaction.cursor(index.tree).firstKey()
         // Behind all that are called “a”, and too short to name a row.
         let short = first.dropLast(8) + [0xFF]
         try #require(short.count < 8)
-        _ = try store.session.transaction.put(index.tree, Array(short), [])
+        _ = try store.core.transaction.put(index.tree, Array(short), [])
         var query = query()
         if isSorted { query.sort = [.column(1)] }
         let whole = run(query, store)

@@ -117,7 +117,7 @@ struct SearchPlansTests {
     }
 
     private func hits(_ store: CoreStore, _ query: EntityQuery) throws -> [Hit] {
-        try store.session.ranked(query).map { Hit(row: $0.rowID, score: $0.score) }
+        try store.core.ranked(query).map { Hit(row: $0.rowID, score: $0.score) }
     }
 
     /// Ids that are no row ids stand among the rows, too.
@@ -146,7 +146,7 @@ struct SearchPlansTests {
                 let before = rows
                 struct Undone: Error {}
                 do {
-                    try store.session.nested {
+                    try store.core.nested {
                         try change(30)
                         _ = try hits(store, query([.matches(generator.match())], limit: 5))
                         throw Undone()
@@ -167,7 +167,7 @@ struct SearchPlansTests {
                     generator.random.oneIn(2)
                     ? [.matches(match), condition.filter] : [condition.filter, .matches(match)]
                 let wanted = query(filters, limit: limit, offset: offset)
-                let plan = try store.session.explain(wanted)
+                let plan = try store.core.explain(wanted)
                 let note: Comment = "\(plan)"
                 #expect(try hits(store, wanted) == Array(some.dropFirst(offset).prefix(limit ?? .max)), note)
                 if case .intersection(let parts) = plan.access {
@@ -181,10 +181,10 @@ struct SearchPlansTests {
                 }
                 // The same without an order, and counted.
                 let plain = EntityQuery(type: "Item", filter: .and(filters))
-                #expect(try store.session.rowIDs(plain) == some.map(\.row).sorted(), note)
-                #expect(try store.session.count(plain) == some.count, note)
-                #expect(try store.session.count(EntityQuery(type: "Item", filter: .matches(match))) == all.count, note)
-                #expect(try store.session.count(wanted) == (try hits(store, wanted)).count, note)
+                #expect(try store.core.rowIDs(plain) == some.map(\.row).sorted(), note)
+                #expect(try store.core.count(plain) == some.count, note)
+                #expect(try store.core.count(EntityQuery(type: "Item", filter: .matches(match))) == all.count, note)
+                #expect(try store.core.count(wanted) == (try hits(store, wanted)).count, note)
             }
         }
         #expect(intersections > 20 && others > 20, "\(intersections) of \(intersections + others)")
@@ -232,9 +232,9 @@ struct SearchPlansTests {
             let offset = generator.random.oneIn(4) ? generator.random.below(5) : 0
             var wanted = query([.matches(match), condition.filter], limit: limit, offset: offset)
             wanted.sort = sort
-            let note: Comment = "\(try store.session.explain(wanted))"
+            let note: Comment = "\(try store.core.explain(wanted))"
             let expected = some.dropFirst(offset).prefix(limit ?? .max).map(\.row)
-            #expect(try store.session.rowIDs(wanted) == Array(expected), note)
+            #expect(try store.core.rowIDs(wanted) == Array(expected), note)
             guard round % sorts.count < 3, let place = some.indices.randomElement(using: &generator.random) else {
                 continue
             }
@@ -242,7 +242,7 @@ struct SearchPlansTests {
             let row = try store.row("Item", last)
             wanted.after = { _ in QueryPosition(id: last[0], row: row) }
             let page = some.dropFirst(place + 1 + offset).prefix(limit ?? .max).map(\.row)
-            #expect(try store.session.rowIDs(wanted) == Array(page), note)
+            #expect(try store.core.rowIDs(wanted) == Array(page), note)
         }
     }
 
@@ -253,15 +253,15 @@ struct SearchPlansTests {
             try store.save("Item", [.int(id), .string("all \(id % 3)"), .int(id % 4), .uint(1), .null])
         }
         var query = EntityQuery(type: "Item", filter: .matches(columns: [1], text: "all"))
-        #expect(try store.session.count(query) == 500)
+        #expect(try store.core.count(query) == 500)
         query.needs = RowNeeds()
-        guard case .text = try store.session.explain(query).access else {
-            Issue.record("\(try store.session.explain(query))")
+        guard case .text = try store.core.explain(query).access else {
+            Issue.record("\(try store.core.explain(query))")
             return
         }
         let room = Filter.compare(column: 2, .equal, .int(1))
         let both = EntityQuery(type: "Item", filter: .and([query.filter, room]), sort: [.bestScore], limit: 5)
-        let plan = try store.session.explain(both)
+        let plan = try store.core.explain(both)
         #expect(plan.access.description.hasPrefix("intersection of (ranked search of index search"), "\(plan)")
         #expect(plan.filter == nil)
     }

@@ -205,7 +205,7 @@ struct SecondOpinionTests {
         }
         script.append(text)
         let answer = try store.ids(query)
-        #expect(try store.session.count(query) == answer.count)
-        return Question(query: query, sql: text, answer: answer, plan: "\(try store.session.explain(query))")
+        #expect(try store.core.count(query) == answer.count)
+        return Question(query: query, sql: text, answer: answer, plan: "\(try store.core.explain(query))")
     }
 }

@@ -67,10 +67,10 @@ struct SkippingTests {
                     var query = EntityQuery(type: "Item", filter: filter, sort: sort)
                     if isReversed { for place in sort.indices { query.sort[place].descending.toggle() } }
                     let expected = try plain.ids(query)
-                    let last = try store.session.lastRow(query)
+                    let last = try store.core.lastRow(query)
                     #expect(try last.flatMap { try store["Item"].id(of: $0) } == expected.last)
                     query.limit = 7
-                    #expect(try store.session.explain(query).access.description.contains("index"))
+                    #expect(try store.core.explain(query).access.description.contains("index"))
                     for offset in Set([1, 2, 63, 64, 65, 130, 399, 400]).union((0..<12).map { _ in random.below(400) })
                     {
                         query.offset = offset

@@ -118,11 +118,11 @@ struct TextPathsTests {
             if round == 2 { try indexed.reopen() }
             for _ in 0..<120 {
                 let query = generator.query()
-                let plan = try indexed.session.explain(query)
+                let plan = try indexed.core.explain(query)
                 if plan.access.description.contains("search of index") { searches += 1 }
                 let message: Comment = "\(plan) \(query.filter.text(EntityDescription(name: "Item", columns: columns)))"
                 #expect(try indexed.ids(query) == plain.ids(query), message)
-                #expect(try indexed.session.count(query) == plain.session.count(query), message)
+                #expect(try indexed.core.count(query) == plain.core.count(query), message)
             }
         }
         // Stems say nothing of parts.
@@ -140,21 +140,21 @@ struct TextPathsTests {
     }
 
     private func access(_ store: CoreStore, _ filter: Filter) throws -> String {
-        try store.session.explain(EntityQuery(type: "Item", filter: filter)).access.description
+        try store.core.explain(EntityQuery(type: "Item", filter: filter)).access.description
     }
 
     @Test("the plan names the search, and the test that is made on the rows that it finds")
     func plans() throws {
         let trigrams = try filled("trigrams")
         let query = EntityQuery(type: "Item", filter: .string(StringTest(.contains, columns: [2], "LYTICAL eng")))
-        let plan = try trigrams.session.explain(query)
+        let plan = try trigrams.core.explain(query)
         #expect(
             plan.description == """
                 Item: search of index search for "\\"lytical eng\\""
                   filter rows by body contains "LYTICAL eng"
                 """)
         #expect(try trigrams.ids(query) == [.int(0), .int(100), .int(200), .int(300), .int(400)])
-        #expect(try trigrams.session.count(query) == 5)
+        #expect(try trigrams.core.count(query) == 5)
 
         let words = try filled(nil)
         let whole = Filter.string(StringTest(.contains, columns: [2], "e analytical engi"))
@@ -181,9 +181,9 @@ struct TextPathsTests {
         let part = Filter.string(StringTest(.contains, columns: [2], "gine 3"))
         for filter in [part, .or([part, .string(StringTest(.hasSuffix, columns: [1, 2], "ine 3"))])] {
             var query = EntityQuery(type: "Item", filter: filter)
-            #expect(try store.session.explain(query).access.description == "scan of 5 rows")
+            #expect(try store.core.explain(query).access.description == "scan of 5 rows")
             query.requiresIndex = true
-            #expect(try store.session.explain(query).access.description.contains("search of index"))
+            #expect(try store.core.explain(query).access.description.contains("search of index"))
             #expect(try store.ids(query) == [.int(3)])
         }
         var short = EntityQuery(type: "Item", filter: .string(StringTest(.contains, columns: [2], "gi")))

@@ -32,7 +32,7 @@ private func store() throws -> CoreStore {
     try store.save("Person", [.string("ann")])
     let side = try store["Package"].type.relation("maintainer")
     let person = try store["Person"].ensureRowID(of: .string("ann"))
-    try store.session.edges.set(side, RowID(rawValue: 2), [person])
+    try store.core.edges.set(side, RowID(rawValue: 2), [person])
     return store
 }
 
@@ -73,18 +73,18 @@ struct FilteredEntitiesTests {
     @Test("find what a statement does, in the same order and the same part of it", arguments: conditions)
     func meaning(_ condition: String, _ expected: [Int64]) throws {
         let store = try store()
-        let all = try FilteredEntities(EntityQuery(type: "Package"), where: condition, in: store.session)
+        let all = try FilteredEntities(EntityQuery(type: "Package"), where: condition, in: store.core)
         #expect(try found(all) == expected)
         // A comparison with TRUE is evaluated row by row.
         for condition in [condition, "(\(condition)) = TRUE"] {
             for (sort, order) in Self.orders {
                 for (limit, offset) in Self.parts {
                     let query = EntityQuery(type: "Package", sort: sort, limit: limit, offset: offset)
-                    let entities = try FilteredEntities(query, where: condition, in: store.session)
+                    let entities = try FilteredEntities(query, where: condition, in: store.core)
                     let part = (limit.map { "LIMIT \($0) " } ?? "") + "OFFSET \(offset)"
                     let text = "SELECT VALUE id FROM Package WHERE \(condition) \(order) \(part)"
                     var same: [Int64] = []
-                    try Statement(text).run(in: store.session, StatementParameters()) { row in
+                    try Statement(text).run(in: store.core, StatementParameters()) { row in
                         if case .int(let id)? = row[0] { same.append(id) }
                         return true
                     }
@@ -100,7 +100,7 @@ struct FilteredEntitiesTests {
         let store = try store()
         let query = EntityQuery(type: "Package", filter: .compare(column: 0, .greater, .int(1)))
         for condition in [condition, "(\(condition)) = TRUE"] {
-            let entities = try FilteredEntities(query, where: condition, in: store.session)
+            let entities = try FilteredEntities(query, where: condition, in: store.core)
             #expect(try found(entities) == expected.filter { $0 > 1 })
             #expect(try entities.count() == expected.count { $0 > 1 })
         }
@@ -110,23 +110,23 @@ struct FilteredEntitiesTests {
     func none() throws {
         let store = try store()
         let query = EntityQuery(type: "Package", sort: [.column(2)], limit: 2)
-        let entities = try FilteredEntities(query, where: nil, in: store.session)
+        let entities = try FilteredEntities(query, where: nil, in: store.core)
         #expect(try found(entities) == [3, 1])
-        #expect(try entities.explanation() == "\(store.session.explain(query))")
+        #expect(try entities.explanation() == "\(store.core.explain(query))")
     }
 
     @Test("the plan says what is tested on rows, and that the limit comes behind that")
     func explanation() throws {
         let store = try store()
         let query = EntityQuery(type: "Package", limit: 2, offset: 1)
-        let tested = try FilteredEntities(query, where: "size > 1 AND LENGTH(name) = 4", in: store.session)
+        let tested = try FilteredEntities(query, where: "size > 1 AND LENGTH(name) = 4", in: store.core)
         let lines = try tested.explanation().split(separator: "\n")
         #expect(lines.suffix(2) == ["  test a condition of WHERE size > 1 AND LENGTH(name) = 4", "  limit 2 from 1"])
         #expect(lines[0].contains("Package: ") && lines.dropLast(2).joined().contains("size > 1"))
-        let planned = try FilteredEntities(query, where: "size > 1", in: store.session)
+        let planned = try FilteredEntities(query, where: "size > 1", in: store.core)
         #expect(try !planned.explanation().contains("WHERE"))
         #expect(try planned.candidates() == 3)
-        let related = try FilteredEntities(query, where: "maintainer.id = 'ann'", in: store.session)
+        let related = try FilteredEntities(query, where: "maintainer.id = 'ann'", in: store.core)
         #expect(try !related.explanation().contains("follow"))
     }
 
@@ -135,10 +135,10 @@ struct FilteredEntitiesTests {
         let store = try store()
         let query = EntityQuery(type: "Package")
         let values = StatementParameters(positions: [.int(1)], names: ["name": .string("curl")])
-        let entities = try FilteredEntities(query, where: "size > ? AND name != $name", in: store.session, values)
+        let entities = try FilteredEntities(query, where: "size > ? AND name != $name", in: store.core, values)
         #expect(try found(entities) == [1, 3])
         for condition in ["size > 1 AND name != $name", "size > ?", nil] {
-            #expect { try FilteredEntities(query, where: condition, in: store.session, values) } throws: { error in
+            #expect { try FilteredEntities(query, where: condition, in: store.core, values) } throws: { error in
                 (error as? HornbeamError)?.code == .invalid
             }
         }
@@ -157,9 +157,9 @@ struct FilteredEntitiesTests {
             ("size IN (SELECT 1)", "there are no subqueries", 1, 10),
         ])
     func errors(_ text: String, _ words: String, _ line: Int, _ character: Int) throws {
-        let session = try store().session
+        let core = try store().core
         let error = #expect(throws: HornbeamError.self) {
-            try FilteredEntities(EntityQuery(type: "Package"), where: text, in: session)
+            try FilteredEntities(EntityQuery(type: "Package"), where: text, in: core)
         }
         let message = error?.message ?? ""
         #expect(error?.code == .invalid && message.hasSuffix("^"))

@@ -194,12 +194,12 @@ struct StatementDifferentialTests {
         for indexes in [[index], [], [index]] {
             let type = EntityDescription(name: "Thing", columns: columns, indexes: indexes)
             let schema = try #require(try SchemaCatalogue.open([type], in: transaction))
-            let session = StoreTransaction(transaction, schema: schema)
+            let core = StoreTransaction(transaction, schema: schema)
             let line = Array(#"{"id":1,"number":7}"#.utf8)
-            try line.withUnsafeBytes { _ = try JSONRows("Thing", session: session).save(line: $0) }
-            try session.flush()
+            try line.withUnsafeBytes { _ = try JSONRows("Thing", core: core).save(line: $0) }
+            try core.flush()
             var found: [String] = []
-            try statement.run(in: session, StatementParameters(positions: [.int(7)])) { row in
+            try statement.run(in: core, StatementParameters(positions: [.int(7)])) { row in
                 found.append(row.json)
                 return true
             }

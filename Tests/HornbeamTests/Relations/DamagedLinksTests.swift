@@ -40,7 +40,7 @@ struct DamagedLinksTests {
         for type in ["A", "B"] { for row in rows { try store.save(type, [.int(Int64(row.rawValue))]) } }
         for type in ["A", "B"] {
             for (number, side) in try store[type].type.relations.enumerated() {
-                try store.session.edges.set(side, rows[number % 3], side.isToMany ? [rows[1], rows[0]] : [rows[2]])
+                try store.core.edges.set(side, rows[number % 3], side.isToMany ? [rows[1], rows[0]] : [rows[2]])
             }
         }
         #expect(try store.problems() == [])
@@ -56,7 +56,7 @@ struct DamagedLinksTests {
 
     /// Everything that can be asked of links, and done to them.
     private func use(_ store: CoreStore) throws {
-        let edges = store.session.edges
+        let edges = store.core.edges
         for type in ["A", "B"] {
             for side in try store[type].type.relations {
                 _ = try? edges.links(side, ofEach: rows)
@@ -80,11 +80,11 @@ struct DamagedLinksTests {
         let store = try store()
         for type in ["A", "B"] {
             let tree = try store[type].type.links
-            for entry in try entries(tree, store.session.transaction) {
+            for entry in try entries(tree, store.core.transaction) {
                 for damage in Damage.allCases {
                     #expect(throws: Undo.self) {
-                        try store.session.nested {
-                            try damage.do(tree, entry, in: store.session.transaction)
+                        try store.core.nested {
+                            try damage.do(tree, entry, in: store.core.transaction)
                             #expect(try store.problems() != [], "\(damage) of \(entry.key) → \(entry.value)")
                             try use(store)
                             throw Undo()

@@ -79,7 +79,7 @@ struct EdgeModelTests {
         var random = SeededGenerator()
         let store = try CoreStore(edgeModels, linkLimits: limits)
         let sides = try ["A", "B"].flatMap { type in
-            try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
+            try store[type].type.relations.map { ($0, try store.core.edges.inverse(of: $0)) }
         }
         var lists = Lists()
         func row() -> RowID { RowID(rawValue: UInt64.random(in: 1...9, using: &random)) }
@@ -91,17 +91,17 @@ struct EdgeModelTests {
             switch Int.random(in: 0..<12, using: &random) {
             case 0...3:
                 lists.link(side, inverse, source, target)
-                try store.session.edges.append(side, source, target)
+                try store.core.edges.append(side, source, target)
             case 4...5:
                 lists.unlink(side, inverse, source, target)
-                try store.session.edges.remove(side, source, target)
+                try store.core.edges.remove(side, source, target)
             case 6...8:
                 let wanted = (0..<Int.random(in: 0...8, using: &random)).map { _ in row() }
                 lists.set(side, inverse, source, wanted)
-                try store.session.edges.set(side, source, wanted)
+                try store.core.edges.set(side, source, wanted)
             case 9...10:
                 lists.set(side, inverse, source, [])
-                try store.session.edges.clear(side, source)
+                try store.core.edges.clear(side, source)
             default:
                 lists.delete(side.type, source, sides)
                 try store[side.type].delete(source)
@@ -119,7 +119,7 @@ struct EdgeModelTests {
         var random = SeededGenerator()
         let store = try CoreStore(edgeModels, linkLimits: limits)
         let sides = try ["A", "B"].flatMap { type in
-            try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
+            try store[type].type.relations.map { ($0, try store.core.edges.inverse(of: $0)) }
         }
         var lists = Lists()
         var last: UInt64 = 3
@@ -137,15 +137,15 @@ struct EdgeModelTests {
                 }
                 if Bool.random(using: &random) {
                     lists.set(side, inverse, source, targets)
-                    try store.session.edges.set(side, source, targets)
+                    try store.core.edges.set(side, source, targets)
                 } else {
                     lists.link(side, inverse, source, targets[0])
-                    try store.session.edges.append(side, source, targets[0])
+                    try store.core.edges.append(side, source, targets[0])
                 }
             }
             if step % 7 == 0 {
                 #expect(throws: Undo.self) {
-                    try store.session.nested {
+                    try store.core.nested {
                         try links()
                         throw Undo()
                     }
@@ -169,9 +169,9 @@ struct EdgeModelTests {
         struct Undo: Error {}
         var random = SeededGenerator()
         let store = try CoreStore(edgeModels, linkLimits: limits)
-        let edges = { store.session.edges }
+        let edges = { store.core.edges }
         let sides = try ["A", "B"].flatMap { type in
-            try store[type].type.relations.map { ($0, try store.session.edges.inverse(of: $0)) }
+            try store[type].type.relations.map { ($0, try store.core.edges.inverse(of: $0)) }
         }
         var lists = Lists()
         let rows: UInt64 = 30
@@ -219,7 +219,7 @@ struct EdgeModelTests {
             for _ in 1...Int.random(in: 1...40, using: &random) { try remove() }
             let former = lists
             #expect(throws: Undo.self) {
-                try store.session.nested {
+                try store.core.nested {
                     for _ in 1...20 { try remove() }
                     throw Undo()
                 }
@@ -231,7 +231,7 @@ struct EdgeModelTests {
     }
 
     private func compare(_ sides: [EdgeSide], _ lists: Lists, _ store: CoreStore, rows: UInt64 = 9) throws {
-        let edges = store.session.edges
+        let edges = store.core.edges
         for side in sides {
             for number in 1...rows {
                 let source = RowID(rawValue: number)

@@ -42,7 +42,7 @@ private struct Links {
 
     init() throws { store = try CoreStore(models) }
 
-    var edges: EdgeTrees { store.session.edges }
+    var edges: EdgeTrees { store.core.edges }
 
     func side(_ type: String, _ name: String) throws -> EdgeSide { try store[type].type.relation(name) }
 
@@ -130,10 +130,10 @@ struct EdgeTreesTests {
         let sides = try names.map { try hub.relation($0) }
         let targets = (1...3).map { RowID(rawValue: $0) }
         for target in targets {
-            for side in sides { try store.session.edges.append(side, RowID(rawValue: 0), target) }
+            for side in sides { try store.core.edges.append(side, RowID(rawValue: 0), target) }
         }
         for side in sides {
-            #expect(try store.session.edges.targets(side, of: RowID(rawValue: 0)) == targets)
+            #expect(try store.core.edges.targets(side, of: RowID(rawValue: 0)) == targets)
         }
     }
 
@@ -146,7 +146,7 @@ struct EdgeTreesTests {
         try links.set("Chat", "d", "messages", ["q"])
         let chat = try links.row("Chat", "c")
         #expect(throws: Undo.self) {
-            try links.store.session.nested {
+            try links.store.core.nested {
                 for name in ["u", "v"] { try links.edges.append(side, chat, links.row("Message", name)) }
                 throw Undo()
             }

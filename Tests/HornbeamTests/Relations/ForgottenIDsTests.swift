@@ -183,8 +183,8 @@ struct ForgottenIDsTests {
         let store = try CoreStore(models([kept, dropped]))
         let source = try store.save("From", [.string("a")])
         let rows = try ["x", "y", "z"].map { try store["To"].ensureRowID(of: .string($0)) }
-        try store.session.edges.set(store["From"].type.relation("kept"), source, [rows[0], rows[1]])
-        try store.session.edges.set(store["From"].type.relation("dropped"), source, [rows[1], rows[2]])
+        try store.core.edges.set(store["From"].type.relation("kept"), source, [rows[0], rows[1]])
+        try store.core.edges.set(store["From"].type.relation("dropped"), source, [rows[1], rows[2]])
         #expect(try store.problems() == [])
         try store.reopen(models([kept]), [.forget(type: "From", name: "dropped")])
         #expect(try store.entries("n:To") == 2)

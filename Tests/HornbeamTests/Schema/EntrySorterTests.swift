@@ -47,15 +47,15 @@ struct EntrySorterTests {
         if let twice { try store.save("Item", [.int(5000), .string("t\(twice * 7919 % 1009)")]) }
         try store.reopen([plain])
         // The index with its trees, empty; then built with a bound that takes many runs.
-        try store.session.transaction.makeEmpty(type)
+        try store.core.transaction.makeEmpty(type)
         return store
     }
 
     @Test("an index is built from many runs, nils and all", arguments: [IndexDescription.Kind.value, .unique])
     func index(kind: IndexDescription.Kind) throws {
         let store = try store(kind, 900, twice: nil)
-        let type = try SchemaCatalogue.load(store.session.transaction).type("Item")
-        try IndexBuilder(type: type, transaction: store.session.transaction, sortBound: 3000, progress: nil).build([
+        let type = try SchemaCatalogue.load(store.core.transaction).type("Item")
+        try IndexBuilder(type: type, transaction: store.core.transaction, sortBound: 3000, progress: nil).build([
             "byText"
         ])
         try store.reopen([type.description])
@@ -66,9 +66,9 @@ struct EntrySorterTests {
     @Test("a duplicate is found across runs, and named with both ids and the value")
     func duplicates() throws {
         let store = try store(.unique, 900, twice: 3)
-        let type = try SchemaCatalogue.load(store.session.transaction).type("Item")
+        let type = try SchemaCatalogue.load(store.core.transaction).type("Item")
         #expect {
-            try IndexBuilder(type: type, transaction: store.session.transaction, sortBound: 3000, progress: nil)
+            try IndexBuilder(type: type, transaction: store.core.transaction, sortBound: 3000, progress: nil)
                 .build(["byText"])
         } throws: { error in
             let message = (error as? HornbeamError)?.message ?? ""

@@ -17,7 +17,7 @@ final class MigratedFile {
         let disk = try SimulatedDisk()
         let store = try CoreStore(types, in: try TreeStore.open(file: disk))
         try fill(store)
-        try store.session.commit()
+        try store.core.commit()
         try store.store.close()
         image = disk.killedImage()
     }
@@ -87,37 +87,23 @@ final class MigratedFile {
     func crashEverywhere(
         _ migrate: (SimulatedDisk) -> Bool, _ isMigrated: (_ image: [UInt8]?, _ place: Comment) throws -> Bool
     ) throws {
-        var outcomes: [Bool] = []
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            let isOpened = migrate(disk)
-            for image in disk.images(ofCrashAt: call) {
-                let isNew = try isMigrated(image, "call \(call)")
-                if isOpened { #expect(isNew, "call \(call)") }
-                outcomes.append(isNew)
-            }
-            if !disk.hasCrashed { break }
-            call += 1
+        var outcomes: Set<Bool> = []
+        let calls = try SimulatedDisk.crashAtEveryCall(of: image, migrate) { image, isOpened, place in
+            let isNew = try isMigrated(image, place)
+            if isOpened { #expect(isNew, place) }
+            outcomes.insert(isNew)
         }
-        #expect(outcomes.contains(true) && outcomes.contains(false) && call > 3)
+        #expect(outcomes == [true, false] && calls > 3)
     }
 
-    /// The same with each call failing with `code`, the process going on.
+    /// Opens the file with each call failing with `code`, the process going on.
     func failEverywhere(
         _ code: Int32, _ migrate: (SimulatedDisk) -> Bool,
         _ isMigrated: (_ image: [UInt8]?, _ place: Comment) throws -> Bool
     ) throws {
-        var call = 1
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(code))
-            let isOpened = migrate(disk)
-            let isNew = try isMigrated(disk.killedImage(), "call \(call), errno \(code)")
-            if isOpened { #expect(isNew) }
-            if disk.calls < call { break }
-            call += 1
+        try SimulatedDisk.failAtEveryCall(of: image, code, migrate) { image, isOpened, place in
+            let isNew = try isMigrated(image, place)
+            if isOpened { #expect(isNew, place) }
         }
     }
 

@@ -62,16 +62,16 @@ struct MigrationCrashTests {
         let read = try store.beginRead()
         defer { read.abort() }
         let schema = try SchemaCatalogue.load(read)
-        let session = StoreTransaction(read, schema: schema)
-        #expect(try EntityCheck(session).run { Issue.record("\($0), \(place)") }, place)
+        let core = StoreTransaction(read, schema: schema)
+        #expect(try EntityCheck(core).run { Issue.record("\($0), \(place)") }, place)
         let isMigrated = schema.types["Ledger"] != nil
         let type = isMigrated ? "Ledger" : "Book"
         #expect(schema.typeNames.sorted() == [type, "Deleted<\(type)>"].sorted(), place)
-        let entities = try session.store(type)
+        let entities = try core.store(type)
         #expect(try entities.count() == Self.count + (isMigrated ? 1 : 0), place)
         let row = try #require(try entities.rowID(of: .string("b7")).flatMap { try entities.row($0) }, place)
         #expect(try row.value(entities.type.column("amount")) == (isMigrated ? .int(7) : .string("7")), place)
-        let gone = try session.store("Deleted<\(type)>")
+        let gone = try core.store("Deleted<\(type)>")
         #expect(try gone.count() == 40, place)
         let tombstone = try #require(try gone.rowID(of: .string("d7")).flatMap { try gone.row($0) }, place)
         let entity =

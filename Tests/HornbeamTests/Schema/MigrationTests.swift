@@ -257,7 +257,7 @@ struct MigrationTests {
         let file = try MigratedFile([temp, sized]) { store in
             try store.save("Temp", [.int(1)])
             try store.save("Sized", [.int(1), .int(2)])
-            try store.session.edges.set(store["Sized"].type.relation("temps"), RowID(rawValue: 1), [RowID(rawValue: 1)])
+            try store.core.edges.set(store["Sized"].type.relation("temps"), RowID(rawValue: 1), [RowID(rawValue: 1)])
         }
         try file.open([Sized.self], [.drop("Temp")]) { _ in }
         #expect(try file.types().map(\.name) == ["Deleted<Sized>", "Sized"])

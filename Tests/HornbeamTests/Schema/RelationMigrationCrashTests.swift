@@ -92,7 +92,7 @@ struct RelationMigrationCrashTests {
             ] {
                 let side = try store[type].type.relation(name)
                 for (source, targets) in links.sorted(by: { $0.key < $1.key }) {
-                    try store.session.edges.set(side, rowID(source), targets.map(rowID))
+                    try store.core.edges.set(side, rowID(source), targets.map(rowID))
                 }
             }
         }
@@ -119,22 +119,22 @@ struct RelationMigrationCrashTests {
         let read = try store.beginRead()
         defer { read.abort() }
         let schema = try SchemaCatalogue.load(read)
-        let session = StoreTransaction(read, schema: schema)
-        #expect(try EntityCheck(session).run { Issue.record("\($0), \(place)") }, place)
+        let core = StoreTransaction(read, schema: schema)
+        #expect(try EntityCheck(core).run { Issue.record("\($0), \(place)") }, place)
         let relations = try schema.type("Team").relations.map(\.name)
         let isMigrated = relations.contains("players")
         #expect(relations.sorted() == (isMigrated ? ["lead", "players"] : ["former", "lead", "members"]), place)
-        #expect(try links(session, "Team", isMigrated ? "players" : "members") == Self.members, place)
-        #expect(try links(session, "Player", "clubs") == Self.clubs, place)
-        let teams = try links(session, "Player", "team").mapValues(Set.init)
+        #expect(try links(core, "Team", isMigrated ? "players" : "members") == Self.members, place)
+        #expect(try links(core, "Player", "clubs") == Self.clubs, place)
+        let teams = try links(core, "Player", "team").mapValues(Set.init)
         #expect(teams == Self.reversed(Self.members), place)
-        let leads = try links(session, "Team", "lead")
+        let leads = try links(core, "Team", "lead")
         #expect(leads == (isMigrated ? Self.leads.mapValues { [$0[0]] } : Self.leads), place)
         if isMigrated {
-            let members = try links(session, "Club", "members").mapValues(Set.init)
+            let members = try links(core, "Club", "members").mapValues(Set.init)
             #expect(members == Self.reversed(Self.clubs), place)
         } else {
-            #expect(try links(session, "Team", "former") == Self.leads, place)
+            #expect(try links(core, "Team", "former") == Self.leads, place)
         }
         // What a migration takes links apart into goes with it.
         let loose = try read.treeNames().filter { name in ["f:", "b:"].contains { name.hasPrefix($0) } }

@@ -33,7 +33,7 @@ private func store(_ types: [EntityDescription], _ links: [(Int, [String])]) thr
     for name in ["a", "b", "c", "d"] { try store.save("Part", [.string(name)]) }
     for (source, targets) in links {
         let rows = try targets.map { try require(store["Part"].rowID(of: .string($0))) }
-        try store.session.edges.set(store["Whole"].type.relation("parts"), RowID(rawValue: UInt64(source)), rows)
+        try store.core.edges.set(store["Whole"].type.relation("parts"), RowID(rawValue: UInt64(source)), rows)
     }
     return store
 }
@@ -43,7 +43,7 @@ extension CoreStore {
     fileprivate func links(_ type: String, _ id: Value, _ name: String) throws -> [Value] {
         let side = try self[type].type.relation(name)
         let row = try require(self[type].rowID(of: id))
-        return try session.edges.targets(side, of: row).map { try require(self[side.target].id(of: $0)) }
+        return try core.edges.targets(side, of: row).map { try require(self[side.target].id(of: $0)) }
     }
 }
 
@@ -65,7 +65,7 @@ struct RelationMigrationTests {
         #expect(try store.problems() == [])
         #expect(try store.links("Whole", .int(3), "parts") == [.string("a")])
         let row = try require(store["Part"].rowID(of: .string("d")))
-        try store.session.edges.append(store["Whole"].type.relation("parts"), RowID(rawValue: 1), row)
+        try store.core.edges.append(store["Whole"].type.relation("parts"), RowID(rawValue: 1), row)
         #expect(try store.links("Whole", .int(1), "parts") == [.string("a"), .string("d")])
         let text = refusal { try store.reopen([whole([one]), part()]) }
         #expect(text.contains("Whole 1 has several") && text.contains(".toOne(Whole.self, \\.$parts)"), "\(text)")
@@ -106,7 +106,7 @@ struct RelationMigrationTests {
             for number in 1...6 { try store.save("Person", [.int(Int64(number))]) }
             let side = try store["Person"].type.relation("friends")
             for (one, other) in links {
-                try store.session.edges.append(side, RowID(rawValue: UInt64(one)), RowID(rawValue: UInt64(other)))
+                try store.core.edges.append(side, RowID(rawValue: UInt64(one)), RowID(rawValue: UInt64(other)))
             }
             var wanted: [Value: Value] = [:]
             for number in (1...6).map({ Value.int(Int64($0)) }) {
@@ -136,11 +136,11 @@ struct RelationMigrationTests {
         var (earlierWhole, earlierPart) = (whole([]), part())
         (earlierWhole.indexes, earlierPart.indexes) = (indexed, indexed)
         try store.reopen([earlierWhole, earlierPart])
-        store.session.requireRelations()
+        store.core.requireRelations()
         try store.save("Part", [.string("new")])
         try store["Whole"].delete(RowID(rawValue: 1))
         #expect(try store["Part"].rowID(of: .string("a")) != nil)
-        try store.session.commit()
+        try store.core.commit()
         let read = try store.store.beginRead()
         let stored = try SchemaCatalogue.load(read)
         #expect(try stored.type("Whole").description.relations == [parts])
@@ -171,23 +171,23 @@ struct RelationMigrationTests {
     func unknownList() throws {
         let store = try store([whole([one]), part()], [(1, ["a"])])
         let links = try store["Whole"].type.links
-        try store.session.settleLinks()
+        try store.core.settleLinks()
         let entry = try {
-            var cursor = try store.session.transaction.cursor(links)
+            var cursor = try store.core.transaction.cursor(links)
             let isThere = try cursor.next()
             #expect(isThere)
             return (Array(cursor.key), Array(cursor.value))
         }()
         var key = entry.0
         key[8] = 0x70
-        try store.session.transaction.put(links, key, entry.1)
+        try store.core.transaction.put(links, key, entry.1)
         #expect {
             try store.reopen([whole([many]), part()])
         } throws: { error in
             guard case StorageError.corrupt = error else { return false }
             return true
         }
-        let kept = try store.session.transaction.get(store["Whole"].type.links, key).map { Array($0) }
+        let kept = try store.core.transaction.get(store["Whole"].type.links, key).map { Array($0) }
         #expect(kept == entry.1)
     }
 
@@ -247,7 +247,7 @@ struct RelationMigrationTests {
     func both() throws {
         let store = try store([whole([many]), part([relation("owner", "Whole", toMany: true)])], [(1, ["a"])])
         let row = try require(store["Part"].rowID(of: .string("b")))
-        try store.session.edges.append(store["Part"].type.relation("owner"), row, RowID(rawValue: 2))
+        try store.core.edges.append(store["Part"].type.relation("owner"), row, RowID(rawValue: 2))
         let text = refusal {
             try store.reopen([whole([many]), part([relation("owner", "Whole", toMany: true, inverse: "parts")])])
         }
@@ -262,7 +262,7 @@ struct RelationMigrationTests {
         try store.reopen([whole([many]), part([relation("owner", "Whole", toMany: false)])])
         #expect(try store.problems() == [])
         let row = try require(store["Part"].rowID(of: .string("a")))
-        try store.session.edges.clear(store["Part"].type.relation("owner"), row)
+        try store.core.edges.clear(store["Part"].type.relation("owner"), row)
         #expect(try store.links("Whole", .int(1), "parts") == [.string("b"), .string("a")])
         try store["Part"].delete(row)
         #expect(try store.links("Whole", .int(1), "parts") == [.string("b")])
@@ -275,7 +275,7 @@ struct RelationMigrationTests {
         let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"])])
         try store.reopen([whole([many]), part()])
         let row = try require(store["Part"].rowID(of: .string("d")))
-        try store.session.edges.append(store["Whole"].type.relation("parts"), RowID(rawValue: 2), row)
+        try store.core.edges.append(store["Whole"].type.relation("parts"), RowID(rawValue: 2), row)
         try store.reopen([whole([many]), part()])
         #expect(try store.problems() == [])
         #expect(try store.links("Part", .string("d"), "owner") == [.int(2)])
@@ -307,7 +307,7 @@ struct RelationMigrationTests {
         let types = [whole([relation("parts", "Other", toMany: true)]), part(), other]
         let text = refusal { try store.reopen(types) }
         #expect(text.contains("leads to Other instead of Part") && text.contains(".forget("), "\(text)")
-        try store.session.edges.clear(store["Whole"].type.relation("parts"), RowID(rawValue: 1))
+        try store.core.edges.clear(store["Whole"].type.relation("parts"), RowID(rawValue: 1))
         try store.reopen(types)
         #expect(try store.problems() == [])
     }
@@ -334,7 +334,7 @@ struct RelationMigrationTests {
         let store = try store(
             [whole([spare, parts]), part([wholes])], [(2, ["a", "c"]), (1, ["b", "a"]), (3, ["a", "b"])])
         let row = try require(store["Part"].rowID(of: .string("c")))
-        try store.session.edges.append(store["Whole"].type.relation("spare"), RowID(rawValue: 1), row)
+        try store.core.edges.append(store["Whole"].type.relation("spare"), RowID(rawValue: 1), row)
         func expect(_ type: String, _ name: String) throws {
             #expect(try store.problems() == [])
             #expect(try store.links("Whole", .int(1), name) == [.string("b"), .string("a")])
@@ -353,7 +353,7 @@ struct RelationMigrationTests {
             ])
         try expect("Atom", "pieces")
         #expect(try store.links("Whole", .int(1), "spare") == [.string("c")])
-        try store.session.edges.remove(store["Whole"].type.relation("pieces"), RowID(rawValue: 2), row)
+        try store.core.edges.remove(store["Whole"].type.relation("pieces"), RowID(rawValue: 2), row)
         #expect(try store.links("Atom", .string("c"), "wholes") == [])
         try store.reopen([whole([pieces]), atom], [.forget(type: "Whole", name: "spare")])
         try expect("Atom", "pieces")

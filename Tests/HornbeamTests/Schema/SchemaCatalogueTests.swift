@@ -33,7 +33,7 @@ struct SchemaCatalogueTests {
     @Test("entities in another format are refused, with what to do", arguments: ["1", "3", "?"])
     func otherFormat(format: String) throws {
         let store = try filled()
-        let transaction = store.session.transaction
+        let transaction = store.core.transaction
         try transaction.put(require(transaction.tree("schema")), Array("format".utf8), Array(format.utf8))
         let error = #expect(throws: HornbeamError.self) { try SchemaCatalogue.load(transaction) }
         #expect(error?.code == .notAStore)
@@ -82,7 +82,7 @@ struct SchemaCatalogueTests {
         try store.save("Item", [.string("new"), .int(9), .string("text new"), .int(1)])
         let query = EntityQuery(type: "Item", filter: .compare(column: 1, .equal, .int(9)))
         #expect(try store.ids(query) == [.string("new")])
-        #expect(try store.session.explain(query).access.description.contains("byC"))
+        #expect(try store.core.explain(query).access.description.contains("byC"))
         let row = try require(store["Item"].rowID(of: .string("i8")))
         #expect(try store["Item"].row(row)?.values() == [.string("i8"), .null, .string("text 8"), .int(1)])
         let text = EntityQuery(type: "Item", filter: .matches(columns: [2], text: "new"), sort: [.bestScore])
@@ -105,7 +105,7 @@ struct SchemaCatalogueTests {
     func stored() throws {
         let store = try filled()
         try store.reopen()
-        let schema = try SchemaCatalogue.load(store.session.transaction)
+        let schema = try SchemaCatalogue.load(store.core.transaction)
         #expect(schema.typeNames == ["Item"])
         #expect(try schema.type("Item").description == store["Item"].type.description)
     }

@@ -26,7 +26,7 @@ struct SchemaReadersTests {
     func readersGoOn() throws {
         let store = try CoreStore([note([])])
         for number in 0..<5000 { try store.save("Note", [.int(Int64(number)), .string("text \(number)")]) }
-        try store.session.commit()
+        try store.core.commit()
         let write = try store.store.beginWrite()
         var reads = 0
         let index = IndexDescription(name: "byText", kind: .unique, components: [.init(column: "text")])
@@ -37,9 +37,9 @@ struct SchemaReadersTests {
                 guard step.done < step.total else { return }
                 let read = try store.store.beginRead()
                 defer { read.abort() }
-                let session = StoreTransaction(read, schema: try SchemaCatalogue.load(read))
-                #expect(try session.store("Note").count() == 5000)
-                #expect(try session.schema.type("Note").description.indexes.isEmpty)
+                let core = StoreTransaction(read, schema: try SchemaCatalogue.load(read))
+                #expect(try core.store("Note").count() == 5000)
+                #expect(try core.schema.type("Note").description.indexes.isEmpty)
                 reads += 1
             })
         try write.commit()

@@ -62,14 +62,14 @@ private final class OldFile {
             ])
         let store = try TreeStore.open(at: path, options: StoreOptions())
         let transaction = try store.beginWrite()
-        let session = StoreTransaction(transaction, schema: try require(SchemaCatalogue.open([type], in: transaction)))
-        let entities = try session.store(name)
+        let core = StoreTransaction(transaction, schema: try require(SchemaCatalogue.open([type], in: transaction)))
+        let entities = try core.store(name)
         for id in ids {
             var row = entities.makeRow()
             for (column, text) in [id, "kept \(id)", "name of \(id)"].enumerated() { row.setString(text, column) }
             try entities.save(try row.finish(), try entities.ensureRowID(of: .string(id), saving: true))
         }
-        try session.commit()
+        try core.commit()
         try store.close()
     }
 

@@ -89,7 +89,7 @@ struct EqualSavesTests {
             try song(1).save(to: &context, expecting: try Song.stateToken(id: "s1", in: context))
         }
         try expectNoChange("imported") { context in
-            let rows = try JSONRows("Song", session: context.session.core)
+            let rows = try JSONRows("Song", core: context.session.core)
             let line = #"{"id":"s1","title":"Title 1","code":1,"tags":["a","b"],"note":"n"}"#
             _ = try Array(line.utf8).withBytes { try rows.save(line: $0) }
         }
@@ -113,7 +113,7 @@ struct EqualSavesTests {
         try database.write { try song(1).updateMetadata(.updatedAt, value: time, in: &$0) }
         #expect(try database.read { try Song.updatedAt(id: "s1", in: $0) } == time)
         try database.write { context in
-            let rows = try JSONRows("Song", session: context.session.core)
+            let rows = try JSONRows("Song", core: context.session.core)
             let line = #"{"id":"s1","title":"Title 1","code":1,"tags":["a","b"],"note":"n","$updatedAt":5}"#
             _ = try Array(line.utf8).withBytes { try rows.save(line: $0) }
         }

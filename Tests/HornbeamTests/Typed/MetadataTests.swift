@@ -129,7 +129,7 @@ struct MetadataTests {
         #expect(try again.check())
         try again.write { context in
             let core = try context.session.core
-            let (rows, store) = (try JSONRows("Memo", session: core), try core.store("Memo"))
+            let (rows, store) = (try JSONRows("Memo", core: core), try core.store("Memo"))
             let rowID = try #require(try store.rowID(of: .string("a")))
             let line = try rows.line(rowID, try #require(try store.row(rowID)))
             #expect(line.contains("\"$updatedAt\":"))
@@ -153,14 +153,14 @@ struct MetadataTests {
             columns: [ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "text", type: .string)])
         let store = try TreeStore.open(at: path, options: StoreOptions())
         let write = try store.beginWrite()
-        let session = StoreTransaction(write, schema: try #require(try SchemaCatalogue.open([type], in: write)))
-        let entities = try session.store("Bare")
+        let core = StoreTransaction(write, schema: try #require(try SchemaCatalogue.open([type], in: write)))
+        let entities = try core.store("Bare")
         var row = entities.makeRow()
         row.setInt(1, 0)
         row.setString("old", 1)
         let bytes = try row.finish()
         try entities.save(bytes, RowID(rawValue: 1))
-        try session.commit()
+        try core.commit()
         try store.close()
 
         let database = try Database(at: path, models: Bare.self)

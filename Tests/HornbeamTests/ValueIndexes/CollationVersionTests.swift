@@ -99,9 +99,9 @@ struct CollationVersionTests {
         let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
         let read = try store.beginRead()
         let known = try #require(try SchemaCatalogue.open([], in: read))
-        let session = StoreTransaction(read, schema: known)
-        defer { withExtendedLifetime(session) {} }
-        let plan = try Planner(late.coreQuery, try session.store("Townsperson")).explanation()
+        let core = StoreTransaction(read, schema: known)
+        defer { withExtendedLifetime(core) {} }
+        let plan = try Planner(late.coreQuery, try core.store("Townsperson")).explanation()
         #expect(plan.access == .index(name: "byName", ranges: 1, entries: 5, reversed: false))
         read.abort()
         try store.close()
@@ -139,12 +139,12 @@ struct CollationVersionTests {
     func withoutModels() throws {
         let store = try TreeStore.open(file: try SimulatedDisk(image: try outdated()))
         let read = try store.beginRead()
-        let session = try StoreTransaction(reading: read)
-        #expect(session.indexesOfOtherOrders == ["byName", "byAge", "byEmail"].map { "\($0) of Townsperson" })
-        let plan = try Planner(late.coreQuery, try session.store("Townsperson")).explanation()
+        let core = try StoreTransaction(reading: read)
+        #expect(core.indexesOfOtherOrders == ["byName", "byAge", "byEmail"].map { "\($0) of Townsperson" })
+        let plan = try Planner(late.coreQuery, try core.store("Townsperson")).explanation()
         #expect(plan.access == .rowScan(rows: 207))
         var problems: [String] = []
-        #expect(try EntityCheck(session).run { problems.append($0) }, "\(problems)")
+        #expect(try EntityCheck(core).run { problems.append($0) }, "\(problems)")
         read.abort()
         try store.close()
     }
@@ -158,10 +158,10 @@ struct CollationVersionTests {
         let key = Array("index:later".utf8)
         let record = try #require(try write.get(schema, key).map { String(decoding: $0, as: UTF8.self) })
         func plan(_ transaction: Transaction) throws -> Plan {
-            let session = try StoreTransaction(reading: transaction)
-            defer { withExtendedLifetime(session) {} }
+            let core = try StoreTransaction(reading: transaction)
+            defer { withExtendedLifetime(core) {} }
             let query = Townsperson.filter(\.name == "a".collated(.unicode))
-            return try Planner(query.coreQuery, try session.store("Townsperson")).explanation()
+            return try Planner(query.coreQuery, try core.store("Townsperson")).explanation()
         }
         #expect(try plan(write).indexes == ["later"])
         try write.put(schema, key, Array(record.replacing("icu-", with: "icu-0.").utf8))
@@ -181,9 +181,9 @@ struct CollationVersionTests {
             let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
             let write = try store.beginWrite()
             let known = try #require(try SchemaCatalogue.open([], in: write))
-            let session = try StoreTransaction(writing: write, schema: known)
-            defer { withExtendedLifetime(session) {} }
-            let people = try session.store("Townsperson")
+            let core = try StoreTransaction(writing: write, schema: known)
+            defer { withExtendedLifetime(core) {} }
+            let people = try core.store("Townsperson")
             let row = try #require(try people.rowID(of: .int(1)))
             let error = #expect(throws: HornbeamError.self) { try people.delete(row) }
             #expect(error?.code == .unsupported && error?.message.contains("byName") == true)

@@ -247,45 +247,6 @@ struct ValueIndexTests {
         #expect(try IndexCondition(none, type).implied(by: [asked], type) == nil)
     }
 
-    // MARK: Cut short
-
-    @Test("a crash at any call of making and dropping leaves the index absent or whole", .seeded)
-    func crashes() throws {
-        let start = try SimulatedDisk()
-        do {
-            let database = try MigratedFile.open(start, [IndexedThing.self], [])
-            try database.write { (context) throws in
-                for id in 0..<40 { try IndexedThing(id: id, name: "n\(id % 7)", size: id % 3).save(to: &context) }
-            }
-            try database.close()
-        }
-        let index = ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0)
-        let query = IndexedThing.filter(\.size > 0 && \.name == "n3")
-        for call in 1... {
-            let disk = try SimulatedDisk(image: start.killedImage())
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            if let database = try? MigratedFile.open(disk, [IndexedThing.self], []) {
-                try? database.createIndex(index)
-                try? database.write { (context) throws in
-                    try IndexedThing(id: 3, name: "n3", size: 0).save(to: &context)
-                }
-                _ = try? database.deleteIndex(withName: "part")
-                try? database.close()
-            }
-            for image in [disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), disk.killedImage()] {
-                let database = try MigratedFile.open(try SimulatedDisk(image: image), [IndexedThing.self], [])
-                try database.attendStored(nil)
-                let isThere = try database.index(withName: "part") != nil
-                #expect(try database.plan(query).indexes == (isThere ? ["part"] : []), "call \(call)")
-                let expected = try database.results(IndexedThing.query()).filter { $0.size > 0 && $0.name == "n3" }
-                #expect(try database.results(query) == expected, "call \(call)")
-                #expect(try database.isWhole(), "call \(call)")
-                try database.close()
-            }
-            if !disk.hasCrashed { break }
-        }
-    }
-
     @Test("the check finds entries that the entities don't give, and those that are missing")
     func damage() throws {
         let database = try Database.inMemory(models: IndexedThing.self)

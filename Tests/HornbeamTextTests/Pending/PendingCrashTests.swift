@@ -30,37 +30,32 @@ struct PendingCrashTests {
     @Test("At every call of the file a crash leaves the index of one commit", .seeded)
     func crashes() throws {
         let (image, model) = try start()
-        var call = 1
         var phases: Set<PendingFoldingTests.Phase> = []
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .crash)
-            var script = PendingScript(seed: SeededGenerator.seed, model)
+        var script = PendingScript(seed: SeededGenerator.seed, model)
+        let calls = try SimulatedDisk.crashAtEveryCall(of: image) { disk in
+            script = PendingScript(seed: SeededGenerator.seed, model)
             if let store = try? TreeStore.open(file: disk, options: PendingScript.options) { script.run(store) }
             phases.formUnion(script.phases)
-            try script.verify(disk.powerLossImage(seed: UInt64(call) &+ SeededGenerator.seed), "call \(call)")
-            try script.verify(disk.killedImage(), "killed at call \(call)")
-            if !disk.hasCrashed { break }
-            call += 1
+            return true
+        } _: { image, _, place in
+            try script.verify(image, place)
         }
-        #expect(call > 20)
+        #expect(calls > 20)
         #expect(phases.count == PendingFoldingTests.Phase.allCases.count, "\(phases)")
     }
 
     @Test("At every call of the file a failure leaves the index of one commit", .seeded)
     func failures() throws {
         let (image, model) = try start()
-        var call = 1
         var phases: Set<PendingFoldingTests.Phase> = []
-        while true {
-            let disk = try SimulatedDisk(image: image)
-            disk.plan = SimulatedDisk.Plan(call: call, fault: .error(EIO))
-            var script = PendingScript(seed: SeededGenerator.seed, model)
+        var script = PendingScript(seed: SeededGenerator.seed, model)
+        try SimulatedDisk.failAtEveryCall(of: image, EIO) { disk in
+            script = PendingScript(seed: SeededGenerator.seed, model)
             if let store = try? TreeStore.open(file: disk, options: PendingScript.options) { script.run(store) }
             phases.formUnion(script.phases)
-            try script.verify(disk.killedImage(), "call \(call)")
-            if disk.calls < call { break }
-            call += 1
+            return true
+        } _: { image, _, place in
+            try script.verify(image, place)
         }
         #expect(phases.count == PendingFoldingTests.Phase.allCases.count, "\(phases)")
     }
@@ -132,7 +127,7 @@ private struct PendingScript {
     }
 
     /// Opens what is left of the file.
-    func verify(_ image: [UInt8]?, _ place: String) throws {
+    func verify(_ image: [UInt8]?, _ place: Comment) throws {
         let store = try TreeStore.open(file: try SimulatedDisk(image: image), options: Self.options)
         let searcher = try store.searcher()
         let found = try searcher.matches("start")

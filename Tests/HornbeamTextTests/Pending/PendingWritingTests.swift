@@ -19,51 +19,9 @@ private struct Held {
 
 @Suite("Documents that are written as pending records")
 struct PendingWritingTests {
-    /// Everything that can be asked of a snapshot.
-    private func compare(
-        _ transaction: Transaction, _ model: NaiveIndex, _ generator: inout TextGenerator, _ note: Comment
-    ) throws {
-        let searcher = try TextSearcher(testIndex, in: transaction)
-        #expect(searcher.statistics.documentCount == UInt64(model.texts.count), note)
-        #expect(searcher.statistics.totalLength == model.totalLength, note)
-        #expect(try testIndex.documentCount(in: transaction) == UInt64(model.texts.count), note)
-        var vocabulary: [[UInt8]: [UInt64]] = [:]
-        try searcher.forEachTerm { (term, documents, occurrences) throws(StorageError) in
-            vocabulary[Array(term.utf8)] = [documents, occurrences]
-            return true
-        }
-        #expect(vocabulary == model.vocabulary(), note)
-        #expect(try searcher.termCount() == UInt64(vocabulary.count), note)
-        for _ in 0..<3 {
-            let query = generator.text(upTo: 5) + " unknownword"
-            let expected = model.search(query)
-            #expect(try searcher.search(query, limit: 10) == Array(expected.prefix(10)), note)
-            #expect(try searcher.search(query, limit: .max) == expected, note)
-            #expect(try searcher.matches(query) == model.matches(query), note)
-            #expect(try searcher.count(query) == UInt64(expected.count), note)
-        }
-    }
-
     private func problems(_ transaction: Transaction, _ model: NaiveIndex) throws -> [String] {
         try TextCheck(testIndex, in: transaction).run { (body) throws(StorageError) in
             for (row, text) in model.texts { try body(row, DocumentText(text)) }
-        }
-    }
-
-    private func change(
-        _ writer: TextIndexWriter, _ model: inout NaiveIndex, _ row: UInt64, _ generator: inout TextGenerator
-    ) throws {
-        let text = generator.text(upTo: 12)
-        switch (model[row], Int.random(in: 0..<10, using: &generator.random)) {
-        case (nil, _):
-            try writer.insert(row, text: text)
-            model[row] = text
-        case (let old?, 0..<4):
-            try writer.remove(row, text: old)
-            model[row] = nil
-        case (let old?, _):
-            try writer.update(row, from: old, to: text)
-            model[row] = text
         }
     }
 
@@ -83,7 +41,7 @@ struct PendingWritingTests {
         let store = try TreeStore.inMemory()
         var model = NaiveIndex()
         try store.write { writer in
-            for row in UInt64(0)..<150 { try change(writer, &model, row * 7, &generator) }
+            for row in UInt64(0)..<150 { try model.change(row * 7, by: writer, &generator) }
         }
         var held: [Held] = []
         for step in 0..<80 {
@@ -96,14 +54,14 @@ struct PendingWritingTests {
             var changed = model
             for place in 0..<(kind == 2 ? 400 : kind < 8 ? 12 : 1) {
                 let row = UInt64.random(in: 0..<1200, using: &generator.random)
-                try change(writer, &changed, row, &generator)
+                try changed.change(row, by: writer, &generator)
                 if kind == 7, place % 3 == 0 {
                     try writer.flush()
-                    if place == 6 { try compare(transaction, changed, &generator, note) }
+                    if place == 6 { try changed.expectAnswers(in: transaction, &generator, note) }
                 }
             }
             try writer.flush()
-            if step % 5 == 0 { try compare(transaction, changed, &generator, note) }
+            if step % 5 == 0 { try changed.expectAnswers(in: transaction, &generator, note) }
             if kind == 9 {
                 transaction.abort()
             } else {
@@ -111,17 +69,17 @@ struct PendingWritingTests {
                 model = changed
             }
             let reader = try store.beginRead()
-            if step % 3 == 0 { try compare(reader, model, &generator, note) }
+            if step % 3 == 0 { try model.expectAnswers(in: reader, &generator, note) }
             if step % 4 == 0 { #expect(try problems(reader, model) == [], note) }
             if step % 6 == 0 { held.append(Held(transaction: reader, model: model)) } else { reader.abort() }
             if held.count > 3 {
                 let old = held.remove(at: Int.random(in: 0..<held.count, using: &generator.random))
-                try compare(old.transaction, old.model, &generator, "held at \(note)")
+                try old.model.expectAnswers(in: old.transaction, &generator, "held at \(note)")
                 #expect(try problems(old.transaction, old.model) == [], "held at \(note)")
                 old.transaction.abort()
             }
         }
-        try compare(store.beginRead(), model, &generator, "at the end, HORNBEAM_SEED=\(seed)")
+        try model.expectAnswers(in: store.beginRead(), &generator, "at the end, HORNBEAM_SEED=\(seed)")
     }
 
     /// How many records are pending, what they weigh, and whether a batch is being folded.
@@ -163,7 +121,7 @@ struct PendingWritingTests {
         let limits = PendingLimits(pending: 500, slice: 60)
         var (slices, batches, wasFolding) = (0, 0, false)
         for row in UInt64(10)..<150 {
-            try store.write(limits: limits) { try change($0, &model, row, &generator) }
+            try store.write(limits: limits) { try model.change(row, by: $0, &generator) }
             let state = try pending(store)
             if state.isFolding {
                 slices += 1

@@ -28,50 +28,11 @@ enum DocumentNumbers: CaseIterable {
 
 @Suite("An index kept by its writer")
 struct TextIndexWriterTests {
-    /// Everything that can be asked, of index and model, to the last bit.
     private func compare(
         _ store: TreeStore, _ model: NaiveIndex, _ generator: inout TextGenerator, _ note: Comment
     ) throws {
-        let searcher = try store.searcher()
-        #expect(searcher.statistics.documentCount == UInt64(model.texts.count), note)
-        #expect(searcher.statistics.totalLength == model.totalLength, note)
-        var vocabulary: [[UInt8]: [UInt64]] = [:]
-        try searcher.forEachTerm { (term, documents, occurrences) throws(StorageError) in
-            vocabulary[Array(term.utf8)] = [documents, occurrences]
-            return true
-        }
-        #expect(vocabulary == model.vocabulary(), note)
-        for _ in 0..<4 {
-            let query = generator.text(upTo: 5) + " unknownword"
-            let expected = model.search(query)
-            #expect(try searcher.search(query, limit: 10) == Array(expected.prefix(10)), note)
-            #expect(try searcher.search(query, limit: .max) == expected, note)
-            #expect(try searcher.matches(query) == model.matches(query), note)
-            #expect(try searcher.count(query) == UInt64(expected.count), note)
-        }
+        try model.expectAnswers(in: store.beginRead(), &generator, note)
         #expect(try store.problems(model, batchSize: 10_000) == [], note)
-    }
-
-    /// One change, in the index and in the model.
-    private func change(
-        _ writer: TextIndexWriter, _ model: inout NaiveIndex, _ docno: UInt64, _ generator: inout TextGenerator
-    ) throws {
-        let text = generator.text(upTo: 12)
-        switch (model[docno], Int.random(in: 0..<10, using: &generator.random)) {
-        case (nil, _):
-            try writer.insert(docno, text: text)
-            model[docno] = text
-        case (let old?, 0..<5):
-            try writer.remove(docno, text: old)
-            model[docno] = nil
-        case (let old?, 5..<7):
-            let longer = old + " " + text
-            try writer.update(docno, from: old, to: longer)
-            model[docno] = longer
-        case (let old?, _):
-            try writer.update(docno, from: old, to: text)
-            model[docno] = text
-        }
     }
 
     @Test(
@@ -95,7 +56,7 @@ struct TextIndexWriterTests {
             try store.write(budget: budget) { writer in
                 for _ in 0..<(budget == 0 ? 60 : 400) {
                     let docno = numbers.number(UInt64.random(in: 0..<range, using: &generator.random))
-                    try change(writer, &model, docno, &generator)
+                    try model.change(docno, by: writer, &generator)
                 }
             }
             try compare(store, model, &generator, note)

@@ -10,7 +10,7 @@ import Testing
 @testable import HornbeamEngine
 
 @Suite("Value indexes at opening")
-struct AttendedAtOpeningTests {
+struct RegisteredAtOpeningTests {
     @Test("An entity that can't be read leaves an index that is behind waiting, and the file opens")
     func damagedEntity() throws {
         let disk = try SimulatedDisk()

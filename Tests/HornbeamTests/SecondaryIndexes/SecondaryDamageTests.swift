@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary indexes cut short: a crash at each call to the medium while one is registered, built anew, or dropped; a
-// build in the background; a tree that is missing; and a version that should have been another.
+// Secondary indexes built in the background, with a tree that is missing, and with a version that should have been
+// another. `AllKindsBuildTests` cuts them short.
 
 import Foundation
 import HornbeamSecondaryIndexes
@@ -12,8 +12,8 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-@Suite("Secondary indexes cut short, damaged, or of other code")
-struct SecondaryCrashTests {
+@Suite("Secondary indexes in the background, damaged, or of other code")
+struct SecondaryDamageTests {
     private func file() throws -> MigratedFile {
         let file = try MigratedFile([]) { _ in }
         try file.open([Employee.self]) { database in
@@ -22,47 +22,6 @@ struct SecondaryCrashTests {
             }
         }
         return file
-    }
-
-    @Test("registered, or absent, and never half of it")
-    func registering() throws {
-        let file = try file()
-        try file.crashEverywhere { disk in
-            guard let database = try? MigratedFile.open(disk, [Employee.self], []),
-                (try? database.register(payroll())) != nil
-            else { return false }
-            return (try? database.close()) != nil
-        } _: { image, place in
-            let database = try MigratedFile.open(try SimulatedDisk(image: image), [Employee.self], [])
-            #expect(try database.isWhole(), place)
-            let indexes = try database.registeredIndexes()
-            if indexes.isEmpty {
-                let read = try database.store.beginRead()
-                #expect(try !read.treeNames().contains { $0.hasPrefix("m") }, place)
-                read.abort()
-            }
-            try database.register(payroll())
-            #expect(try database.isWhole(), place)
-            let ids = try database.read { context in try payroll().query(department == "d1").ids(in: context) }
-            #expect(ids.count == 20, place)
-            return !indexes.isEmpty
-        }
-    }
-
-    @Test("dropped wholly, or not at all")
-    func dropping() throws {
-        let file = try file()
-        try file.open([Employee.self]) { database in try database.register(payroll()) }
-        try file.crashEverywhere { disk in
-            guard let database = try? MigratedFile.open(disk, [Employee.self], []),
-                (try? database.unregister("idx")) != nil
-            else { return false }
-            return (try? database.close()) != nil
-        } _: { image, place in
-            let database = try MigratedFile.open(try SimulatedDisk(image: image), [Employee.self], [])
-            #expect(try database.isWhole(), place)
-            return try database.registeredIndexes().isEmpty
-        }
     }
 
     @Test("built in the background, while others write")
