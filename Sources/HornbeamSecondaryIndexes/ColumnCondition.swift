@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions on the columns of a secondary index. Their meaning is that of conditions on properties: an ordering
 // comparison with nil is false, `!=` is the opposite of `==`, and values compare as their keys do.
-// Not a `Filter` from the start, because a program writes them before there is an index to ask: columns have names
-// only, and which values fit, or lie beyond a column's numbers, is known with the table.
+// A program writes conditions before the index is open, so they can't be a `Filter` yet: they have the names of
+// columns, and only the table tells the columns' numbers and whether a value fits its column.
 
 /// What the rows of a query must be: `department == "marketing" && salary >= 100_000`.
 public indirect enum ColumnCondition: Sendable {

@@ -155,7 +155,8 @@ package final class FaultProof {
         workload.letGo()
         disk = try SimulatedDisk(image?.flattened())
         while store == nil {
-            let plan = SimulatedDisk.Plan(call: disk.calls + 1 + random.below(12), fault: .error(EIO))
+            let code = Self.codes[random.below(Self.codes.count)]
+            let plan = SimulatedDisk.Plan(call: disk.calls + 1 + random.below(12), fault: .error(code))
             disk.plan = random.oneIn(3) ? plan : nil
             do throws(StorageError) {
                 store = try Workload.open(disk, options)

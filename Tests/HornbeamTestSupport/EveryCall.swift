@@ -4,11 +4,11 @@
 package import Testing
 
 extension SimulatedDisk {
-    /// Runs `live` on copies of a file, with a crash at call 1, 2, 3 … until one gets through.
+    /// Runs `live` on copies of a file, with a crash at call 1, 2, 3 …, until a run ends before its crash.
     /// - Parameters:
-    ///   - live: returns whether it was done, so that its work must be found again.
-    ///   - look: gets each file that may be left, by power losses and by a kill, and what `live` returned.
-    /// - Returns: how many calls it takes.
+    ///   - live: returns whether its work was acknowledged, so that it must be found again.
+    ///   - look: gets each file that a power loss or a kill may leave, and what `live` returned.
+    /// - Returns: the number of calls in a whole run.
     @discardableResult
     package static func crashAtEveryCall(
         of image: [UInt8]?, _ live: (SimulatedDisk) throws -> Bool,
@@ -18,7 +18,10 @@ extension SimulatedDisk {
             let disk = try SimulatedDisk(image: image)
             disk.plan = Plan(call: call, fault: .crash)
             let isDone = try live(disk)
-            for image in disk.images(ofCrashAt: call) { try look(image, isDone, "call \(call)") }
+            for (number, image) in disk.losses(atCall: call).enumerated() {
+                try look(image, isDone, "call \(call), power loss \(number)")
+            }
+            try look(disk.killedImage(), isDone, "killed at call \(call)")
             if !disk.hasCrashed { return call }
         }
         return 0
@@ -38,12 +41,11 @@ extension SimulatedDisk {
         }
     }
 
-    /// What may be left of a disk that crashed at this call, by a kill and by power losses: of the first calls, which
-    /// may make the difference between all and nothing, as many as it takes to see both.
-    private func images(ofCrashAt call: Int) -> [[UInt8]?] {
-        let losses = (0..<(call <= 4 ? 16 : 1)).map { turn in
+    /// Files that power losses at this call may leave: more of them at the first calls, each of which may make the
+    /// difference between all and nothing.
+    private func losses(atCall call: Int) -> [[UInt8]?] {
+        (0..<(call <= 4 ? 16 : 1)).map { turn in
             powerLossImage(seed: UInt64(call + turn * 1000) &+ SeededGenerator.seed)
         }
-        return losses + [killedImage()]
     }
 }

@@ -83,7 +83,7 @@ public final class Database: Sendable {
     private func register(_ indexes: [any RegisteredIndex], _ progress: MigrationProgress.Handler?) throws {
         do {
             for index in indexes { try register(index, progress: progress) }
-            try attendStored(progress)
+            try registerStored(progress)
         } catch {
             try? close()
             throw error
@@ -234,21 +234,21 @@ public final class Database: Sendable {
             let capture =
                 isWatched || keepsAll || logged != nil
                 ? RowCapture(isObserved: isWatched, keepsAll: keepsAll, logging: logged) : nil
-            let entities = StoreTransaction(transaction, schema: schema, capture: capture, registered: registered)
-            if requiresRelations { entities.requireRelations() }
-            let session = TypedTransaction(entities, models: models)
+            let core = StoreTransaction(transaction, schema: schema, capture: capture, registered: registered)
+            if requiresRelations { core.requireRelations() }
+            let session = TypedTransaction(core, models: models)
             session.owner = ThreadNumber.current
             defer { session.end() }
             do {
                 var context = Context(session)
                 let result = try body(&context)
                 if let capture, keepsAll {
-                    for hook in hooks where try entities.hasChanged() {
-                        try hook.body(&context, try StoreChanges(capture, in: entities))
+                    for hook in hooks where try core.hasChanged() {
+                        try hook.body(&context, try StoreChanges(capture, in: core))
                     }
-                    tell?(try StoreChanges(capture, in: entities))
+                    tell?(try StoreChanges(capture, in: core))
                 }
-                return (result, try entities.beginCommit { if isWatched { live.enter($0) } })
+                return (result, try core.beginCommit { if isWatched { live.enter($0) } })
             } catch {
                 // Without effect if the commit itself failed: the transaction has ended then.
                 transaction.abort()
@@ -352,11 +352,11 @@ public final class Database: Sendable {
     /// A read of its own: which trees it looks at is of interest.
     func look<Result>(_ body: (LiveView) throws -> Result) throws -> Result {
         do {
-            let entities = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
-            let session = TypedTransaction(entities, models: models)
+            let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
+            let session = TypedTransaction(core, models: models)
             defer { session.end() }
             live.figures.noteLook()
-            let result = try body(LiveView(session: session, core: entities, figures: live.figures))
+            let result = try body(LiveView(session: session, core: core, figures: live.figures))
             try session.checkIsWhole()
             return result
         } catch let error as StorageError {
@@ -367,8 +367,8 @@ public final class Database: Sendable {
     /// A read of the newest state that whoever asks for it ends.
     func beginLongRead() throws -> TypedTransaction {
         do {
-            let entities = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
-            let session = TypedTransaction(entities, models: models)
+            let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
+            let session = TypedTransaction(core, models: models)
             do {
                 try checkVersion(session)
             } catch {

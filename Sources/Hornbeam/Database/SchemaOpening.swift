@@ -73,8 +73,8 @@ package struct SchemaOpening {
         let steps = try pending(in: write)
         for (name, body) in steps {
             var reports = StepProgress(.running, "", name, total: 1, progress)
-            let entities = try StoreTransaction(writing: write, schema: schema)
-            let session = TypedTransaction(entities, models: models)
+            let core = try StoreTransaction(writing: write, schema: schema)
+            let session = TypedTransaction(core, models: models)
             defer { session.end() }
             var context = Context(session)
             do {
@@ -82,8 +82,8 @@ package struct SchemaOpening {
             } catch {
                 throw HornbeamError.ofMigration("step “\(name)”", error)
             }
-            try entities.flush()
-            try entities.logChanges()
+            try core.flush()
+            try core.logChanges()
             try SchemaCatalogue.setRun(name, in: write)
             try reports.finish()
         }

@@ -216,7 +216,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Whether one of these answers a `matches` condition.
     func isSearched(by match: TextMatch) -> Bool { searched.answering(match) != nil }
 
-    /// `.invalid` if a `matches` condition names an index that there isn't.
+    /// Throws `.invalid` if a `matches` condition names an index that doesn't exist.
     func requireIndex(of match: TextMatch) throws(HornbeamError) {
         guard let name = match.index, searched.wording(of: match) == nil else { return }
         let names = searched.map(\.description.name).joined(separator: ", ")

@@ -63,27 +63,27 @@ private struct MergedChanges {
     ) throws -> Set<RowID>? {
         var rows = kind == .changed ? try changed(dependency.rows, store) : try touched(dependency.rows, store)
         let links = kind == .changed ? links : [:]
-        let session = store.core
+        let core = store.core
         for link in dependency.links {
             switch link {
             case .along(let relation, let target):
                 let side = try store.type.relation(relation)
                 rows.formUnion(links[side.list.number] ?? [])
-                guard let targets = try affected(target, try session.store(side.target), kind, limit: limit) else {
+                guard let targets = try affected(target, try core.store(side.target), kind, limit: limit) else {
                     return nil
                 }
                 for target in targets {
-                    let (sources, overflow) = try session.edges.sourceCount(side, of: target)
+                    let (sources, overflow) = try core.edges.sourceCount(side, of: target)
                         .addingReportingOverflow(rows.count)
                     if overflow || sources > limit { return nil }
-                    try session.edges.forEachSource(side, of: target) {
+                    try core.edges.forEachSource(side, of: target) {
                         rows.insert($0)
                         return true
                     }
                 }
             case .from(let type, let relation):
-                let side = try session.store(type).type.relation(relation)
-                rows.formUnion(links[try session.edges.other(of: side).list.number] ?? [])
+                let side = try core.store(type).type.relation(relation)
+                rows.formUnion(links[try core.edges.other(of: side).list.number] ?? [])
             }
         }
         return rows

@@ -110,11 +110,11 @@ class DeletionStep {
 class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     /// Nil if the entity isn't stored.
     private let stored: RowID?
-    /// Whether somebody may have saved the entity again, as the session counts saves.
+    /// Whether somebody may have saved the entity again, as the transaction counts saves.
     fileprivate var saves = 0
     /// What was being deleted before.
     private var former = EntityRows()
-    /// Whether somebody may have removed it since it was looked up, as the session counts removals.
+    /// Whether somebody may have removed it since it was looked up, as the transaction counts removals.
     private var removals: Int?
 
     fileprivate init(at row: RowID?) { stored = row }

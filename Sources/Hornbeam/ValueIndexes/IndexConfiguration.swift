@@ -113,7 +113,7 @@ extension Database {
     /// Takes up the indexes of the file that tell by themselves what they are, so that they go on following their
     /// entities, and makes up for what they have missed. Others, and those of properties that there aren't any more,
     /// wait to be registered.
-    func attendStored(_ progress: MigrationProgress.Handler?) throws {
+    func registerStored(_ progress: MigrationProgress.Handler?) throws {
         let registered = registered
         for stored in registered.stored where registered.maintained[stored.name] == nil {
             guard let registration = stored.registration(models) else { continue }

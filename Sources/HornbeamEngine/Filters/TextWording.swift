@@ -50,7 +50,7 @@ extension Array where Element: SearchedIndex {
         return first { $0.description.name == name && match.columns.allSatisfy($0.columns.contains) }
     }
 
-    /// What tells from the texts alone whether, and where, they have what a `matches` condition asks for.
+    /// A matcher that reads the texts alone, with the analyzer of the index whose words the condition means.
     package func matcher(of match: TextMatch) -> QueryMatcher {
         let index = wording(of: match)
         return QueryMatcher(match.query, index?.analyzer ?? .standard, hasPositions: index?.storesPositions ?? true)

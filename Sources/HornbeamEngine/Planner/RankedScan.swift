@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the hits of a full-text search from the best score down, with what the plan leaves to be tested of each, from
-// where a list goes on, and with an order among equal scores.
+// Walks the hits of a full-text search from the best score down: tests the rest of the query's filter, begins behind a
+// position, and orders equal scores.
 
 import HornbeamPages
 import HornbeamText
@@ -12,7 +12,7 @@ struct RankedScan {
     let search: IndexSearch
     let filter: RowFilter
     let store: EntityStore
-    /// Counts what the steps have to do with; nearly always nil.
+    /// Counts rows for `explain(.analyze)`; nearly always nil.
     let tally: PlanTally?
 
     /// - Parameter rows: those that may be found; nil for all.
@@ -76,13 +76,13 @@ struct RankedScan {
         if !plan.ties.isEmpty {
             let order = try RowOrder(plan.ties, type: store.type, core: store.core)
             let start = try plan.position?.place(order, store)
-            // Each hit is compared with several others. Of those that a limit leaves out none need be remembered.
+            // Each hit is compared with several others. Hits beyond the limit need not be remembered.
             var places: [UInt64: RowOrder.Place] = [:]
             let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
             func place(_ row: UInt64) throws -> RowOrder.Place {
                 if let known = places[row] { return known }
                 let rowID = RowID(rawValue: row)
-                // What the list goes on after isn't in it, and stands where it stood.
+                // The position's own entity may be gone; it keeps the place that it had.
                 if let start, start.rowID == rowID { return start }
                 let place = try order.place(rowID, try hitRow(rowID))
                 if places.count >= remembered { places.removeAll(keepingCapacity: true) }
@@ -99,7 +99,7 @@ struct RankedScan {
             }
         }
         // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
-        // The hit that the list goes on after may be gone; and then maybe only its id was none.
+        // The position's own hit may be gone, and then its row may never have had an id.
         let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }
         let isRow = gone.flatMap(\.rowID).map { $0 < .firstAssigned } ?? true
         if isRow, store.type.hasIntegerIDs, try store.transaction.count(store.type.ids) == 0 { return nil }

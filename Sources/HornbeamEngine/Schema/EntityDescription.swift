@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the catalogue knows of an entity type: columns, indexes, relations. It is all that the untyped core needs to
+// What the catalogue knows of an entity type: columns, indexes, relations. It is all that the engine needs to
 // store rows, keep indexes and answer queries, so the command works on any store without its Swift types.
 
 package import HornbeamText

@@ -8,11 +8,11 @@ package import HornbeamPages
 import HornbeamText
 package import HornbeamTree
 
-/// One entity type in one transaction. Made by `StoreTransaction.store`. What writers, searches and queries of the type
-/// remember is kept here, because there is one of these for each type, and it lives as long as its transaction.
+/// One entity type in one transaction. Made by `StoreTransaction.store`. Holds the caches of writers, searches and
+/// queries too, because a transaction has one store for each type, and the caches live as long.
 package final class EntityStore {
     package let type: EntityType
-    // It owns its stores and outlives every use of them.
+    // The transaction owns its stores and outlives every use of them.
     package unowned let core: StoreTransaction
     package let transaction: Transaction
     private var nextRowID: UInt64?
@@ -32,7 +32,7 @@ package final class EntityStore {
     @exclusivity(unchecked) var selections = RowSelectionCache()
     /// By their numbers, those that were asked for.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
-    /// The transaction's: gathers what changes, if somebody observes.
+    /// Gathers the transaction's changes, if somebody observes.
     private let capture: RowCapture?
     /// Nil if the type has none, as in a read.
     private let registered: TypeIndexes?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entity type as the core works with it: its description, the layout of its rows, and the trees it lies in.
+// An entity type as the engine works with it: its description, the layout of its rows, and the trees it lies in.
 //
 //     e:Type             row id → row
 //     i:Type             id as key → row id            (ids that can't be row ids themselves)

@@ -6,7 +6,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Rows of one type. Whoever stores them tells it; that rows were removed, it tells by the transaction's counter.
+/// Rows of one type. Writers tell it what they store; the transaction's counter tells it that rows were removed.
 struct RowCache {
     /// Some of those that were stored when as many rows had been removed as in `removals`: each has one place.
     private var stored: [UInt64] = []

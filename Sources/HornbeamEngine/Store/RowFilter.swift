@@ -223,7 +223,8 @@ package struct RowFilter {
 
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
         try match.requireSense(type)
-        return .matches(match.columns, type.textIndexes.matcher(of: match))
+        let matcher = type.textIndexes.matcher(of: match)
+        return matcher.isEmpty ? .constant(false) : .matches(match.columns, matcher)
     }
 
     private static func bind(_ test: ElementTest, _ type: EntityType) throws(HornbeamError) -> Node {

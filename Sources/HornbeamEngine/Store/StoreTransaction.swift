@@ -26,7 +26,7 @@ package final class StoreTransaction {
     @exclusivity(unchecked) private var stores: [EntityStore] = []
     @exclusivity(unchecked) var counts = Counts()
     /// Whether a store has ever gathered something, or the links keep a cursor or what they know of a side, which in a
-    /// read only a save that was refused does: this can't begin again then.
+    /// read only a save that was refused does: the transaction can't begin again then.
     @exclusivity(unchecked) var hasGathered = false
     /// Whether links wait to be put into their trees, or to be taken out of them.
     @exclusivity(unchecked) var hasWaitingLinks = false

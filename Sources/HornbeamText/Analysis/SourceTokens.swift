@@ -7,8 +7,10 @@ package import HornbeamPages
 extension Tokenizer {
     /// Calls `body` with each token of `text`, in order, and with the bytes of the text that it was made of. These
     /// ascend and may overlap; they begin and end between scalars. Empty where a tokenizer of a program's own made a
-    /// token of what isn't there.
-    package mutating func forEachSourceToken(in text: Bytes, _ body: (_ token: Bytes, _ place: Range<Int>) -> Void) {
+    /// token of what isn't there. `dynamic` keeps the optimizer from copying all tokenizers for each caller's closure.
+    package mutating dynamic func forEachSourceToken(
+        in text: Bytes, _ body: (_ token: Bytes, _ place: Range<Int>) -> Void
+    ) {
         text.withMemoryRebound(to: UInt8.self) { source in
             switch rules {
             case nil: scanWords(source, body)

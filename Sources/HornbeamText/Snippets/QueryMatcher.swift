@@ -57,9 +57,12 @@ package final class QueryMatcher {
         self.init(query, index.analyzer, hasPositions: index.storesPositions)
     }
 
+    /// Whether the query has no word, so that it finds nothing.
+    package var isEmpty: Bool { if case .terms(let tests) = terms.root { tests.isEmpty } else { false } }
+
     /// Whether the document is one of those that the query finds.
     package func matches(_ sections: [TextSection]) -> Bool {
-        // Where any word will do, none has to be remembered.
+        // A query for any of some terms needs no positions, so no occurrences are collected.
         if case .terms = terms.root { return sections.contains { hasTerm($0.text) } }
         return holds(terms.root, nil, occurrences(sections))
     }

@@ -530,10 +530,10 @@ struct ChangeConsumerTests {
         try database.write { context in
             for id in 0..<500 { try Logged(id: id, code: "c\(id)").save(to: &context) }
             try LoggedTag(id: "a", text: "").save(to: &context)
-            let session = try context.session.core
-            let capture = try #require(session.capture)
-            #expect(capture.rows[try session.store("Logged").type.rows] == nil)
-            #expect(capture.rows[try session.store("LoggedTag").type.rows]?.count == 1)
+            let core = try context.session.core
+            let capture = try #require(core.capture)
+            #expect(capture.rows[try core.store("Logged").type.rows] == nil)
+            #expect(capture.rows[try core.store("LoggedTag").type.rows]?.count == 1)
             #expect(capture.links.isEmpty)
         }
         #expect(try tags.lines() == ["1 inserted LoggedTag a"])

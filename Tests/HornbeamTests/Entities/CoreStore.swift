@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store, in memory unless another is given, with one open core over given descriptions, and short ways to put
+// A store, in memory unless another is given, with one open transaction over given descriptions, and short ways to put
 // rows into it.
 
 import HornbeamTree
@@ -13,7 +13,7 @@ final class CoreStore {
     private(set) var core: StoreTransaction
     private var descriptions: [EntityDescription]
 
-    /// - Parameter linkLimits: of its first core.
+    /// - Parameter linkLimits: of its first transaction.
     init(
         _ descriptions: [EntityDescription], in other: TreeStore? = nil,
         linkLimits: EdgeTrees.Limits = EdgeTrees.Limits()

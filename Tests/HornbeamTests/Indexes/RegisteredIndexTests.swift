@@ -184,11 +184,11 @@ struct RegisteredIndexTests {
         }
         try database.write { (context) throws in
             try TaggedPost(id: 1, title: "two", tags: ["a", "b"], size: 1, score: 3).save(to: &context)
-            let session = try context.session.core
-            let tree = try #require(try session.transaction.tree("m:TaggedPost:byTag"))
-            let rows = try #require(try session.transaction.tree("e:TaggedPost"))
-            #expect(!session.transaction.treesChanged.contains(tree))
-            #expect(session.transaction.treesChanged.contains(rows))
+            let core = try context.session.core
+            let tree = try #require(try core.transaction.tree("m:TaggedPost:byTag"))
+            let rows = try #require(try core.transaction.tree("e:TaggedPost"))
+            #expect(!core.transaction.treesChanged.contains(tree))
+            #expect(core.transaction.treesChanged.contains(rows))
         }
     }
 
@@ -320,36 +320,40 @@ struct RegisteredIndexTests {
 
     // MARK: Cut short
 
-    /// Registers an index, changes what is in it, and drops it.
-    private func live(_ disk: SimulatedDisk) -> Bool {
-        guard let database = try? open(disk) else { return false }
+    /// Registers an index, changes its entries, registers another version and drops it. Returns how many of these three
+    /// steps were done.
+    private func live(_ disk: SimulatedDisk) -> Int {
+        var done = 0
         do {
+            let database = try open(disk)
             try database.register(byName())
+            done = 1
             try database.write { (context) throws in
                 for id in 100..<160 { try File(id: id, name: "later").save(to: &context) }
                 _ = try File.filter(\.name == "n3").delete(from: &context)
             }
             try database.register(byName("2"))
+            done = 2
+            try database.unregister("byName")
+            done = 3
             try database.close()
-            return true
-        } catch {
-            return false
-        }
+        } catch {}
+        return done
     }
 
-    /// Whether the image of a file cut short is whole, with the index absent or complete, and what its version is.
-    private func version(_ image: [UInt8]?, _ place: Comment) throws -> String? {
+    /// The index's version in a file that was cut short after some steps of `live`: nil, 1, 2, nil. The file must be
+    /// whole, and the index complete or absent; absent, it can be registered anew.
+    private func version(_ image: [UInt8]?, after done: Int, _ place: Comment) throws -> String? {
         let database = try open(try SimulatedDisk(image: image))
-        let description = try database.registeredIndexes().first
+        let version = try database.registeredIndexes().first?.version
+        #expect(([nil, "1", "2", nil] as [String?])[done...].prefix(2).contains(version), place)
         #expect(try database.check { Issue.record("\($0), \(place)") }, place)
-        if let description {
-            let counter = CallCounter()
-            try database.register(byName(description.version, counter))
-            #expect(counter.count == 0, place)
-            #expect(try database.check { Issue.record("\($0), \(place)") }, place)
-        }
+        let counter = CallCounter()
+        try database.register(byName(version ?? "1", counter))
+        #expect((counter.count == 0) == (version != nil), place)
+        #expect(try database.check { Issue.record("\($0), \(place)") }, place)
         try database.close()
-        return description?.version
+        return version
     }
 
     /// A file with entities and no index.
@@ -364,19 +368,24 @@ struct RegisteredIndexTests {
     @Test("a crash at any call leaves the index absent or whole", .seeded)
     func crashes() throws {
         var seen: Set<String?> = []
-        try SimulatedDisk.crashAtEveryCall(of: try filled(), live) { image, isDone, place in
-            let version = try version(image, place)
-            if isDone { #expect(version == "2", place) }
-            seen.insert(version)
+        var done = 0
+        try SimulatedDisk.crashAtEveryCall(of: try filled()) { disk in
+            done = live(disk)
+            return done == 3
+        } _: { image, _, place in
+            seen.insert(try version(image, after: done, place))
         }
         #expect(seen == [nil, "1", "2"])
     }
 
     @Test("a disk that fails or is full leaves the index as it was, and writes go on", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
-        try SimulatedDisk.failAtEveryCall(of: try filled(), code, live) { image, isDone, place in
-            let version = try version(image, place)
-            if isDone { #expect(version == "2", place) }
+        var done = 0
+        try SimulatedDisk.failAtEveryCall(of: try filled(), code) { disk in
+            done = live(disk)
+            return done == 3
+        } _: { image, _, place in
+            _ = try version(image, after: done, place)
         }
     }
 

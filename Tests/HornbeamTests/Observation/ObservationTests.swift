@@ -402,8 +402,8 @@ struct CaptureTests {
         try database.save(1, rank: 1)
         #expect(database.live.logCount == 0)
         try database.write { context in
-            let session = try context.session.store(LiveNote.self).core
-            #expect(session.capture == nil)
+            let core = try context.session.store(LiveNote.self).core
+            #expect(core.capture == nil)
         }
     }
 

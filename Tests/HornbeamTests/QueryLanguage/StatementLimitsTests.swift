@@ -168,12 +168,12 @@ struct StatementLimitsTests {
         var context = Context()
         let letters = String(repeating: Self.letters, count: 4)
         for id in 1...400 { try Scrap(id: id, name: letters, number: 1, list: []).save(to: &context) }
-        let session = try context.session.core
+        let core = try context.session.core
         let statement = try Statement(text)
-        let plan = try SelectPlan(statement.tree, text, session, StatementParameters())
+        let plan = try SelectPlan(statement.tree, text, core, StatementParameters())
         var count = 0
         func run() throws {
-            try SelectRun(plan, session, keptLimit: 1 << 20).run { _ in
+            try SelectRun(plan, core, keptLimit: 1 << 20).run { _ in
                 count += 1
                 return true
             }

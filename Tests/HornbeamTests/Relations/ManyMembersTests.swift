@@ -45,10 +45,10 @@ private struct LargeCrew {
 
     /// Saving a million entities takes minutes where nothing is optimized. Their entries are known: each tree's are
     /// appended in the order of the keys.
-    private static func fill(_ session: StoreTransaction, _ count: Int) throws {
-        let transaction = session.transaction
-        let sailors = try session.store("Sailor")
-        let crew = try session.store("Crew").type.relation("sailors")
+    private static func fill(_ core: StoreTransaction, _ count: Int) throws {
+        let transaction = core.transaction
+        let sailors = try core.store("Sailor")
+        let crew = try core.store("Crew").type.relation("sailors")
         let source = RowID(rawValue: 1)
         let other = try require(crew.other)
         // A sailor's place in the list is the sailor's number.
@@ -161,9 +161,9 @@ struct ManyMembersTests {
             #expect(try context.findAllExisting([middle + 2, count]) as [Sailor] == [])
         }
         pages["count"] = try crew.pagesRead { context in
-            let session = try context.session.core
-            let side = try session.store("Crew").type.relation("sailors")
-            #expect(try session.edges.count(side, of: RowID(rawValue: 1)) == count - 5)
+            let core = try context.session.core
+            let side = try core.store("Crew").type.relation("sailors")
+            #expect(try core.edges.count(side, of: RowID(rawValue: 1)) == count - 5)
         }
         try withMissing(crew, &pages)
         return pages
@@ -220,9 +220,9 @@ struct ManyMembersTests {
         // Once nobody links them any more, nobody looks for them.
         try crew.database.write { try Crew.delete(id: 2, from: &$0) }
         try crew.database.read { context in
-            let session = try context.session.core
-            let type = try session.store("Sailor").type
-            #expect(try session.transaction.count(type.unsaved) == 1)
+            let core = try context.session.core
+            let type = try core.store("Sailor").type
+            #expect(try core.transaction.count(type.unsaved) == 1)
         }
         #expect(try pages() <= few + 2)
     }

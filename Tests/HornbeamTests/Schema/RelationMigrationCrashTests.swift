@@ -101,12 +101,12 @@ struct RelationMigrationCrashTests {
     /// Ids that are small numbers are row ids themselves.
     private func rowID(_ number: Int) -> RowID { RowID(rawValue: UInt64(number)) }
 
-    private func links(_ session: StoreTransaction, _ type: String, _ name: String) throws -> Links {
-        let store = try session.store(type)
+    private func links(_ core: StoreTransaction, _ type: String, _ name: String) throws -> Links {
+        let store = try core.store(type)
         let side = try store.type.relation(name)
         var links: Links = [:]
         for case .int(let id) in try store.allIDs() {
-            let targets = try session.edges.targets(side, of: rowID(Int(id))).map { Int($0.rawValue) }
+            let targets = try core.edges.targets(side, of: rowID(Int(id))).map { Int($0.rawValue) }
             if !targets.isEmpty { links[Int(id)] = targets }
         }
         return links

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary indexes built in the background, with a tree that is missing, and with a version that should have been
-// another. `AllKindsBuildTests` cuts them short.
+// Secondary indexes cut short, built in the background, with a tree that is missing, and with a version that should
+// have been another.
 
 import Foundation
 import HornbeamSecondaryIndexes
@@ -12,7 +12,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-@Suite("Secondary indexes in the background, damaged, or of other code")
+@Suite("Secondary indexes cut short, damaged, or of other code")
 struct SecondaryDamageTests {
     private func file() throws -> MigratedFile {
         let file = try MigratedFile([]) { _ in }
@@ -22,6 +22,33 @@ struct SecondaryDamageTests {
             }
         }
         return file
+    }
+
+    @Test("a crash at any call of registering and dropping leaves all trees of the index or none", .seeded)
+    func crashes() throws {
+        var done = 0
+        try SimulatedDisk.crashAtEveryCall(of: try file().image) { disk in
+            done = 0
+            guard let database = try? MigratedFile.open(disk, [Employee.self], []),
+                (try? database.register(payroll())) != nil
+            else { return false }
+            done = 1
+            guard (try? database.unregister("idx")) != nil else { return false }
+            done = 2
+            return (try? database.close()) != nil
+        } _: { image, _, place in
+            let database = try MigratedFile.open(try SimulatedDisk(image: image), [Employee.self], [])
+            #expect(try database.isWhole(), place)
+            let isThere = try !database.registeredIndexes().isEmpty
+            #expect([false, true, false][done...].prefix(2).contains(isThere), place)
+            let read = try database.store.beginRead()
+            #expect(try read.treeNames().contains { $0.hasPrefix("m") } == isThere, place)
+            read.abort()
+            try database.register(payroll())
+            #expect(try database.isWhole(), place)
+            let ids = try database.read { context in try payroll().query(department == "d1").ids(in: context) }
+            #expect(ids.count == 20, place)
+        }
     }
 
     @Test("built in the background, while others write")

@@ -29,7 +29,7 @@ struct RegisteredAtOpeningTests {
         try database.close()
 
         let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [IndexedThing.self], [])
-        try again.attendStored(nil)
+        try again.registerStored(nil)
         guard case .unregistered? = try again.index(withName: "byName")?.state else {
             Issue.record("\(String(describing: try again.index(withName: "byName")))")
             return

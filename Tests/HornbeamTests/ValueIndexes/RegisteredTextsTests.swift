@@ -38,7 +38,7 @@ struct RegisteredTextsTests {
             try database.createIndex(ValueIndex("byFrom", \Mailing.from, \.order, collation: .caseInsensitive))
         }
         try file.open([Mailing.self]) { database in
-            try database.attendStored(nil)
+            try database.registerStored(nil)
             try database.write { try Mailing(id: 700, from: "STRASSE").save(to: &$0) }
             let query = Mailing.filter(\.from == "strasse".collated(.caseInsensitive))
             #expect(try database.plan(query).indexes == ["byFrom"])

@@ -250,7 +250,7 @@ struct StatementIndexTests {
                 == #"["LOWER(name) desc","name COLLATE UNICODE","age"]"#)
         try database.close()
         let again = try MigratedFile.open(try SimulatedDisk(image: disk.killedImage()), [Boarder.self], [])
-        try again.attendStored(nil)
+        try again.registerStored(nil)
         try again.write { (context) throws in try Boarder(id: 999, name: "n3").save(to: &context) }
         let condition = "lower(name) = 'n3' AND name COLLATE UNICODE >= 'a' AND name IS VALUED"
         let found = try plan(again, condition)

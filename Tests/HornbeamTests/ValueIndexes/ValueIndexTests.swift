@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value indexes through their lives: against plain scans on random data, from one opening of the file to the next, cut
-// short at any call, and seen by observers.
+// Value indexes through their lives: against plain scans on random data, from one opening of the file to the next, and
+// seen by observers.
 
 import Foundation
 import HornbeamPages

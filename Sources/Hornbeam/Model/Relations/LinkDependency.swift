@@ -97,16 +97,16 @@ extension RowDependency {
 
     private func addTrees(_ store: EntityStore, to trees: inout Set<TreeID>) throws {
         if case .none = rows {} else { trees.insert(store.type.rows) }
-        let session = store.core
+        let core = store.core
         for link in links {
             switch link {
             case .along(let relation, let target):
                 let side = try store.type.relation(relation)
                 trees.insert(side.list.tree)
-                try target.addTrees(try session.store(side.target), to: &trees)
+                try target.addTrees(try core.store(side.target), to: &trees)
             case .from(let type, let relation):
-                let side = try session.store(type).type.relation(relation)
-                trees.insert(try session.edges.other(of: side).list.tree)
+                let side = try core.store(type).type.relation(relation)
+                trees.insert(try core.edges.other(of: side).list.tree)
             }
         }
     }

@@ -25,10 +25,10 @@ package final class EdgeTrees {
         package init() {}
     }
 
-    // It owns this and outlives every use of it.
+    // The transaction owns the edge trees and outlives every use of them.
     unowned let core: StoreTransaction
     let transaction: Transaction
-    /// The transaction's: gathers whose links change, if somebody observes.
+    /// Gathers the entities whose links change, if somebody observes.
     private let capture: RowCapture?
     let limits: Limits
     /// Of the trees read last, few: each has a cursor, and with it memory and maybe a page that stays in the cache.
