@@ -51,9 +51,6 @@ struct PlainNeedle {
 
     var count: Int { bytes.count }
 
-    /// Whether any of these bytes is in it.
-    func contains(_ other: UInt8...) -> Bool { bytes.contains { other.contains($0) } }
-
     /// Whether a text is ASCII, each byte a character.
     static func isPlain(_ text: Bytes) -> Bool {
         guard let start = text.baseAddress, text.count >= 8 else {

@@ -87,6 +87,4 @@ extension CachedPage {
 /// A hold on a page in memory, to be let go exactly once by whoever has it.
 package struct PagePin {
     let page: CachedPage
-    var bytes: UnsafeRawPointer { UnsafeRawPointer(page.pointee.bytes) }
-    var byteCount: Int { page.pointee.byteCount }
 }

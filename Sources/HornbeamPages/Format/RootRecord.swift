@@ -25,9 +25,7 @@ package struct RootRecord: Equatable, Sendable {
         self.nextTree = nextTree
     }
 
-    static var size: Int { 48 }
-
-    /// `bytes` has `size` readable bytes.
+    /// `bytes` has 48 readable bytes.
     init(reading bytes: UnsafeRawPointer) {
         self.init(
             page: bytes.u64(0), birth: bytes.u64(8), count: bytes.u64(16), level: bytes.u8(24), nextTree: bytes.u32(28))

@@ -83,13 +83,6 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// How many tokens a text has.
-    mutating func tokenCount(of text: Bytes) -> Int {
-        var count = 0
-        forEachToken(in: text) { _ in count += 1 }
-        return count
-    }
-
     /// Whoever takes the tokens, in a form for which the compiler doesn't make the other tokenizers once more.
     private struct TokenTaker {
         let take: (Bytes) -> Void

@@ -152,9 +152,6 @@ struct TextSnapshot {
 
     // MARK: Documents
 
-    /// All documents are less.
-    var nextDocno: UInt32 { statistics.nextDocno }
-
     /// The length of a document, nil if it isn't there.
     func length(of docno: UInt32) throws(StorageError) -> UInt32? {
         if let document = documents.document(docno) {

@@ -104,7 +104,6 @@ struct PostingsBuffer: ~Copyable {
         guard hasFields else { return }
         for place in count - postings..<count { setFields(place, FieldCounts(frequencies[place], 0, 0, 0)) }
     }
-    mutating func added(positions: Int) { positionCount += positions }
 
     private static func grown(
         _ memory: UnsafeMutablePointer<UInt32>, _ count: Int, _ capacity: Int
@@ -169,9 +168,6 @@ struct ByteSink: ~Copyable {
     var bytes: Bytes { Bytes(start: memory, count: count) }
 
     mutating func removeAll() { count = 0 }
-
-    /// Forgets all behind the first `count` bytes.
-    mutating func shorten(to count: Int) { self.count = min(count, self.count) }
 
     /// Where the next bytes go; there is room for so many.
     @inline(__always)
