@@ -73,10 +73,8 @@ extension Database {
         public var usedBytes: UInt64 { engine.usedBytes }
         /// The part that only older snapshots or the last checkpoint hold: free once they let go.
         public var retiredBytes: UInt64 { engine.retiredBytes }
-        /// Of it what snapshots hold: reads that are under way, and long-lived ones.
-        public var snapshotBytes: UInt64 {
-            engine.retiredBytes - min(engine.retiredBytes, engine.checkpointRetiredBytes)
-        }
+        /// The part of it that snapshots hold: reads that are under way, and long-lived ones, also of other processes.
+        public var snapshotBytes: UInt64 { engine.snapshotBytes }
         public var journalBytes: UInt64 { engine.journalBytes }
         public var pageSize: Int { engine.pageSize }
         /// Number of the newest committed transaction.

@@ -12,7 +12,11 @@
 //       40    8  size of the file in sectors
 //       48   48  root record
 //       96    8  sectors in use
-//      104       zero
+//      104    8  number of the last checkpoint
+//      112    8  sectors of the journal's records since then
+//      120    8  sectors that only older states hold
+//
+// The last four are for figures alone, and are 0 where an older version of the program wrote.
 
 /// What the shared root says.
 struct SharedRoot: Equatable, Sendable {
@@ -27,6 +31,9 @@ struct SharedRoot: Equatable, Sendable {
     var fileSectors: UInt64 = 0
     var root = RootRecord()
     var usedSectors: UInt64 = 0
+    var checkpoint: UInt64 = 0
+    var journalSectors: UInt64 = 0
+    var retiredSectors: UInt64 = 0
 
     static var sector: UInt64 { 2 }
     static var offset: UInt64 { sector << FileFormat.sectorShift }
@@ -46,6 +53,9 @@ struct SharedRoot: Equatable, Sendable {
         sector.set(fileSectors, at: 40)
         root.write(to: sector + 48)
         sector.set(usedSectors, at: 96)
+        sector.set(checkpoint, at: 104)
+        sector.set(journalSectors, at: 112)
+        sector.set(retiredSectors, at: 120)
         sector.set(Self.checksum(UnsafeRawPointer(sector)), at: 8)
     }
 
@@ -62,6 +72,9 @@ struct SharedRoot: Equatable, Sendable {
         fileSectors = bytes.u64(40)
         root = RootRecord(reading: bytes + 48)
         usedSectors = bytes.u64(96)
+        checkpoint = bytes.u64(104)
+        journalSectors = bytes.u64(112)
+        retiredSectors = bytes.u64(120)
         guard transaction < FileFormat.maximumNumber, root.page < fileSectors || root.page == 0 else { return nil }
     }
 

@@ -107,11 +107,11 @@ final class Announcer: @unchecked Sendable {
 
     /// Tells a durable state, of whose readers' count one is for this. It is kept until another one is told and no
     /// reader has it. A failure is no failure of the commit: others see an older state a little longer.
-    func tell(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64) {
-        known.withLock { tell(state, fileSectors: fileSectors, usedSectors: usedSectors, &$0) }
+    func tell(_ state: PublishedState, _ figures: PageStatistics) {
+        known.withLock { tell(state, figures, &$0) }
     }
 
-    private func tell(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64, _ known: inout Known) {
+    private func tell(_ state: PublishedState, _ figures: PageStatistics, _ known: inout Known) {
         guard known.hasBegun, known.told.map({ $0.transaction < state.transaction }) ?? true else {
             state.readers.subtract(1, ordering: .releasing)
             return
@@ -124,8 +124,7 @@ final class Announcer: @unchecked Sendable {
         }
         known.newest.transaction = state.transaction
         known.newest.root = state.root
-        known.newest.fileSectors = fileSectors
-        known.newest.usedSectors = usedSectors
+        known.newest.note(figures)
         repeatNewest(&known)
         // Without the lock, which can't be had either, who opens the file now doesn't wait.
         if known.isUncertain { try? beginArrears(&known) }
@@ -158,11 +157,11 @@ final class Announcer: @unchecked Sendable {
     var kept: PublishedState? { known.withLock { $0.untold } }
 
     /// Tells a state of `kept`'s, all pages of which are in the file by now, unless a newer one has taken its place.
-    func tellKept(_ state: PublishedState, fileSectors: UInt64, usedSectors: UInt64) {
+    func tellKept(_ state: PublishedState, _ figures: PageStatistics) {
         known.withLock { known in
             guard known.untold === state else { return }
             known.untold = nil
-            tell(state, fileSectors: fileSectors, usedSectors: usedSectors, &known)
+            tell(state, figures, &known)
         }
     }
 
@@ -240,12 +239,15 @@ final class Announcer: @unchecked Sendable {
         side.unpin(free.checkpoint)
     }
 
-    /// How many of the state's readers are kept up here, for other processes.
+    /// How many of the state's readers are kept up here: for other processes that read it, or that may begin to.
     func holds(on state: PublishedState) -> Int {
         known.withLock { known in
             (known.told === state ? 1 : 0) + (known.untold === state ? 1 : 0) + known.former.count { $0 === state }
         }
     }
+
+    /// Whether another process read the state when that was looked at last.
+    func isRead(_ state: PublishedState) -> Bool { known.withLock { $0.former.contains { $0 === state } } }
 }
 
 extension PageStore {
@@ -258,8 +260,7 @@ extension PageStore {
             return newest.state
         }
         if verification.unwritten?.isWritten(state: state.transaction) ?? true {
-            let (fileSectors, usedSectors) = told
-            announcer.tell(state, fileSectors: fileSectors, usedSectors: usedSectors)
+            announcer.tell(state, told)
             announcer.renewAttendance()
         } else if !announcer.keep(state) || !worker.isReady {
             catchUp()
@@ -276,8 +277,7 @@ extension PageStore {
         if pipeline.hasFailed { return false }
         if let kept = announcer.kept {
             do throws(StorageError) { try writeUnwritten() } catch { return false }
-            let (fileSectors, usedSectors) = told
-            announcer.tellKept(kept, fileSectors: fileSectors, usedSectors: usedSectors)
+            announcer.tellKept(kept, told)
         }
         return announcer.repeatUncertain()
     }
@@ -286,8 +286,10 @@ extension PageStore {
     var isAwaited: Bool { isInArrears && side.announcer?.attendsAny() ?? false }
 
     /// Sizes that go with the newest state.
-    private var told: (fileSectors: UInt64, usedSectors: UInt64) {
-        (verification.sectorCount, newest.withLock { $0.statistics.usedBytes } >> FileFormat.sectorShift)
+    private var told: PageStatistics {
+        var figures = newest.withLock { $0.statistics }
+        figures.fileBytes = verification.sectorCount << FileFormat.sectorShift
+        return figures
     }
 
     /// Whether other processes would have to wait for `catchUp`.
@@ -300,8 +302,18 @@ extension PageStore {
         side.retired.pin(state.transaction)
         side.older.append(state)
         state.readers.add(1, ordering: .relaxed)
-        announcer.tell(
-            state, fileSectors: side.space.sectorCount, usedSectors: UInt64(side.space.liveSectors))
+        announcer.tell(state, figuresOfFile)
+    }
+}
+
+extension SharedRoot {
+    /// The sizes that go with the state.
+    fileprivate mutating func note(_ figures: PageStatistics) {
+        fileSectors = figures.fileBytes >> FileFormat.sectorShift
+        usedSectors = figures.usedBytes >> FileFormat.sectorShift
+        journalSectors = figures.journalBytes >> FileFormat.sectorShift
+        retiredSectors = figures.retiredBytes >> FileFormat.sectorShift
+        checkpoint = figures.checkpoint
     }
 }
 

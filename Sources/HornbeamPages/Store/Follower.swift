@@ -29,8 +29,7 @@ final class Follower: Sendable {
         var state = PublishedState(transaction: 0, root: RootRecord())
         /// The header whose state it is, if nobody writes.
         var header: HeaderSlot?
-        var fileBytes: UInt64 = 0
-        var usedBytes: UInt64 = 0
+        var figures = PageStatistics()
         /// Open snapshots by transaction; each transaction is pinned once.
         var snapshots: [UInt64: Int] = [:]
         /// No snapshot begins any more.
@@ -107,8 +106,11 @@ final class Follower: Sendable {
     func fill(_ figures: inout PageStatistics) {
         held.withLock { held in
             figures.transaction = held.state.transaction
-            figures.fileBytes = held.fileBytes
-            figures.usedBytes = held.usedBytes
+            figures.fileBytes = held.figures.fileBytes
+            figures.usedBytes = held.figures.usedBytes
+            figures.retiredBytes = held.figures.retiredBytes
+            figures.journalBytes = held.figures.journalBytes
+            figures.checkpoint = held.figures.checkpoint
             figures.olderSnapshots = held.snapshots.keys.count { $0 != held.state.transaction }
         }
     }
@@ -161,8 +163,13 @@ final class Follower: Sendable {
         try held.withLock { (held) throws(StorageError) in try note(found, &held) }
     }
 
-    /// What the space map says of the state that was found at opening, where no writer tells it.
-    func noteUsed(sectors: UInt64) { held.withLock { $0.usedBytes = sectors << FileFormat.sectorShift } }
+    /// What header and space map say of the state that was found at opening, where no writer has told it.
+    func note(checkpoint: UInt64, usedSectors: UInt64) {
+        held.withLock { held in
+            held.figures.checkpoint = checkpoint
+            held.figures.usedBytes = usedSectors << FileFormat.sectorShift
+        }
+    }
 
     private func note(_ found: Found, _ held: inout Held) throws(StorageError) {
         let root = found.root
@@ -176,8 +183,12 @@ final class Follower: Sendable {
         held.life = found.life
         held.header = found.header
         held.state = PublishedState(transaction: root.transaction, root: root.root)
-        held.fileBytes = sectors << FileFormat.sectorShift
-        held.usedBytes = root.usedSectors << FileFormat.sectorShift
+        held.figures.fileBytes = sectors << FileFormat.sectorShift
+        held.figures.retiredBytes = root.retiredSectors << FileFormat.sectorShift
+        held.figures.journalBytes = root.journalSectors << FileFormat.sectorShift
+        held.figures.checkpoint = found.header?.checkpoint ?? root.checkpoint
+        // A header doesn't tell it; what was told last is nearly that.
+        if root.usedSectors > 0 { held.figures.usedBytes = root.usedSectors << FileFormat.sectorShift }
     }
 
     /// Finds the newest state with the gate closed, so that no writer begins meanwhile, and hands it to `body` before

@@ -113,9 +113,15 @@ extension PageStore {
             let side = WriterSide(
                 file: file, verification: verification, space: space, header: found.header ?? header, state: state,
                 cacheBytes: options.cacheBytes)
-            if found.header != nil {
-                try side.loadSpace()
-                follower.noteUsed(sectors: UInt64(side.space.liveSectors))
+            // A writer that has told nothing yet may be making a checkpoint: its space map may go while it is read.
+            if found.root.usedSectors == 0 {
+                do throws(StorageError) {
+                    try side.loadSpace()
+                    let checkpoint = side.header.checkpoint
+                    follower.note(checkpoint: checkpoint, usedSectors: UInt64(side.space.liveSectors))
+                } catch {
+                    if found.header != nil { throw error }
+                }
             }
             return PageStore(file: file, options: options, side: side, follower: follower)
         }

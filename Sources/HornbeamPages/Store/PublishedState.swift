@@ -36,10 +36,13 @@ package struct PageStatistics: Sendable, Equatable {
     package var fileBytes: UInt64 = 0
     /// Pages of the newest state and the store's own sectors.
     package var usedBytes: UInt64 = 0
-    /// Not in the newest state, but pinned by snapshots or the last checkpoint.
+    /// Not in the newest state, but held: by snapshots, by the last checkpoint, or because the next commit or
+    /// checkpoint still has to look whether another process reads it.
     package var retiredBytes: UInt64 = 0
-    /// Of it what no snapshot newer than the last checkpoint holds: the next checkpoint frees it, but for what older
-    /// snapshots hold too. The rest is held by snapshots.
+    /// The part of it that snapshots hold, in this process or in others, and nothing newer.
+    package var snapshotBytes: UInt64 = 0
+    /// The part of it that the last checkpoint holds, and nothing newer: the next checkpoint frees it, but for what
+    /// older snapshots hold too.
     package var checkpointRetiredBytes: UInt64 = 0
     /// Pages that were written and that no durable checkpoint has: the medium may lack them.
     package var dirtyBytes: UInt64 = 0

@@ -93,6 +93,8 @@ struct StoreSummary: Encodable, Equatable {
     var pageSize: Int
     var fileSize: UInt64
     var usedSize: UInt64
+    /// What only older states hold, for snapshots or the last checkpoint.
+    var retiredSize: UInt64
     var freeSize: UInt64
     var journalSize: UInt64
     var transaction: UInt64
@@ -109,7 +111,10 @@ struct StoreSummary: Encodable, Equatable {
         pageSize = statistics.pageSize
         fileSize = statistics.fileBytes
         usedSize = statistics.usedBytes
-        freeSize = statistics.fileBytes - min(statistics.fileBytes, statistics.usedBytes)
+        retiredSize = statistics.retiredBytes
+        // The sizes come from the file: no sum of them may overflow.
+        let unused = fileSize - min(fileSize, usedSize)
+        freeSize = unused - min(unused, retiredSize)
         journalSize = statistics.journalBytes
         self.transaction = statistics.transaction
         checkpoint = statistics.checkpoint
@@ -150,7 +155,12 @@ struct StoreSummary: Encodable, Equatable {
         let entries = trees.reduce(0) { $0 &+ $1.entries }
         for (name, value) in [
             ("file", file),
-            ("size", "\(Spelling.bytes(fileSize)): \(Spelling.bytes(usedSize)) used, \(Spelling.bytes(freeSize)) free"),
+            (
+                "size",
+                "\(Spelling.bytes(fileSize)): \(Spelling.bytes(usedSize)) used, "
+                    + (retiredSize > 0 ? "\(Spelling.bytes(retiredSize)) of older states, " : "")
+                    + "\(Spelling.bytes(freeSize)) free"
+            ),
             ("journal", Spelling.bytes(journalSize)),
             ("page size", Spelling.grouped(pageSize)),
             ("transaction", "\(Spelling.grouped(transaction)), checkpoint \(Spelling.grouped(checkpoint))"),

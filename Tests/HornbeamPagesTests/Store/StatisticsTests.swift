@@ -101,15 +101,18 @@ struct StatisticsTests {
         try change(2)
         #expect(store.statistics.retiredBytes >= Self.changeBytes)
         #expect(store.statistics.checkpointRetiredBytes == Self.changeBytes)
+        #expect(store.statistics.snapshotBytes == 0)
         let view = try store.beginRead()
         try change(3)
         let former = store.statistics
         #expect(former.checkpointRetiredBytes == Self.changeBytes)
+        #expect(former.snapshotBytes == Self.changeBytes)
         #expect(former.retiredBytes >= 2 * Self.changeBytes)
         store.endRead(view)
         try store.checkpoint()
         try change(4)
         #expect(store.statistics.checkpointRetiredBytes == Self.changeBytes)
+        #expect(store.statistics.snapshotBytes == 0)
     }
 
     @Test("in memory know no medium")

@@ -55,7 +55,7 @@ struct OtherProcessesTests {
         #expect(try reader.ask("sum") == Self.total)
     }
 
-    @Test("tell what of the file is used, with a writer and without")
+    @Test("tell what of the file is used as its writer did that closed it")
     func used() throws {
         var options = StoreOptions()
         let store = try TreeStore.open(at: path, options: options)
@@ -70,6 +70,35 @@ struct OtherProcessesTests {
         let reader = try TreeStore.open(at: path, options: options)
         #expect(used > 1_000_000 && reader.statistics.usedBytes == used)
         try reader.close()
+    }
+
+    @Test("tell what of the file is used, its checkpoint and its journal, with a writer and without")
+    func figures() throws {
+        var options = StoreOptions()
+        options.readOnly = true
+        let writer = try writer()
+        let beside = try TreeStore.open(at: path, options: options)
+        #expect(beside.statistics.usedBytes > 20_000)
+        try writer.ask("transfer 3 full")
+        try beside.beginRead().abort()
+        let told = beside.statistics
+        #expect(told.journalBytes > 0 && told.checkpoint > 0)
+        try beside.close()
+        try writer.ask("close")
+        // Nobody writes.
+        let alone = try TreeStore.open(at: path, options: options)
+        let figures = alone.statistics
+        #expect(figures.usedBytes > 20_000 && figures.journalBytes == 0)
+        #expect(figures.checkpoint > told.checkpoint)
+        try alone.close()
+        // A writer that has told nothing yet.
+        let next = try WorkerProcess()
+        try next.ask("write \(path)")
+        let late = try TreeStore.open(at: path, options: options)
+        #expect(late.statistics.usedBytes == figures.usedBytes)
+        #expect(late.statistics.checkpoint == figures.checkpoint)
+        try late.close()
+        try next.ask("close")
     }
 
     @Test("go on when the writer dies; a new reader or writer recovers the file and is blocked by none of them")
