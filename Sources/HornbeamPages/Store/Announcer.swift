@@ -56,6 +56,8 @@ final class Announcer: @unchecked Sendable {
         var untold: PublishedState?
         /// States that were told before, until no reader has them.
         var former: [PublishedState] = []
+        /// The former states that other processes read at the last look.
+        var read: [PublishedState] = []
         /// Nobody knows which of the told states others see: all are kept.
         var isUncertain = false
         /// Whether others know that there may be an untold one.
@@ -229,6 +231,7 @@ final class Announcer: @unchecked Sendable {
                 state.readers.subtract(1, ordering: .releasing)
                 return true
             }
+            known.read = known.former
             guard let inheritance, !pins.contains(where: { pin in inheritance.pins.contains { $0.overlaps(pin) } })
             else { return nil }
             self.inheritance = nil
@@ -247,7 +250,7 @@ final class Announcer: @unchecked Sendable {
     }
 
     /// Whether another process read the state when that was looked at last.
-    func isRead(_ state: PublishedState) -> Bool { known.withLock { $0.former.contains { $0 === state } } }
+    func isRead(_ state: PublishedState) -> Bool { known.withLock { $0.read.contains { $0 === state } } }
 }
 
 extension PageStore {
