@@ -54,7 +54,7 @@ struct RowSnippets {
     init(_ match: TextMatch, _ store: EntityStore) throws {
         columns = match.columns
         let found = store.type.wording(of: match)
-        matcher = store.type.textIndexes.matcher(of: match)
+        matcher = match.matcher(by: found)
         searcher = try found.flatMap { $0.columns == match.columns ? try IndexSearch($0, match, store).searcher : nil }
     }
 

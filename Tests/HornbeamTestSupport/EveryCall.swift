@@ -6,43 +6,44 @@ package import Testing
 extension SimulatedDisk {
     /// Runs `live` on copies of a file, with a crash at call 1, 2, 3 …, until a run ends before its crash.
     /// - Parameters:
-    ///   - live: returns whether its work was acknowledged, so that it must be found again.
+    ///   - live: returns what was acknowledged, so that it must be found again.
     ///   - look: gets each file that a power loss or a kill may leave, and what `live` returned.
     /// - Returns: the number of calls in a whole run.
     @discardableResult
-    package static func crashAtEveryCall(
-        of image: [UInt8]?, _ live: (SimulatedDisk) throws -> Bool,
-        _ look: (_ image: [UInt8]?, _ isDone: Bool, _ place: Comment) throws -> Void
+    package static func crashAtEveryCall<Outcome>(
+        of image: [UInt8]?, _ live: (SimulatedDisk) throws -> Outcome,
+        _ look: (_ image: [UInt8]?, _ outcome: Outcome, _ place: Comment) throws -> Void
     ) throws -> Int {
-        for call in 1... {
+        var call = 1
+        while true {
             let disk = try SimulatedDisk(image: image)
             disk.plan = Plan(call: call, fault: .crash)
-            let isDone = try live(disk)
+            let outcome = try live(disk)
             for (number, image) in disk.losses(atCall: call).enumerated() {
-                try look(image, isDone, "call \(call), power loss \(number)")
+                try look(image, outcome, "call \(call), power loss \(number)")
             }
-            try look(disk.killedImage(), isDone, "killed at call \(call)")
+            try look(disk.killedImage(), outcome, "killed at call \(call)")
             if !disk.hasCrashed { return call }
+            call += 1
         }
-        return 0
     }
 
     /// Like `crashAtEveryCall`, with calls that fail with `code` in place of crashes; the process goes on.
-    package static func failAtEveryCall(
-        of image: [UInt8]?, _ code: Int32, _ live: (SimulatedDisk) throws -> Bool,
-        _ look: (_ image: [UInt8]?, _ isDone: Bool, _ place: Comment) throws -> Void
+    package static func failAtEveryCall<Outcome>(
+        of image: [UInt8]?, _ code: Int32, _ live: (SimulatedDisk) throws -> Outcome,
+        _ look: (_ image: [UInt8]?, _ outcome: Outcome, _ place: Comment) throws -> Void
     ) throws {
         for call in 1... {
             let disk = try SimulatedDisk(image: image)
             disk.plan = Plan(call: call, fault: .error(code))
-            let isDone = try live(disk)
-            try look(disk.killedImage(), isDone, "call \(call), errno \(code)")
+            let outcome = try live(disk)
+            try look(disk.killedImage(), outcome, "call \(call), errno \(code)")
             if disk.calls < call { return }
         }
     }
 
-    /// Files that power losses at this call may leave: more of them at the first calls, each of which may make the
-    /// difference between all and nothing.
+    /// Files that power losses at this call may leave: more at the first calls, which often decide between an empty and
+    /// a whole file.
     private func losses(atCall call: Int) -> [[UInt8]?] {
         (0..<(call <= 4 ? 16 : 1)).map { turn in
             powerLossImage(seed: UInt64(call + turn * 1000) &+ SeededGenerator.seed)

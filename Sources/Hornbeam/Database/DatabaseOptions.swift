@@ -73,7 +73,8 @@ extension Database {
         public var usedBytes: UInt64 { engine.usedBytes }
         /// The part that only older snapshots or the last checkpoint hold: free once they let go.
         public var retiredBytes: UInt64 { engine.retiredBytes }
-        /// The part of it that snapshots hold: reads that are under way, and long-lived ones, also of other processes.
+        /// The part of it that snapshots hold and nothing newer: reads that are under way and long-lived ones, those of
+        /// other processes too. A read-only database doesn't know it: 0.
         public var snapshotBytes: UInt64 { engine.snapshotBytes }
         public var journalBytes: UInt64 { engine.journalBytes }
         public var pageSize: Int { engine.pageSize }
@@ -129,7 +130,11 @@ extension Database.Statistics: CustomStringConvertible {
     public var description: String {
         let lines: [(name: String, value: String)] = [
             ("file", "\(Spelling.bytes(fileBytes)), \(Spelling.bytes(usedBytes)) used"),
-            ("retired", "\(Spelling.bytes(retiredBytes)), \(Spelling.bytes(snapshotBytes)) by snapshots"),
+            (
+                "retired",
+                Spelling.bytes(retiredBytes)
+                    + (snapshotBytes > 0 ? ", \(Spelling.bytes(snapshotBytes)) by snapshots" : "")
+            ),
             ("journal", Spelling.bytes(journalBytes)),
             ("page size", "\(Spelling.grouped(pageSize)) bytes"),
             ("transaction", "\(Spelling.grouped(transaction)), checkpoint \(Spelling.grouped(checkpoint))"),

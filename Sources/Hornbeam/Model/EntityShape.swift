@@ -216,9 +216,10 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Whether one of these answers a `matches` condition.
     func isSearched(by match: TextMatch) -> Bool { searched.answering(match) != nil }
 
-    /// Throws `.invalid` if a `matches` condition names an index that doesn't exist.
-    func requireIndex(of match: TextMatch) throws(HornbeamError) {
-        guard let name = match.index, searched.wording(of: match) == nil else { return }
+    /// The index whose words a `matches` condition means. Throws `.invalid` if it names one that doesn't exist.
+    func wording(of match: TextMatch) throws(HornbeamError) -> SearchedColumns? {
+        let index = searched.wording(of: match)
+        guard index == nil, let name = match.index else { return index }
         let names = searched.map(\.description.name).joined(separator: ", ")
         throw HornbeamError(
             .invalid,

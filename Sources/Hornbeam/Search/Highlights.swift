@@ -75,8 +75,7 @@ extension SearchQuery {
             throw HornbeamError(.invalid, "in a search of \(Entity.entityName), \(problem)")
         }
         let match = TextMatch(columns: columns, query: query, using: name)
-        try shape.requireIndex(of: match)
-        return shape.searched.matcher(of: match)
+        return match.matcher(by: try shape.wording(of: match))
     }
 }
 

@@ -49,11 +49,12 @@ extension Array where Element: SearchedIndex {
         }
         return first { $0.description.name == name && match.columns.allSatisfy($0.columns.contains) }
     }
+}
 
-    /// A matcher that reads the texts alone, with the analyzer of the index whose words the condition means.
-    package func matcher(of match: TextMatch) -> QueryMatcher {
-        let index = wording(of: match)
-        return QueryMatcher(match.query, index?.analyzer ?? .standard, hasPositions: index?.storesPositions ?? true)
+extension TextMatch {
+    /// A matcher that reads texts alone, by the analyzer of the index whose words the condition means.
+    package func matcher(by index: (some SearchedIndex)?) -> QueryMatcher {
+        QueryMatcher(query, index?.analyzer ?? .standard, hasPositions: index?.storesPositions ?? true)
     }
 }
 

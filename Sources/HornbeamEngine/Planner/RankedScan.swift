@@ -73,32 +73,37 @@ struct RankedScan {
     /// Equal scores go by what else the query is sorted by, as in any sort; if there is nothing, by the smaller id.
     /// Integer ids that are their row ids need no look.
     private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
-        if !plan.ties.isEmpty {
-            let order = try RowOrder(plan.ties, type: store.type, core: store.core)
-            let start = try plan.position?.place(order, store)
-            // Each hit is compared with several others. Hits beyond the limit need not be remembered.
-            var places: [UInt64: RowOrder.Place] = [:]
-            let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
-            func place(_ row: UInt64) throws -> RowOrder.Place {
-                if let known = places[row] { return known }
-                let rowID = RowID(rawValue: row)
-                // The position's own entity may be gone; it keeps the place that it had.
-                if let start, start.rowID == rowID { return start }
-                let place = try order.place(rowID, try hitRow(rowID))
-                if places.count >= remembered { places.removeAll(keepingCapacity: true) }
-                places[row] = place
-                return place
-            }
-            return { left, right in
-                do {
-                    return order.precedes(try place(left), try place(right))
-                } catch {
-                    fail(error)
-                    return left < right
-                }
+        plan.ties.isEmpty ? try idTieBreak(fail) : try tieBreak(by: plan.ties, fail)
+    }
+
+    private func tieBreak(by ties: [SortTerm], _ fail: @escaping (any Error) -> Void) throws -> TextTieBreak {
+        let order = try RowOrder(ties, type: store.type, core: store.core)
+        let start = try plan.position?.place(order, store)
+        // Each hit is compared with several others. Hits beyond the limit need not be remembered.
+        var places: [UInt64: RowOrder.Place] = [:]
+        let remembered = plan.budget.map { $0 < 1 << 40 ? 2 * $0 + 1 << 16 : .max } ?? .max
+        func place(_ row: UInt64) throws -> RowOrder.Place {
+            if let known = places[row] { return known }
+            let rowID = RowID(rawValue: row)
+            // The position's own entity may be gone; it keeps the place that it had.
+            if let start, start.rowID == rowID { return start }
+            let place = try order.place(rowID, try hitRow(rowID))
+            if places.count >= remembered { places.removeAll(keepingCapacity: true) }
+            places[row] = place
+            return place
+        }
+        return { left, right in
+            do {
+                return order.precedes(try place(left), try place(right))
+            } catch {
+                fail(error)
+                return left < right
             }
         }
-        // Where all of them are, rows come in the order of the ids, which is what a search goes by of itself.
+    }
+
+    /// Nil if ids are in the order of the rows, by which a search breaks ties itself.
+    private func idTieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
         // The position's own hit may be gone, and then its row may never have had an id.
         let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }
         let isRow = gone.flatMap(\.rowID).map { $0 < .firstAssigned } ?? true

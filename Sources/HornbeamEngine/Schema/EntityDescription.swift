@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the catalogue knows of an entity type: columns, indexes, relations. It is all that the engine needs to
+// The description of an entity type in the catalogue: columns, indexes, relations. The engine needs nothing else to
 // store rows, keep indexes and answer queries, so the command works on any store without its Swift types.
 
 package import HornbeamText

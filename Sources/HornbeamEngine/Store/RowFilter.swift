@@ -223,7 +223,7 @@ package struct RowFilter {
 
     private static func bind(_ match: TextMatch, _ type: EntityType) throws(HornbeamError) -> Node {
         try match.requireSense(type)
-        let matcher = type.textIndexes.matcher(of: match)
+        let matcher = match.matcher(by: type.wording(of: match))
         return matcher.isEmpty ? .constant(false) : .matches(match.columns, matcher)
     }
 

@@ -179,7 +179,7 @@ extension View {
         try self[position.group].entity(at: position.index, in: context)
     }
 
-    /// What is read for all its groups: a line, for people.
+    /// Describes in one line what a read of all groups goes through.
     public func explain(in context: Context) throws -> String {
         try context.session.run { session in
             let scan = try ViewScan(self, session)

@@ -126,7 +126,7 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         }
     }
 
-    /// What is read for the group: a line, for people.
+    /// Describes in one line what a read of the group goes through.
     public func explain(in context: Context) throws -> String {
         try context.session.run { session in
             let scan = try ViewScan(view, session)

@@ -16,7 +16,8 @@
 //      112    8  sectors of the journal's records since then
 //      120    8  sectors that only older states hold
 //
-// The last four are for figures alone, and are 0 where an older version of the program wrote.
+// The last four are for figures alone, as of the commit or checkpoint before; they are not told again for the same
+// state. The last three are 0 where an older version of the program wrote.
 
 /// What the shared root says.
 struct SharedRoot: Equatable, Sendable {

@@ -56,8 +56,8 @@ final class Announcer: @unchecked Sendable {
         var untold: PublishedState?
         /// States that were told before, until no reader has them.
         var former: [PublishedState] = []
-        /// The former states that other processes read at the last look.
-        var read: [PublishedState] = []
+        /// How many of them, from the first on, other processes had pinned when `collect` looked last.
+        var pinned = 0
         /// Nobody knows which of the told states others see: all are kept.
         var isUncertain = false
         /// Whether others know that there may be an untold one.
@@ -231,7 +231,7 @@ final class Announcer: @unchecked Sendable {
                 state.readers.subtract(1, ordering: .releasing)
                 return true
             }
-            known.read = known.former
+            known.pinned = known.former.count
             guard let inheritance, !pins.contains(where: { pin in inheritance.pins.contains { $0.overlaps(pin) } })
             else { return nil }
             self.inheritance = nil
@@ -249,8 +249,8 @@ final class Announcer: @unchecked Sendable {
         }
     }
 
-    /// Whether another process read the state when that was looked at last.
-    func isRead(_ state: PublishedState) -> Bool { known.withLock { $0.read.contains { $0 === state } } }
+    /// The transactions whose states other processes had pinned when `collect` looked last.
+    var pinned: Set<UInt64> { known.withLock { Set($0.former.prefix($0.pinned).map(\.transaction)) } }
 }
 
 extension PageStore {
@@ -298,14 +298,14 @@ extension PageStore {
     /// Whether other processes would have to wait for `catchUp`.
     var isInArrears: Bool { side.announcer?.isInArrears ?? false }
 
-    /// Tells other processes the state of a checkpoint, which is pinned. In the writer's turn.
+    /// Tells other processes the state of a checkpoint, which is pinned. In the writer's turn, after `noteStatistics`.
     func tellCheckpoint(_ state: PublishedState) {
         guard let announcer = side.announcer else { return }
         // It may be no longer the newest, and forgotten but for the checkpoint's pin.
         side.retired.pin(state.transaction)
         side.older.append(state)
         state.readers.add(1, ordering: .relaxed)
-        announcer.tell(state, figuresOfFile)
+        announcer.tell(state, newest.withLock { $0.statistics })
     }
 }
 

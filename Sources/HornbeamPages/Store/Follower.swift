@@ -41,7 +41,7 @@ final class Follower: Sendable {
         var root: SharedRoot
         /// The writer's; 0: nobody writes.
         var life: UInt64
-        /// Set when nobody writes: the checkpoint's header, whose state it is.
+        /// The checkpoint's header, if the state is that one's and was not told.
         var header: HeaderSlot?
     }
 
@@ -163,13 +163,8 @@ final class Follower: Sendable {
         try held.withLock { (held) throws(StorageError) in try note(found, &held) }
     }
 
-    /// What header and space map say of the state that was found at opening, where no writer has told it.
-    func note(checkpoint: UInt64, usedSectors: UInt64) {
-        held.withLock { held in
-            held.figures.checkpoint = checkpoint
-            held.figures.usedBytes = usedSectors << FileFormat.sectorShift
-        }
-    }
+    /// Takes the used size from the space map, for a state that no writer has told.
+    func noteUsed(sectors: UInt64) { held.withLock { $0.figures.usedBytes = sectors << FileFormat.sectorShift } }
 
     private func note(_ found: Found, _ held: inout Held) throws(StorageError) {
         let root = found.root
@@ -181,13 +176,13 @@ final class Follower: Sendable {
         verification.noteFileSize(sectors: sectors)
         held.identity = root.identity
         held.life = found.life
-        held.header = found.header
+        held.header = found.life == 0 ? found.header : nil
         held.state = PublishedState(transaction: root.transaction, root: root.root)
         held.figures.fileBytes = sectors << FileFormat.sectorShift
         held.figures.retiredBytes = root.retiredSectors << FileFormat.sectorShift
         held.figures.journalBytes = root.journalSectors << FileFormat.sectorShift
-        held.figures.checkpoint = found.header?.checkpoint ?? root.checkpoint
-        // A header doesn't tell it; what was told last is nearly that.
+        held.figures.checkpoint = root.checkpoint
+        // A header has no used size: the last known one stays.
         if root.usedSectors > 0 { held.figures.usedBytes = root.usedSectors << FileFormat.sectorShift }
     }
 
@@ -264,6 +259,7 @@ final class Follower: Sendable {
         root.transaction = header.transaction
         root.root = header.root
         root.fileSectors = try file.size() >> FileFormat.sectorShift
-        return .state(Found(root: root, life: life ?? 0, header: life == nil ? header : nil))
+        root.checkpoint = header.checkpoint
+        return .state(Found(root: root, life: life ?? 0, header: header))
     }
 }

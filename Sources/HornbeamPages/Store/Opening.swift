@@ -113,14 +113,14 @@ extension PageStore {
             let side = WriterSide(
                 file: file, verification: verification, space: space, header: found.header ?? header, state: state,
                 cacheBytes: options.cacheBytes)
-            // A writer that has told nothing yet may be making a checkpoint: its space map may go while it is read.
-            if found.root.usedSectors == 0 {
+            if found.header != nil {
                 do throws(StorageError) {
                     try side.loadSpace()
-                    let checkpoint = side.header.checkpoint
-                    follower.note(checkpoint: checkpoint, usedSectors: UInt64(side.space.liveSectors))
+                    follower.noteUsed(sectors: UInt64(side.space.liveSectors))
                 } catch {
-                    if found.header != nil { throw error }
+                    if found.life == 0 { throw error }
+                    // A checkpoint of the writer may have taken the map's place meanwhile. It is for the figures alone.
+                    side.spaceMaps = []
                 }
             }
             return PageStore(file: file, options: options, side: side, follower: follower)

@@ -81,7 +81,7 @@ extension PageStore {
         following follower: Follower
     ) throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         let view = try beginRead()
-        // Without map pages it was opened beside a writer, and has no map.
+        // Without map pages it was opened beside a writer that had told a state, or the map was gone: it has none.
         if !side.spaceMaps.isEmpty, follower.describes(side.header) {
             let account = SpaceAccount(
                 sectors: side.space.sectorCount, live: side.space.live, own: side.ownRuns)

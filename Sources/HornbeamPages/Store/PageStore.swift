@@ -347,27 +347,22 @@ package final class PageStore: @unchecked Sendable {
 
     /// Renews the figures; the caller has the turn.
     func noteStatistics() {
-        let figures = figuresOfFile
-        newest.withLock { $0.statistics = figures }
-    }
-
-    /// The figures of the file; the caller has the turn.
-    var figuresOfFile: PageStatistics {
         var figures = PageStatistics()
         figures.fileBytes = side.space.sectorCount << FileFormat.sectorShift
         figures.usedBytes = UInt64(side.space.liveSectors) << FileFormat.sectorShift
         let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
         figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
-        let read = side.older.filter { isRead($0) || side.announcer?.isRead($0) ?? false }
-        let held = read.reduce(0) { $0 + side.retired.sectors(heldBy: $1.transaction) }
-        figures.snapshotBytes = held << FileFormat.sectorShift
+        // A state may be among the older ones twice.
+        let read = Set(side.older.lazy.filter { self.isRead($0) }.map(\.transaction))
+        let readByOthers = side.announcer?.pinned ?? []
+        figures.snapshotBytes = side.retired.sectors(heldByAnyOf: read.union(readByOthers)) << FileFormat.sectorShift
         figures.checkpointRetiredBytes = side.checkpointRetiredSectors << FileFormat.sectorShift
         let journal = pipeline.journalUse
         figures.journalBytes = journal.used << FileFormat.sectorShift
         figures.journalCapacityBytes = file.isDurable ? UInt64(side.header.journal.byteCount) : 0
         figures.pageSize = pageSize
         figures.checkpoint = side.header.checkpoint
-        figures.olderSnapshots = side.older.count(where: isRead)
-        return figures
+        figures.olderSnapshots = read.count
+        newest.withLock { $0.statistics = figures }
     }
 }

@@ -39,10 +39,11 @@ package struct PageStatistics: Sendable, Equatable {
     /// Not in the newest state, but held: by snapshots, by the last checkpoint, or because the next commit or
     /// checkpoint still has to look whether another process reads it.
     package var retiredBytes: UInt64 = 0
-    /// The part of it that snapshots hold, in this process or in others, and nothing newer.
+    /// The part of it whose newest holder is a snapshot, of this process or, at the last look, of another one. A store
+    /// that follows a writer doesn't know it: 0.
     package var snapshotBytes: UInt64 = 0
-    /// The part of it that the last checkpoint holds, and nothing newer: the next checkpoint frees it, but for what
-    /// older snapshots hold too.
+    /// The part of it whose newest holder is the last checkpoint: the next checkpoint frees it, but for what older
+    /// snapshots hold too.
     package var checkpointRetiredBytes: UInt64 = 0
     /// Pages that were written and that no durable checkpoint has: the medium may lack them.
     package var dirtyBytes: UInt64 = 0

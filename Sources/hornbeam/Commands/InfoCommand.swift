@@ -93,7 +93,7 @@ struct StoreSummary: Encodable, Equatable {
     var pageSize: Int
     var fileSize: UInt64
     var usedSize: UInt64
-    /// What only older states hold, for snapshots or the last checkpoint.
+    /// Size of the pages that are not in the newest state, but in a snapshot's or the last checkpoint's.
     var retiredSize: UInt64
     var freeSize: UInt64
     var journalSize: UInt64

@@ -715,35 +715,34 @@ struct ChangeConsumerTests {
             try database.put(1, 2, 3)
             try database.close()
         }
-        var committed = 3
-        var acknowledged: UInt64 = 0
-        func live(_ disk: SimulatedDisk) throws {
-            committed = 3
-            acknowledged = 0
-            let database = try MigratedFile.open(disk, models, [])
-            let exact = try database.consumer(named: "exact", of: Logged.self)
-            let plain = try database.consumer(named: "plain", of: Logged.self)
-            try work(exact, database)
-            try database.put(4, 5)
-            committed = 5
-            if let batch = try plain.next(limit: 4).batch {
-                try plain.acknowledge(batch)
-                acknowledged = batch.last
-            }
-            try work(exact, database)
-            try database.close()
+        // What was committed, and what of it was acknowledged.
+        func live(_ disk: SimulatedDisk) -> (committed: Int, acknowledged: UInt64) {
+            var done = (committed: 3, acknowledged: UInt64(0))
+            do {
+                let database = try MigratedFile.open(disk, models, [])
+                let exact = try database.consumer(named: "exact", of: Logged.self)
+                let plain = try database.consumer(named: "plain", of: Logged.self)
+                try work(exact, database)
+                try database.put(4, 5)
+                done.committed = 5
+                if let batch = try plain.next(limit: 4).batch {
+                    try plain.acknowledge(batch)
+                    done.acknowledged = batch.last
+                }
+                try work(exact, database)
+                try database.close()
+            } catch {}
+            return done
         }
-        try SimulatedDisk.crashAtEveryCall(of: start.killedImage()) { disk in
-            (try? live(disk)) != nil
-        } _: { image, _, place in
+        try SimulatedDisk.crashAtEveryCall(of: start.killedImage(), live) { image, done, place in
             let database = try MigratedFile.open(try SimulatedDisk(image: image), models, [])
             let plain = try database.consumer(named: "plain", of: Logged.self)
             let (count, first) = try database.read { context in
-                (try Logged.query().count(in: context), acknowledged + 1)
+                (try Logged.query().count(in: context), done.acknowledged + 1)
             }
-            #expect(count >= committed, place)
+            #expect(count >= done.committed, place)
             // At least the last change is pending: no more than four are acknowledged, of three or of five.
-            if acknowledged < UInt64(count) {
+            if done.acknowledged < UInt64(count) {
                 let batch = try #require(try plain.next().batch, place)
                 #expect(batch.first >= first && batch.last == UInt64(count), place)
             }

@@ -284,11 +284,7 @@ struct HandKeptCatalogueTests {
         // Without the indexes, so that their making may be cut short too.
         try LibraryTables.open(start, declares: false).close()
         var seen: Set<[String]> = []
-        var done = 0
-        try SimulatedDisk.crashAtEveryCall(of: start.killedImage()) { disk in
-            done = live(disk)
-            return done == 3
-        } _: { image, _, place in
+        try SimulatedDisk.crashAtEveryCall(of: start.killedImage(), live) { image, done, place in
             let database = try LibraryTables.open(try SimulatedDisk(image: image))
             #expect(try database.check { Issue.record("\($0), \(place)") }, place)
             let (list, group, last, starred) = try database.read { context in

@@ -341,12 +341,13 @@ struct RegisteredIndexTests {
         return done
     }
 
-    /// The index's version in a file that was cut short after some steps of `live`: nil, 1, 2, nil. The file must be
-    /// whole, and the index complete or absent; absent, it can be registered anew.
+    /// The index's version in a file that was cut short after some steps of `live`: what the last of them left, or the
+    /// next. The file must be whole, and the index complete or absent; absent, it can be registered anew.
     private func version(_ image: [UInt8]?, after done: Int, _ place: Comment) throws -> String? {
         let database = try open(try SimulatedDisk(image: image))
         let version = try database.registeredIndexes().first?.version
-        #expect(([nil, "1", "2", nil] as [String?])[done...].prefix(2).contains(version), place)
+        let versions: [String?] = [nil, "1", "2", nil]
+        #expect(versions[done...].prefix(2).contains(version), place)
         #expect(try database.check { Issue.record("\($0), \(place)") }, place)
         let counter = CallCounter()
         try database.register(byName(version ?? "1", counter))
@@ -368,11 +369,7 @@ struct RegisteredIndexTests {
     @Test("a crash at any call leaves the index absent or whole", .seeded)
     func crashes() throws {
         var seen: Set<String?> = []
-        var done = 0
-        try SimulatedDisk.crashAtEveryCall(of: try filled()) { disk in
-            done = live(disk)
-            return done == 3
-        } _: { image, _, place in
+        try SimulatedDisk.crashAtEveryCall(of: try filled(), live) { image, done, place in
             seen.insert(try version(image, after: done, place))
         }
         #expect(seen == [nil, "1", "2"])
@@ -380,11 +377,7 @@ struct RegisteredIndexTests {
 
     @Test("a disk that fails or is full leaves the index as it was, and writes go on", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
-        var done = 0
-        try SimulatedDisk.failAtEveryCall(of: try filled(), code) { disk in
-            done = live(disk)
-            return done == 3
-        } _: { image, _, place in
+        try SimulatedDisk.failAtEveryCall(of: try filled(), code, live) { image, done, place in
             _ = try version(image, after: done, place)
         }
     }

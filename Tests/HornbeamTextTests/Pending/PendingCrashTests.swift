@@ -31,13 +31,12 @@ struct PendingCrashTests {
     func crashes() throws {
         let (image, model) = try start()
         var phases: Set<PendingFoldingTests.Phase> = []
-        var script = PendingScript(seed: SeededGenerator.seed, model)
         let calls = try SimulatedDisk.crashAtEveryCall(of: image) { disk in
-            script = PendingScript(seed: SeededGenerator.seed, model)
+            var script = PendingScript(seed: SeededGenerator.seed, model)
             if let store = try? TreeStore.open(file: disk, options: PendingScript.options) { script.run(store) }
             phases.formUnion(script.phases)
-            return true
-        } _: { image, _, place in
+            return script
+        } _: { image, script, place in
             try script.verify(image, place)
         }
         #expect(calls > 20)
@@ -48,13 +47,12 @@ struct PendingCrashTests {
     func failures() throws {
         let (image, model) = try start()
         var phases: Set<PendingFoldingTests.Phase> = []
-        var script = PendingScript(seed: SeededGenerator.seed, model)
         try SimulatedDisk.failAtEveryCall(of: image, EIO) { disk in
-            script = PendingScript(seed: SeededGenerator.seed, model)
+            var script = PendingScript(seed: SeededGenerator.seed, model)
             if let store = try? TreeStore.open(file: disk, options: PendingScript.options) { script.run(store) }
             phases.formUnion(script.phases)
-            return true
-        } _: { image, _, place in
+            return script
+        } _: { image, script, place in
             try script.verify(image, place)
         }
         #expect(phases.count == PendingFoldingTests.Phase.allCases.count, "\(phases)")

@@ -90,15 +90,54 @@ struct OtherProcessesTests {
         let figures = alone.statistics
         #expect(figures.usedBytes > 20_000 && figures.journalBytes == 0)
         #expect(figures.checkpoint > told.checkpoint)
-        try alone.close()
-        // A writer that has told nothing yet.
+        // A writer that has told nothing yet, to a reader that was there before and to one that comes.
         let next = try WorkerProcess()
         try next.ask("write \(path)")
+        try alone.beginRead().abort()
+        #expect(alone.statistics.checkpoint == figures.checkpoint)
+        #expect(alone.statistics.usedBytes == figures.usedBytes)
+        try alone.close()
         let late = try TreeStore.open(at: path, options: options)
         #expect(late.statistics.usedBytes == figures.usedBytes)
         #expect(late.statistics.checkpoint == figures.checkpoint)
         try late.close()
         try next.ask("close")
+    }
+
+    @Test("count as held by snapshots, once, what is read here and by others, and nothing else")
+    func snapshotBytes() throws {
+        let store = try TreeStore.open(at: path, options: StoreOptions())
+        func put(_ value: UInt8) throws {
+            let write = try store.beginWrite()
+            let tree = try #require(try write.tree("t", create: true))
+            try write.put(tree, [1], [value])
+            try write.commit()
+        }
+        // The checkpoint's state twice among the older ones: as the checkpoint's, and as what was the newest.
+        try put(1)
+        try store.checkpoint()
+        try put(2)
+        let unread = store.statistics
+        #expect(unread.snapshotBytes == 0 && unread.checkpointRetiredBytes > 0)
+        try store.checkpoint()
+        let view = try store.beginRead()
+        try put(3)
+        let read = store.statistics
+        #expect(read.snapshotBytes == read.checkpointRetiredBytes && read.olderSnapshots == 1)
+        view.abort()
+        try put(4)
+        try put(5)
+        #expect(store.statistics.snapshotBytes == 0 && store.statistics.olderSnapshots == 0)
+        try store.checkpoint()
+        let other = try reader()
+        try other.ask("begin")
+        for value in UInt8(6)..<9 { try put(value) }
+        let told = store.statistics
+        #expect(told.snapshotBytes > 0 && told.snapshotBytes <= told.retiredBytes && told.olderSnapshots == 0)
+        try other.ask("end")
+        for value in UInt8(9)..<12 { try put(value) }
+        #expect(store.statistics.snapshotBytes == 0)
+        try store.close()
     }
 
     @Test("go on when the writer dies; a new reader or writer recovers the file and is blocked by none of them")

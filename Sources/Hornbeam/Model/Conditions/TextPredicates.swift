@@ -134,7 +134,7 @@ extension Predicate {
         do {
             let found = try query.query(over: columns)
             let match = TextMatch(columns: columns, query: found, weights: weights, using: index)
-            try Entity.entityShape.requireIndex(of: match)
+            _ = try Entity.entityShape.wording(of: match)
             return Self(.matches(match))
         } catch {
             return Self(.matches(TextMatch(columns: columns, problem: error)))

@@ -9,7 +9,7 @@ import HornbeamTree
 /// All registered indexes at one time. Immutable: registering makes another one.
 package final class RegisteredIndexes: Sendable {
     package let stored: [StoredIndex]
-    /// Those whose code this program has given, by name.
+    /// By name, the indexes that this program has registered with their code.
     package let maintained: [String: MaintainedIndex]
     private let types: [String: TypeIndexes]
 

@@ -163,7 +163,7 @@ extension PageStore {
             pipeline.setJournal(JournalWriter(after: run.header))
         }
         side.noteRingUse(run.ringUse)
-        tellCheckpoint(run.state)
         noteStatistics()
+        tellCheckpoint(run.state)
     }
 }

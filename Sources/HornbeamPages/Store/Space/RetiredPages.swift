@@ -36,6 +36,12 @@ struct RetiredPages {
         return place < pins.count && pins[place].number == number ? pins[place].sectors : 0
     }
 
+    /// Sectors of the pages whose newest pin is one of these.
+    func sectors(heldByAnyOf numbers: Set<UInt64>) -> UInt64 {
+        if numbers.isEmpty { return 0 }
+        return pins.reduce(0) { numbers.contains($1.number) ? $0 + $1.sectors : $0 }
+    }
+
     mutating func pin(_ number: UInt64) {
         let place = index(of: number)
         if place < pins.count, pins[place].number == number {

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes as `hornbeam info` shows them, from given figures.
+
+import HornbeamPages
+import HornbeamTree
+import Testing
+
+@testable import HornbeamCommand
+
+@Suite("Sizes of a store")
+struct InfoTests {
+    private func summary(file: UInt64, used: UInt64, retired: UInt64) throws -> StoreSummary {
+        var figures = PageStatistics()
+        (figures.fileBytes, figures.usedBytes, figures.retiredBytes) = (file, used, retired)
+        let read = try TreeStore.inMemory().beginRead()
+        defer { read.abort() }
+        return try StoreSummary("f", read) { figures }
+    }
+
+    @Test("what only older states have is neither used nor free")
+    func free() throws {
+        #expect(try summary(file: 10_000, used: 4_000, retired: 1_000).freeSize == 5_000)
+    }
+
+    @Test("a writer's figures that can't be leave nothing free, and don't overflow")
+    func impossible() throws {
+        #expect(try summary(file: 10_000, used: 4_000, retired: .max).freeSize == 0)
+        #expect(try summary(file: 10_000, used: .max, retired: .max).freeSize == 0)
+    }
+}
