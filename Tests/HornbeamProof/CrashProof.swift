@@ -152,13 +152,13 @@ package final class CrashProof: @unchecked Sendable {
     }
 
     /// A sector beside one that was being written is destroyed: right, or an error that says so. What no store can tell
-    /// is whether the newest record before the one being written was whole: that one commit may be missing.
+    /// is whether the newest records before those being written were whole: those of one write may be missing.
     private func loseNeighbour(_ disk: SimulatedDisk) throws {
         let image = disk.image(after: PowerLoss(seed: random.next(), losesNeighbour: true))
         states[0] += 1
         do {
             let store = try Workload.open(try SimulatedDisk(image), options)
-            let allowed = max(0, workload.durable - 1)...workload.committed
+            let allowed = max(0, min(workload.durable - 1, workload.durableBefore))...workload.committed
             _ = try workload.state(of: store, in: allowed, "a lost neighbour gave a wrong answer in silence: ")
         } catch is StorageError {
             refusals += 1

@@ -18,6 +18,8 @@ package final class Workload: @unchecked Sendable {
     private(set) var models: [ModelStore]
     /// Commits that must survive a power failure, and those that must survive the end of the process.
     package private(set) var durable = 0
+    /// The newest that was durable before the journal's newest write-through: its records may share a sector.
+    package private(set) var durableBefore = 0
     package private(set) var written = 0
     package private(set) var steps = 0
     /// What was done last, for messages.
@@ -72,6 +74,7 @@ package final class Workload: @unchecked Sendable {
         model = try Self.model(of: store)
         try expect(model.digest == digests[index], "a digest of the model differs from that of the store")
         durable = index
+        durableBefore = index
         written = index
     }
 
@@ -133,6 +136,7 @@ package final class Workload: @unchecked Sendable {
         defer { isCheckpointing = false }
         try store.checkpoint()
         durable = max(durable, included)
+        durableBefore = durable
         written = max(written, included)
     }
 
@@ -320,7 +324,10 @@ package final class Workload: @unchecked Sendable {
         model = coming
         // A checkpoint that has all commits makes them durable, whatever they asked for.
         let isCheckpointed = store.statistics.checkpoint > 0 && store.statistics.journalBytes == 0
-        if durability == .full || isCheckpointed { durable = committed }
+        if durability == .full || isCheckpointed {
+            durableBefore = isCheckpointed ? committed : durable
+            durable = committed
+        }
         if durability != .none || isCheckpointed { written = committed }
     }
 

@@ -53,11 +53,8 @@ final class FrameTable {
     }
 
     private static let initialSlots = 128
-    /// Pages.
-    private static var smallTransaction: Int { 16 }
-
-    /// `keptBytes`: memory that stays for the next transaction, at most. `unwritten`: where the pages of a small
-    /// transaction may stay. `places`: see there.
+    /// `keptBytes`: memory that stays for the next transaction, at most. `unwritten`: where the pages
+    /// may stay once they are committed. `places`: see there.
     init(
         keptBytes: Int = 8 << 20, unwritten: UnwrittenPages? = nil, places: UnsafeMutableRawPointer? = nil
     ) {
@@ -78,6 +75,8 @@ final class FrameTable {
     /// Bytes of memory in use, freed pages' too, beside the store's own.
     var memoryBytes: Int { memory.takenBytes + keepableBytes }
     @exclusivity(unchecked) private var keepableBytes = 0
+    /// Beside it, bytes of memory that committed pages take, or have taken.
+    var unwrittenBytes: Int { (unwritten?.memoryBytes ?? 0) - keepableBytes }
     /// Bytes of frames that lie at their places.
     @exclusivity(unchecked) private(set) var placedBytes = 0
     /// Whether all frames do.
@@ -119,11 +118,8 @@ final class FrameTable {
         return frame.bytes
     }
 
-    /// What a small transaction's pages lie in: those of a large one are written.
     private func keepableBuffer(_ run: SectorRun) -> UnsafeMutableRawPointer? {
-        guard let unwritten, frames.count < Self.smallTransaction, run.byteCount == unwritten.pageSize else {
-            return nil
-        }
+        guard let unwritten, run.byteCount == unwritten.pageSize else { return nil }
         return unwritten.takeBuffer()
     }
 
@@ -131,17 +127,9 @@ final class FrameTable {
         if frame.isKeepable { unwritten?.giveBack(frame.bytes) }
     }
 
-    /// Whether there are so few pages that they may be kept in memory.
-    var isSmall: Bool { frames.count <= Self.smallTransaction && !hasSpilled }
-
-    /// Leaves a page to `UnwrittenPages`, if that has room. Branches and the root are replaced by the next
-    /// transactions; other leaves may stay only if there is plenty of it. The frame stays until the end of the
-    /// transaction.
-    func keep(_ frame: Frame, root: UInt64, unwritten: UnwrittenPages) -> Bool {
-        let kind = UnsafeRawPointer(frame.bytes).u8(PageLayout.kind)
-        let isReplacedSoon = kind == PageKind.branch.code || frame.run.start == root
-        guard frame.isKeepable, isReplacedSoon || unwritten.hasPlenty,
-            let index = index(of: frame.run.start), unwritten.keep(frame.run.start, frame.bytes)
+    /// Leaves a page to `UnwrittenPages`, if that has room. The frame stays until the end of the transaction.
+    func keep(_ frame: Frame, unwritten: UnwrittenPages) -> Bool {
+        guard frame.isKeepable, let index = index(of: frame.run.start), unwritten.keep(frame.run.start, frame.bytes)
         else { return false }
         frames[index].isKeepable = false
         return true
@@ -199,7 +187,9 @@ final class FrameTable {
     private func removeFrames(keepsMemory: Bool) {
         clearSlots()
         // The first one last, so that it is the first again: neighbours in memory stay neighbours, and go out together.
-        for index in (0..<min(frames.count, Self.smallTransaction)).reversed() { giveBack(frames[index]) }
+        if keepableBytes > 0 {
+            for frame in frames.reversed() { giveBack(frame) }
+        }
         keepableBytes = 0
         placedBytes = 0
         frames.removeAll(keepingCapacity: keepsMemory || frames.count < 4096)

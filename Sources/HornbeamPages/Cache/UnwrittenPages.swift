@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Committed pages that the file hasn't got yet. A commit has its redo in the journal; its pages are for readers alone
-// until a checkpoint, and as long as no other process reads, for those of this process. So a small transaction leaves
-// them in memory: most are branches that the next one replaces, and never reach the file at all. A write-back cache,
-// but for pages that are never changed in place: what is written once may be forgotten.
+// until a checkpoint, and as long as no other process reads, for those of this process. So they stay in memory until a
+// checkpoint writes them: a page that is replaced before that never reaches the file at all. A write-back cache, but
+// for pages that are never changed in place: what is written once may be forgotten.
 //
 //   frame ──keep──▶ kept ──write──▶ leaving ──reclaim──▶ free buffer
 //                    └────────remove (the place is free)────▲
@@ -13,8 +13,10 @@
 //             the buffer waits until every reader that began before has ended.
 //
 // Pages must be written before anything but this process may look for them in the file: before a checkpoint reaches
-// them, and before another process is told of their state. Readers find. Any thread may write, also while a transaction
-// is open: `monitor` keeps that apart from what belongs to the writer's turn, which is everything else.
+// them, and before another process is told of their state. Readers find. Any thread may write, also while commits keep
+// and remove pages: `monitor` keeps that apart from what belongs to the writer's turn, which is everything else. It is
+// not held while the file is written: what is on its way there stays until it has arrived (`inFlight`), because its
+// place must be nobody else's before.
 
 import CHornbeamShims
 import Glibc
@@ -23,15 +25,17 @@ import Synchronization
 /// A table of sets with eight places each; a set's numbers are one cache line.
 final class UnwrittenPages: @unchecked Sendable {
     // Sendable: `numbers` is atomic, a page's address is constant while its number is there, numbers come and go and
-    // `leaving` and `fileOrder` change under `monitor`, and the rest is guarded by the writer's turn.
+    // what is on its way to the file changes under `monitor`, and the rest is guarded by the writer's turn.
     private let monitor = Monitor()
     let pageSize: Int
     /// By place; 0: free.
     private let numbers: UnsafeMutablePointer<Atomic<UInt64>>
     /// Their addresses, by place: constant while the number is there.
     private let addresses: UnsafeMutablePointer<Atomic<UInt>>
+    private let places: Int
     private let setShift: UInt64
-    private let capacity: Int
+    /// Pages that there are buffers for.
+    let capacity: Int
     /// One piece of memory, the system's pages of which are taken when a buffer is first used.
     private let memory: UnsafeMutableRawPointer
     /// Buffers of it that were in use before.
@@ -39,39 +43,43 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Buffers of it from here on were never used.
     @exclusivity(unchecked) private var fresh = 0
     @exclusivity(unchecked) private var leaving: [(page: UnsafeMutableRawPointer, until: UInt64)] = []
-    /// What is being written. Kept for its memory: at times each commit writes what it left.
-    @exclusivity(unchecked) private var fileOrder: [UInt64] = []
+    /// Whether somebody writes, and what of it is on its way to the file, in order.
+    @exclusivity(unchecked) private var isWriting = false
+    @exclusivity(unchecked) private var inFlight: [UInt64] = []
     /// Pages that are kept. Any thread may ask.
     var count: Int { keptCount.load(ordering: .relaxed) }
     private let keptCount = Atomic<Int>(0)
-    /// The first transaction since the last `writeAll` that kept any.
-    private let firstState = Atomic<UInt64>(.max)
+    /// The first transaction that kept any of those pages which nobody has begun to write, and of those that somebody
+    /// has.
+    @exclusivity(unchecked) private var firstState = UInt64.max
+    @exclusivity(unchecked) private var firstListed = UInt64.max
 
     private static var ways: Int { 8 }
-    private static var mostSets: Int { 64 }
+    private static var fewest: Int { 8 }
 
     /// Nil if `memoryBytes` is too little to be of use, or can't be had.
     init?(pageSize: Int, memoryBytes: Int) {
-        var sets = Self.mostSets
-        while sets > 1, sets * Self.ways * pageSize > memoryBytes { sets /= 2 }
-        capacity = sets * Self.ways
-        guard capacity * pageSize <= memoryBytes, let memory = hbs_map(-1, capacity * pageSize) else { return nil }
+        capacity = memoryBytes / pageSize
+        // At most half full: hardly any set has no place left.
+        var sets = 1
+        while sets * Self.ways < 2 * capacity { sets *= 2 }
+        places = sets * Self.ways
+        guard capacity >= Self.fewest, let memory = hbs_map(-1, capacity * pageSize) else { return nil }
+        // Zeros, which are no numbers; a set on one line.
+        guard let table = hbs_map(-1, 2 * places * 8) else {
+            munmap(memory, capacity * pageSize)
+            return nil
+        }
         self.memory = memory
         self.pageSize = pageSize
         setShift = UInt64(64 - sets.trailingZeroBitCount)
-        // A set on one line.
-        let raw = UnsafeMutableRawPointer.allocate(byteCount: 2 * capacity * 8, alignment: 64)
-        numbers = raw.bindMemory(to: Atomic<UInt64>.self, capacity: capacity)
-        addresses = (raw + capacity * 8).bindMemory(to: Atomic<UInt>.self, capacity: capacity)
-        for place in 0..<capacity {
-            (numbers + place).initialize(to: Atomic(0))
-            (addresses + place).initialize(to: Atomic(0))
-        }
+        numbers = table.bindMemory(to: Atomic<UInt64>.self, capacity: places)
+        addresses = (table + places * 8).bindMemory(to: Atomic<UInt>.self, capacity: places)
     }
 
     deinit {
         munmap(memory, capacity * pageSize)
-        UnsafeMutableRawPointer(numbers).deallocate()
+        munmap(UnsafeMutableRawPointer(numbers), 2 * places * 8)
     }
 
     // MARK: Reading: any thread
@@ -121,17 +129,14 @@ final class UnwrittenPages: @unchecked Sendable {
         spare.append(buffer)
     }
 
-    /// Whether pages that the next transactions hardly replace may be kept too.
-    var hasPlenty: Bool { count < capacity / 2 }
-
     /// Bytes of memory that it has used so far.
     var memoryBytes: Int { fresh * pageSize }
 
-    /// Whatever `body` keeps is of this state, which is not visible yet. Nobody writes meanwhile.
-    func keeping<Result>(of state: UInt64, _ body: () -> Result) -> Result {
+    /// Whatever `body` keeps is of this state, which is not visible yet.
+    func keeping(of state: UInt64, _ body: () -> Void) {
         monitor.locked {
-            if firstState.load(ordering: .relaxed) == .max { firstState.store(state, ordering: .releasing) }
-            return body()
+            firstState = min(firstState, state)
+            body()
         }
     }
 
@@ -147,17 +152,23 @@ final class UnwrittenPages: @unchecked Sendable {
         return false
     }
 
-    /// The sectors are free: nobody can reach what was kept for them.
+    /// The sectors are free: nobody can reach what was kept for them. Waits for what is on its way there.
     func remove(_ run: SectorRun) {
         guard count > 0 else { return }
-        monitor.lock()
-        defer { monitor.unlock() }
         let sectors = UInt64(pageSize / FileFormat.sectorSize)
         // The run may begin within a place of a node page.
         var number = (run.start + sectors - 1) / sectors * sectors
         while number < run.end {
-            if let buffer = take(number) { giveBack(buffer) }
+            // Nobody else keeps any meanwhile: what is not found isn't here.
+            if find(number) != nil { remove(number) }
             number += sectors
+        }
+    }
+
+    private func remove(_ number: UInt64) {
+        monitor.locked {
+            while inFlight.contains(number) { monitor.wait() }
+            if let buffer = take(number) { giveBack(buffer) }
         }
     }
 
@@ -173,39 +184,130 @@ final class UnwrittenPages: @unchecked Sendable {
 
     // MARK: Writing: any thread
 
-    /// Writes all pages to their places, in the order of the file, each by `write`. What is written stays for readers
-    /// of states up to `newest`, which tells the newest visible one: those that begin later find it in the file. After
-    /// an error what was not written is kept.
-    func writeAll(
-        newest: () -> UInt64, _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
+    enum Part {
+        case all
+        /// By their births.
+        case olderHalf
+    }
+
+    /// Whether there is little room for more.
+    var isNearlyFull: Bool { count > capacity / 4 * 3 }
+
+    /// Writes the pages that are kept now, or a part of them, to their places, in the order of the file: `write` gets
+    /// pages side by side, sealed, and notes that the file has them. What is written stays for readers of states up to
+    /// `newest`, which tells the newest visible one: those that begin later find it in the file. After an error what
+    /// was not written is kept.
+    func write(
+        _ part: Part, newest: () -> UInt64,
+        _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
     ) throws(StorageError) {
-        try monitor.locked { () throws(StorageError) in
-            fileOrder.removeAll(keepingCapacity: true)
-            for place in 0..<capacity {
+        let list = begin(part)
+        let staging = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceBytes, alignment: 64)
+        defer { staging.deallocate() }
+        var place = 0
+        do throws(StorageError) {
+            while place < list.count {
+                let piece = nextPiece(of: list, from: &place, into: staging)
+                guard !piece.isEmpty else { continue }
+                let pages = UnsafeMutableRawBufferPointer(rebasing: staging[..<(piece.count * pageSize)])
+                for (index, number) in piece.enumerated() {
+                    let page = pages[index * pageSize..<(index + 1) * pageSize]
+                    PageHeader.seal(UnsafeMutableRawBufferPointer(rebasing: page), number: number)
+                }
+                try write(piece[0], pages)
+                end(piece, newest)
+            }
+        } catch {
+            end([], newest)
+            endWriting(isWhole: false)
+            throw error
+        }
+        endWriting(isWhole: part == .all)
+    }
+
+    private static var pieceBytes: Int { 1 << 17 }
+
+    /// The pages' numbers in the order of the file, once nobody else writes.
+    private func begin(_ part: Part) -> [UInt64] {
+        monitor.locked {
+            while isWriting { monitor.wait() }
+            isWriting = true
+            var list: [UInt64] = []
+            list.reserveCapacity(count)
+            let newest = part == .all ? .max : medianBirth
+            for place in 0..<places {
                 let number = numbers[place].load(ordering: .relaxed)
-                if number != 0 { fileOrder.append(number) }
+                if number != 0, newest == .max || birth(at: place) <= newest { list.append(number) }
             }
-            fileOrder.sort()
-            let first = leaving.count
-            defer {
-                // Asked when nobody finds them here any more.
-                let until = leaving.count > first ? newest() : 0
-                for place in first..<leaving.count { leaving[place].until = until }
+            list.sort()
+            swap(&firstListed, &firstState)
+            return list
+        }
+    }
+
+    private var medianBirth: UInt64 {
+        var births: [UInt64] = []
+        births.reserveCapacity(count)
+        for place in 0..<places where numbers[place].load(ordering: .relaxed) != 0 { births.append(birth(at: place)) }
+        births.sort()
+        return births.isEmpty ? 0 : births[births.count / 2]
+    }
+
+    private func birth(at place: Int) -> UInt64 {
+        UnsafeRawPointer(bitPattern: addresses[place].load(ordering: .relaxed))?.u64(PageLayout.birth) ?? 0
+    }
+
+    /// Copies pages that lie side by side in the file: they stay as they are, because a transaction may be copying
+    /// them. Empty if the next one has gone.
+    private func nextPiece(
+        of list: [UInt64], from place: inout Int, into staging: UnsafeMutableRawBufferPointer
+    ) -> [UInt64] {
+        monitor.locked {
+            let sectors = UInt64(pageSize / FileFormat.sectorSize)
+            inFlight.removeAll(keepingCapacity: true)
+            var count = 0
+            while place < list.count, (count + 1) * pageSize <= staging.count {
+                if let last = inFlight.last, list[place] != last + sectors { break }
+                guard let page = find(list[place]) else {
+                    place += 1
+                    break
+                }
+                UnsafeMutableRawBufferPointer(rebasing: staging[(count * pageSize)...])
+                    .copyMemory(from: UnsafeRawBufferPointer(start: page, count: pageSize))
+                inFlight.append(list[place])
+                count += 1
+                place += 1
             }
-            for number in fileOrder {
-                guard let page = find(number) else { continue }
-                try write(number, UnsafeMutableRawBufferPointer(start: page, count: pageSize))
-                if take(number) != nil { leaving.append((page, .max)) }
-            }
-            firstState.store(.max, ordering: .releasing)
+            return inFlight
+        }
+    }
+
+    /// The file has these pages, or nothing is on its way there any more.
+    private func end(_ written: [UInt64], _ newest: () -> UInt64) {
+        monitor.locked {
+            let pages = written.compactMap { take($0) }
+            // Asked when nobody finds them here any more.
+            let state = pages.isEmpty ? 0 : newest()
+            for page in pages { leaving.append((page, state)) }
+            inFlight.removeAll(keepingCapacity: true)
+            monitor.broadcast()
+        }
+    }
+
+    private func endWriting(isWhole: Bool) {
+        monitor.locked {
+            if !isWhole { firstState = min(firstState, firstListed) }
+            firstListed = .max
+            isWriting = false
+            monitor.broadcast()
         }
     }
 
     /// Whether there may be states with pages here.
-    var hasStates: Bool { firstState.load(ordering: .relaxed) != .max }
+    var hasStates: Bool { !isWritten(state: .max - 1) }
 
     /// Whether all pages of a visible state are in the file. Any thread.
-    func isWritten(state: UInt64) -> Bool { state < firstState.load(ordering: .acquiring) }
+    func isWritten(state: UInt64) -> Bool { monitor.locked { state < min(firstState, firstListed) } }
 
     /// Whether buffers wait for readers to end.
     var isWaiting: Bool { monitor.locked { !leaving.isEmpty } }
@@ -218,6 +320,14 @@ final class UnwrittenPages: @unchecked Sendable {
                 giveBack(page)
                 return true
             }
+            guard count == 0, leaving.isEmpty, spare.count == fresh, memoryBytes > Self.idleBytes else { return }
+            // Nothing is here: the memory goes back to the system, but for what the next commits need.
+            spare.removeAll()
+            fresh = 0
+            madvise(memory + Self.idleBytes, capacity * pageSize - Self.idleBytes, MADV_DONTNEED)
         }
     }
+
+    /// Memory that stays when nothing is kept.
+    private static var idleBytes: Int { 1 << 20 }
 }

@@ -52,7 +52,7 @@ final class Verification: Sendable {
         }
         unwritten =
             file.isDurable && !remembersBirths
-            ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: Swift.max(0, cache.budget) / 8) : nil
+            ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: Swift.max(0, cache.budget) / 2) : nil
         let bytes = mapping.capacity / FileFormat.sectorSize / 8
         let bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: file.path)
         births = remembersBirths ? try RememberedBirths(mapping: mapping, path: file.path) : nil

@@ -50,8 +50,11 @@ final class Announcer: @unchecked Sendable {
     /// What others know.
     private struct Known {
         var newest: SharedRoot
-        /// The newest state that others know of; nil before they know any of this life.
+        /// The newest state that others know of; nil before they know any of this life, and while there is an untold
+        /// one and nobody to read this one: who comes then waits for the newer.
         var told: PublishedState?
+        /// Its transaction, and the last one's when there is none.
+        var toldTransaction: UInt64?
         /// The newest durable state, if it is newer: some of its pages were not in the file when it became that.
         var untold: PublishedState?
         /// States that were told before, until no reader has them.
@@ -96,6 +99,7 @@ final class Announcer: @unchecked Sendable {
             guard isWhole else { return }
             state.readers.add(1, ordering: .relaxed)
             known.told = state
+            known.toldTransaction = state.transaction
         }
         let pins = try neighbours.pins()
         if !pins.isEmpty {
@@ -114,12 +118,13 @@ final class Announcer: @unchecked Sendable {
     }
 
     private func tell(_ state: PublishedState, _ figures: PageStatistics, _ known: inout Known) {
-        guard known.hasBegun, known.told.map({ $0.transaction < state.transaction }) ?? true else {
+        guard known.hasBegun, known.toldTransaction.map({ $0 < state.transaction }) ?? true else {
             state.readers.subtract(1, ordering: .releasing)
             return
         }
         if let told = known.told { known.former.append(told) }
         known.told = state
+        known.toldTransaction = state.transaction
         if let untold = known.untold, untold.transaction <= state.transaction {
             untold.readers.subtract(1, ordering: .releasing)
             known.untold = nil
@@ -137,7 +142,7 @@ final class Announcer: @unchecked Sendable {
     /// opens the file from here on. False if somebody has it open already, or may have: then it must be told now.
     func keep(_ state: PublishedState) -> Bool {
         known.withLock { known in
-            let newest = max(known.told?.transaction ?? 0, known.untold?.transaction ?? 0)
+            let newest = max(known.toldTransaction ?? 0, known.untold?.transaction ?? 0)
             guard known.hasBegun, newest < state.transaction else {
                 state.readers.subtract(1, ordering: .releasing)
                 return true
@@ -148,7 +153,10 @@ final class Announcer: @unchecked Sendable {
                 try beginArrears(&known)
                 let isAttended = try neighbours.attendsAny()
                 attended.store(isAttended, ordering: .relaxed)
-                return !isAttended
+                if isAttended || known.isUncertain { return !isAttended }
+                known.told?.readers.subtract(1, ordering: .releasing)
+                known.told = nil
+                return true
             } catch {
                 return false
             }

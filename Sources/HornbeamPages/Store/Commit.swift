@@ -27,7 +27,7 @@ package struct CommitInFlight: Sendable {
     package func wait() throws(StorageError) {
         switch rest {
         case .nothing: return
-        case .own(let commit): try store?.complete(commit)
+        case .own(let commit): try store?.completeOwn(commit)
         case .earlier(let durability, let base): try store?.makeDurable(durability, after: base)
         }
     }
@@ -54,7 +54,7 @@ extension PageStore {
             return nil
         }
         let frames = side.frames.inFileOrder()
-        try keepOrWritePages(frames, durability, root: next.root.page)
+        try keepOrWritePages(frames, durability)
         let commit = PendingCommit(
             state: next, base: side.tip, freed: writer.freed, born: writer.bornRuns(frames), durability: durability)
         try pipeline.enter(commit, redo: redo)
@@ -77,6 +77,13 @@ extension PageStore {
         try pipeline.wait(for: commit) { show($0, isDurable: $1) }
     }
 
+    /// The same for whoever made the commit: it waits a little if commits outrun a checkpoint.
+    func completeOwn(_ commit: PendingCommit) throws(StorageError) {
+        try complete(commit)
+        let sectors = commit.born.reduce(0) { $0 + Int($1.count) }
+        side.pace.wait(made: sectors << FileFormat.sectorShift) { side.allDirtyBytes }
+    }
+
     /// A commit without changes: makes earlier ones durable. Throws if the one that it was built on falls.
     func makeDurable(_ durability: Durability, after base: PendingCommit?) throws(StorageError) {
         guard file.isDurable else { return }
@@ -92,6 +99,7 @@ extension PageStore {
         worker.noteCommit(in: self)
         let (used, capacity) = pipeline.journalUse
         if used > capacity / 2 { worker.wakeUnlessBusy() }
+        if verification.unwritten?.isNearlyFull == true { worker.wakeForRoom() }
         guard turn.tryTake(briefly: true) else { return }
         defer { turn.give() }
         guard !isClosed else { return }
@@ -104,7 +112,7 @@ extension PageStore {
     /// the medium a redo is one more write; it gains only where the pages would be many more, as those of changes all
     /// over a tree are, and those of long or sorted values are not.
     private func ringChange(missing size: Int) -> RingChange {
-        let largest = Int(FileFormat.maximumJournalSectors) << FileFormat.sectorShift
+        let largest = Int(side.largestRing) << FileFormat.sectorShift
         guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest),
             side.frames.liveBytes > 2 * size
         else { return .keep }
@@ -112,10 +120,8 @@ extension PageStore {
         guard side.oversizedCommits >= WriterSide.oversizedBound else { return .keep }
         side.oversizedCommits = 0
         var sectors = side.header.journal.count
-        while sectors < FileFormat.maximumJournalSectors, Int(sectors) << FileFormat.sectorShift < 4 * size {
-            sectors *= 2
-        }
-        return .new(Swift.min(sectors, FileFormat.maximumJournalSectors))
+        while sectors < side.largestRing, Int(sectors) << FileFormat.sectorShift < 4 * size { sectors *= 2 }
+        return sectors == side.header.journal.count ? .keep : .new(sectors)
     }
 
     /// A transaction without redo: its pages, then a checkpoint that reaches them, then it is visible.
@@ -205,16 +211,14 @@ extension PageStore {
         side.older.append(base)
     }
 
-    /// Leaves the pages of a small transaction in memory: see `UnwrittenPages`. What there is no room for is written,
-    /// and so is what others will be told of in a moment.
-    private func keepOrWritePages(
-        _ frames: [Frame], _ durability: Durability, root: UInt64
-    ) throws(StorageError) {
-        guard let unwritten = verification.unwritten, side.frames.isSmall,
-            durability != .full || side.announcer?.isAttended != true
+    /// Leaves the pages in memory: see `UnwrittenPages`. What there is no room for is written, and so is what others
+    /// will be told of in a moment.
+    private func keepOrWritePages(_ frames: [Frame], _ durability: Durability) throws(StorageError) {
+        guard let unwritten = verification.unwritten, durability != .full || side.announcer?.isAttended != true
         else { return try writePages(frames) }
-        let rest = unwritten.keeping(of: side.usedNumber) {
-            frames.filter { !side.frames.keep($0, root: root, unwritten: unwritten) }
+        var rest: [Frame] = []
+        unwritten.keeping(of: side.usedNumber) {
+            for frame in frames where !side.frames.keep(frame, unwritten: unwritten) { rest.append(frame) }
         }
         try writePages(rest)
     }
@@ -222,19 +226,30 @@ extension PageStore {
     /// What the medium takes as fast as one piece as it would take it together with others.
     private static var largeRun: Int { 256 << 10 }
 
-    /// Writes all committed pages that the file hasn't got yet. Any thread. They stay as they are, because a
-    /// transaction may be copying them: a copy gets the checksum.
+    /// Writes all committed pages that the file hasn't got yet. Any thread.
     func writeUnwritten() throws(StorageError) {
         guard let unwritten = verification.unwritten, unwritten.hasStates else { return }
-        let sealed = UnsafeMutableRawBufferPointer.allocate(byteCount: pageSize, alignment: 64)
-        defer { sealed.deallocate() }
+        try write(.all, of: unwritten)
+    }
+
+    /// Writes those that were changed longest ago, so that later ones have room in memory. What can't be written stays.
+    func makeRoom() {
+        guard let unwritten = verification.unwritten, unwritten.isNearlyFull else { return }
+        try? write(.olderHalf, of: unwritten)
+    }
+
+    private func write(_ part: UnwrittenPages.Part, of unwritten: UnwrittenPages) throws(StorageError) {
         let visible = { self.newest.withLock { $0.state.transaction } }
-        try unwritten.writeAll(newest: visible) { (number, page) throws(StorageError) in
-            sealed.copyMemory(from: UnsafeRawBufferPointer(page))
-            PageHeader.seal(sealed, number: number)
-            try file.write(Bytes(sealed), at: number << FileFormat.sectorShift)
-            side.noteWritten(page.count)
-            verification.mark(number)
+        try unwritten.write(part, newest: visible) { (number, pages) throws(StorageError) in
+            // By the atomic: whoever tells a state has the pipeline's lock.
+            guard !pipeline.hasFailed else { throw .invalid("\(file.path) has failed: nothing is written any more") }
+            try file.write(Bytes(pages), at: number << FileFormat.sectorShift)
+            side.noteWritten(pages.count)
+            for offset in stride(from: 0, to: pages.count, by: pageSize) {
+                let birth = pages.loadUnaligned(fromByteOffset: offset + PageLayout.birth, as: UInt64.self)
+                side.noteLate(pageSize, birth: UInt64(littleEndian: birth))
+                verification.mark(number + UInt64(offset) >> FileFormat.sectorShift)
+            }
         }
     }
 

@@ -330,8 +330,7 @@ package final class PageStore: @unchecked Sendable {
             figures.transaction = newest.state.transaction
             return figures
         }
-        let unwritten = verification.unwritten.map { $0.count * pageSize } ?? 0
-        figures.dirtyBytes = UInt64(Swift.max(0, side.dirtyBytes.load(ordering: .relaxed)) + unwritten)
+        figures.dirtyBytes = UInt64(side.allDirtyBytes)
         figures.writerBytes = UInt64(Swift.max(0, side.frameBytes.load(ordering: .relaxed)))
         figures.cache = cache.figures
         if let follower {

@@ -62,7 +62,8 @@ package final class PageWriter {
     /// Whether its pages take more memory than they may, half of what readers don't keep: time to `spill`, as soon as
     /// nobody has an address of one.
     package var isOverBudget: Bool {
-        memoryBytes > Swift.max(0, store.options.cacheBytes - store.cache.keptBytes) / 2
+        let allowed = Swift.max(0, store.options.cacheBytes - store.cache.keptBytes)
+        return memoryBytes > allowed / 2 || memoryBytes + frames.unwrittenBytes > allowed
     }
 
     /// Whether commit has anything to write.
@@ -115,7 +116,8 @@ package final class PageWriter {
     /// After it has taken memory for a page.
     func noteMemory() {
         side.noteFrames(memoryBytes + frames.placedBytes)
-        if memoryBytes > side.lentBytes + Self.unlentBytes { lend(memoryBytes) }
+        let taken = memoryBytes + frames.unwrittenBytes
+        if taken > side.lentBytes + Self.unlentBytes { lend(taken) }
     }
 
     /// So much memory is nobody else's.

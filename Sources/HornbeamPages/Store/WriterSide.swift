@@ -31,8 +31,13 @@ final class WriterSide {
     /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
     /// withdrawn: what is left of its pages and records can't be taken for a later one's.
     @exclusivity(unchecked) var usedNumber: UInt64
-    /// The checkpoint that is under way.
+    /// The checkpoint that is under way, and all dirty bytes when it began.
     @exclusivity(unchecked) var run: CheckpointRun?
+    @exclusivity(unchecked) var runDirtyBytes = 0
+    let pace = CommitPace()
+    /// Its state's transaction, and bytes of pages that it has and that were written since it began. Any thread.
+    private let lateState = Atomic<UInt64>(0)
+    private let late = Atomic<Int>(0)
     /// Whether a transaction committed by a checkpoint, as those do that are too large for the journal or have put a
     /// value in parts.
     var hasLargeCommit = false
@@ -81,13 +86,36 @@ extension WriterSide {
         if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
     }
 
+    /// Bytes that are in use but for the journal's ring.
+    var liveBytes: Int { (space.liveSectors - Int(header.journal.count)) << FileFormat.sectorShift }
+
+    /// A checkpoint of this state begins.
+    func beginLate(upTo state: UInt64) {
+        late.store(0, ordering: .relaxed)
+        lateState.store(state, ordering: .relaxed)
+    }
+
+    var lateBytes: Int { late.load(ordering: .relaxed) }
+
+    /// A committed page that was in memory alone went to the file. (Whoever writes while a checkpoint begins may count
+    /// for both; the next one puts that right.)
+    func noteLate(_ bytes: Int, birth: UInt64) {
+        if birth <= lateState.load(ordering: .relaxed) { late.add(bytes, ordering: .relaxed) }
+    }
+
     /// Of the retired pages those that the last durable checkpoint holds and no newer snapshot.
     var checkpointRetiredSectors: UInt64 {
         header.checkpoint > 0 ? retired.sectors(heldBy: header.transaction) : 0
     }
 
-    /// Of the dirty bytes those that the checkpoint under way, if there is one, will not have.
-    var newDirtyBytes: Int { dirtyBytes.load(ordering: .relaxed) - (run?.dirtyBytes ?? 0) }
+    /// `dirtyBytes`, and those of pages that are in memory alone. Any thread.
+    var allDirtyBytes: Int {
+        let unwritten = verification.unwritten.map { $0.count * $0.pageSize } ?? 0
+        return Swift.max(0, dirtyBytes.load(ordering: .relaxed)) + unwritten
+    }
+
+    /// Of all dirty bytes those that the checkpoint under way, if there is one, will not have.
+    var newDirtyBytes: Int { allDirtyBytes - (run == nil ? 0 : runDirtyBytes) }
 }
 
 // MARK: Pins
@@ -227,11 +255,11 @@ extension WriterSide {
         return space.hasRun(Int(directorySectors))
     }
 
-    /// Grows the file by an eighth, at least by what is needed; if the disk has no room for that much, by the least.
+    /// Grows the file by a part of it, at least by what is needed; if the disk has no room for that much, by the least.
     private func grow(by needed: Int) throws(StorageError) {
         let extent = FileFormat.extentSectors
         let least = (UInt64(needed) + extent - 1) / extent * extent
-        let wanted = Swift.max(least, space.sectorCount / 8 / extent * extent)
+        let wanted = Swift.max(least, space.sectorCount / 32 / extent * extent)
         do throws(StorageError) {
             try grow(to: space.sectorCount + wanted)
         } catch .full(let path) {

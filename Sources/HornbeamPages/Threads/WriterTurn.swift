@@ -76,9 +76,13 @@ final class WriterTurn: @unchecked Sendable {
     }
 
     /// Briefly, for the store's own thread. False once that is to end: who ends it may hold the turn, and waits for it.
-    func takeInThread() -> Bool {
+    /// Nil if somebody else still has it after so many milliseconds.
+    func takeInThread(waiting milliseconds: Int? = nil) -> Bool? {
         monitor.locked {
-            while holder != nil, !isThreadEnding { monitor.wait() }
+            while holder != nil, !isThreadEnding {
+                if let milliseconds, monitor.wait(milliseconds: milliseconds), holder != nil { return nil }
+                if milliseconds == nil { monitor.wait() }
+            }
             if isThreadEnding {
                 // If it was this thread that was woken for the turn, it is the next one's.
                 monitor.broadcast()
@@ -89,6 +93,7 @@ final class WriterTurn: @unchecked Sendable {
             return true
         }
     }
+
 
     /// The store's thread takes the turn no more.
     func endThread() {

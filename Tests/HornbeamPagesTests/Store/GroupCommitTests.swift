@@ -204,7 +204,7 @@ struct GroupCommitTests {
             if !disk.hasCrashed { break }
             call += 1
         }
-        #expect(call > 30)
+        #expect(call > 25)
     }
 
     /// The kernel tells of a page that it could not write back once, to whoever asks first; that page counts as clean

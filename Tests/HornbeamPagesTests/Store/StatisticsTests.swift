@@ -46,7 +46,7 @@ struct StatisticsTests {
         try store.writeUnwritten()
         #expect(store.statistics.dirtyBytes == 2 * Self.changeBytes)
         #expect(store.side.newDirtyBytes == Int(Self.changeBytes))
-        run.write(to: disk, store.pipeline)
+        run.write(to: store)
         store.turn.take()
         let problem = store.concludeRun()
         store.turn.give()

@@ -253,13 +253,13 @@ struct SalvageTests {
         var commits = 0
         let rings = { disk.operations.count { $0 == .sync } }
         let syncs = rings()
-        // The checkpoint that comes of a journal that is half full takes a ring of twice the size.
+        // The checkpoint that comes of a journal that is half full takes a ring of four times the size.
         while rings() == syncs {
             try model.change(store)
             commits += 1
         }
         for _ in 0..<2 { try model.change(store) }
-        #expect(store.statistics.journalCapacityBytes == 2 << 20)
+        #expect(store.statistics.journalCapacityBytes == 4 << 20)
         var image = try #require(disk.killedImage())
         image.replaceSubrange(4096..<8192, with: older[4096..<8192])
         image[300] ^= 1

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint makes a state reachable from the header, so that the journal before it is no longer needed.
 //
-//   1 begin    in the turn: no commit is pending; pages that were kept in memory are written; new places for changed
-//              space pages, and for the journal if it grows (may run out of space: undone); the space pages' bytes; the
-//              state is pinned
-//   2 write    without the turn: pages to the medium, space pages, zeros for a new ring
+//   1 begin    in the turn: no commit is pending; new places for changed space pages, and for the journal if it grows
+//              (may run out of space: undone); the space pages' bytes; the state is pinned
+//   2 write    without the turn: pages that are in memory alone, space pages, zeros for a new ring
 //   3 sync     all that the new header will reach is durable
 //   4 header   slot 0 through, slot 1 through
 //   5 end      in the turn: the former pin goes, what only the former checkpoint reached is free, and so is the
@@ -23,7 +22,7 @@ extension PageStore {
         try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
         guard let begun = try beginOwnCheckpoint() else { return }
-        begun.write(to: file, pipeline)
+        begun.write(to: self)
         try takeTurn(briefly: true)
         defer { turn.give() }
         // A writer that needed its end may have ended it.
@@ -41,7 +40,7 @@ extension PageStore {
     /// Checkpoints unless the file has the newest state already. The caller has the turn.
     func checkpointIfNeeded() throws(StorageError) {
         guard let run = try beginCheckpoint() else { return }
-        run.write(to: file, pipeline)
+        run.write(to: self)
         if let error = concludeRun() { throw error }
     }
 
@@ -49,29 +48,40 @@ extension PageStore {
     func dueCheckpoint() -> RingChange? {
         guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
         let (used, capacity) = pipeline.journalUse
-        if used > capacity / 2 {
-            return capacity < FileFormat.maximumJournalSectors ? .new(capacity * 2) : RingChange.keep
-        }
+        if used > capacity / 2 { return side.grownRing.map { .new($0) } ?? RingChange.keep }
         let asked = UInt64(Swift.max(0, options.checkpointBytes)) >> FileFormat.sectorShift
-        guard asked > 0 && used >= asked || side.newDirtyBytes > options.checkpointDirtyBytes else { return nil }
+        let pinned = Int(side.checkpointRetiredSectors) << FileFormat.sectorShift
+        guard
+            asked > 0 && used >= asked || side.newDirtyBytes > options.checkpointDirtyBytes
+                || side.run == nil && pinned > spaceBound
+        else { return nil }
         return side.wantedRing.map { .new($0) } ?? RingChange.keep
     }
+
+    /// In the turn: bytes of pages that commits may put aside before a checkpoint is due, and again while it is under
+    /// way. What they put aside takes space as long as the last checkpoint reaches it, so it goes by what is in use.
+    private var spaceBound: Int { Swift.max(Self.leastSpaceBound, side.liveBytes / 4 * 3) }
+
+    private static var leastSpaceBound: Int { 16 << 20 }
 
     /// In the turn, after a commit, which must not fail any more. After an error the journal stays as it is until the
     /// next commit.
     func checkpointNow(journal: RingChange) {
         guard let run = try? beginCheckpoint(journal: journal) else { return }
-        run.write(to: file, pipeline)
+        run.write(to: self)
         _ = concludeRun()
     }
 
-    /// The background thread's: whatever fails is tried again on the next occasion.
-    func checkpointInBackground() {
+    /// The background thread's: whatever fails is tried again on the next occasion. `isIdle`: because commits rest.
+    func checkpointInBackground(isIdle: Bool) {
         let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
         guard case let begun?? = begun else { return }
-        begun.write(to: file, pipeline)
+        begun.write(to: self)
         // If the thread ends meanwhile, whoever needs the end of it ends it.
-        inThreadsTurn { if side.run === begun { _ = concludeRun() } }
+        inThreadsTurn {
+            if side.run === begun { _ = concludeRun() }
+            if isIdle { side.noteQuiet(begun.ringUse) }
+        }
         resizeRing()
     }
 
@@ -82,7 +92,7 @@ extension PageStore {
     /// Throws if it did not come to be: `.failed` if nobody knows.
     func checkpoint(_ state: PublishedState, journal: RingChange = .keep) throws(StorageError) {
         let run = try begin(state, journal: journal)
-        run.write(to: file, pipeline)
+        run.write(to: self)
         let error = concludeRun()
         if case .half = run.outcome { return }
         if let error { throw error }
@@ -110,7 +120,6 @@ extension PageStore {
     }
 
     func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
-        try writeUnwritten()
         let plan = try CheckpointPlan(side: side, journal: journal)
         let mark = pipeline.closeJournalSector()
         let faults = pipeline.faultCount
@@ -121,6 +130,9 @@ extension PageStore {
             dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), faults: faults, rewrites: faults != side.knownFaults)
         side.retired.pin(state.transaction)
         side.run = run
+        side.runDirtyBytes = side.allDirtyBytes
+        side.beginLate(upTo: state.transaction)
+        side.pace.begin(bytes: side.runDirtyBytes, bound: spaceBound)
         return run
     }
 
@@ -129,6 +141,7 @@ extension PageStore {
     func concludeRun() -> StorageError? {
         guard let run = side.run else { return nil }
         if case .half = run.outcome { run.writeSecondSlot(to: file, pipeline) }
+        defer { if side.run == nil { side.pace.end() } }
         switch run.outcome {
         case .durable:
             side.run = nil
@@ -154,7 +167,7 @@ extension PageStore {
         side.header = run.header
         side.spaceMaps = run.plan.maps
         side.knownFaults = run.faults
-        side.dirtyBytes.subtract(run.dirtyBytes, ordering: .relaxed)
+        side.dirtyBytes.subtract(run.dirtyBytes + side.lateBytes, ordering: .relaxed)
         for dropped in run.plan.dropped { side.release(dropped) }
         if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }
         if run.header.generation == run.former.generation, let mark = run.mark, pipeline.hasJournal {

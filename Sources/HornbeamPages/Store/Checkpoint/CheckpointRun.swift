@@ -14,7 +14,7 @@ final class CheckpointRun: @unchecked Sendable {
     let mark: JournalMark?
     /// Sectors that the records before it take.
     let ringUse: UInt64
-    /// Bytes of pages that the medium may lack until it is durable.
+    /// Bytes of pages that the file had when it began and the medium may lack until it is durable.
     let dirtyBytes: Int
     /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
     let faults: Int
@@ -84,8 +84,8 @@ final class CheckpointRun: @unchecked Sendable {
 
 extension CheckpointRun {
     /// Everything that reaches the file. Called once, by its driver.
-    func write(to file: any StoreFile, _ pipeline: CommitPipeline) {
-        end(written(to: file, pipeline))
+    func write(to store: PageStore) {
+        end(written(to: store, store.file, store.pipeline))
     }
 
     /// After `.half`: tries once more. Called in the turn.
@@ -93,15 +93,16 @@ extension CheckpointRun {
         end(writeSlot(1, header, to: file, pipeline).map { .half($0) } ?? .durable)
     }
 
-    private func written(to file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
+    private func written(to store: PageStore, _ file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
         do throws(StorageError) {
+            try store.writeUnwritten()
             if rewrites { try rewritePages(file) }
-            if dirtyBytes >= Self.largeWriteBack { startWriteBack(file) }
+            if dirtyBytes + store.side.lateBytes >= Self.largeWriteBack { startWriteBack(file) }
             try plan.writeRing(file)
             for image in images { try image.write(to: file) }
         } catch {
             if case .corrupt = error { return .failed(error) }
-            return .undone(error)
+            return pipeline.hasFailed ? .failed(error) : .undone(error)
         }
         do throws(StorageError) {
             try pipeline.checkUsable()

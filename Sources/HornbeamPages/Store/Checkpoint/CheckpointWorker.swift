@@ -16,6 +16,7 @@ final class CheckpointWorker: @unchecked Sendable {
     private var store: PageStore?
     private var thread: pthread_t?
     private var isWanted = false
+    private var wantsRoom = false
     private let busy = Atomic<Bool>(false)
     /// Whether the first commit begins the thread: a program that only reads needs none.
     private var isAllowed = false
@@ -63,10 +64,11 @@ final class CheckpointWorker: @unchecked Sendable {
 
     /// Without a lock, as `isReady`: whoever asks may have the pipeline's, which the thread takes with its own.
     var isRunning: Bool { running.load(ordering: .relaxed) }
-    /// Whether what a commit leaves to be told will be told in a moment: not while it waits for the writer's turn, or
-    /// for the medium.
-    var isReady: Bool { isRunning && !busy.load(ordering: .sequentiallyConsistent) }
+    /// Whether what a commit leaves to be told will be told soon, at a checkpoint's end at the latest: not while the
+    /// thread waits for the writer's turn.
+    var isReady: Bool { isRunning && !isWaiting.load(ordering: .sequentiallyConsistent) }
     private let running = Atomic<Bool>(false)
+    let isWaiting = Atomic(false)
 
     /// Ends the thread and waits for it. What it would have told is told: the store may live on without it.
     func stop() {
@@ -86,6 +88,22 @@ final class CheckpointWorker: @unchecked Sendable {
         monitor.locked {
             isWanted = true
             monitor.broadcast()
+        }
+    }
+
+    /// Memory for pages that are not written yet is getting scarce.
+    func wakeForRoom() {
+        monitor.locked {
+            guard !wantsRoom, !busy.load(ordering: .relaxed) else { return }
+            wantsRoom = true
+            monitor.broadcast()
+        }
+    }
+
+    private func takeRoomWish() -> Bool {
+        monitor.locked {
+            defer { wantsRoom = false }
+            return wantsRoom
         }
     }
 
@@ -128,10 +146,10 @@ final class CheckpointWorker: @unchecked Sendable {
             if !isStill { failures = 0 }
             // Tries take the place of the time without a commit.
             let isIdle = rested == .idleTime || failures > 0 && failures * Self.failureMilliseconds >= idle
-            if begin(isIdle: isIdle && isStill && idle > 0) {
-                // Nobody shall wait for this thread from here on: later commits tell what they leave themselves.
-                store.catchUp()
-                store.checkpointInBackground()
+            if takeRoomWish() { store.makeRoom() }
+            let isQuiet = isIdle && isStill && idle > 0
+            if begin(isIdle: isQuiet) {
+                store.checkpointInBackground(isIdle: isQuiet)
                 busy.store(false, ordering: .sequentiallyConsistent)
             }
             rested = rest(until: store, afterFailure: failures > 0)
@@ -166,7 +184,7 @@ final class CheckpointWorker: @unchecked Sendable {
     /// Waits for the next occasion.
     private func rest(until store: PageStore, afterFailure: Bool) -> Rest {
         monitor.locked {
-            guard self.store != nil, !isWanted else { return .woken }
+            guard self.store != nil, !isWanted, !wantsRoom else { return .woken }
             let idle = store.options.idleMilliseconds
             // Set first: a commit that comes after the looks will see it.
             isResting.store(true, ordering: .sequentiallyConsistent)

@@ -3,6 +3,8 @@
 // which takes it keeps the writer's turn throughout. To keep that short, the thread that checkpoints in the background
 // makes the ring ready before: while it does, the sectors are held, in no state's use, and a crash leaves them free.
 
+import Synchronization
+
 /// What a checkpoint does with the journal's ring.
 enum RingChange {
     case keep
@@ -13,23 +15,49 @@ enum RingChange {
 }
 
 extension WriterSide {
-    /// Checkpoints in a row that found less than an eighth of the ring in use, after which it shrinks.
+    /// Checkpoints in a row, each after a while without a commit, that found less than an eighth of the ring in use,
+    /// after which it shrinks.
     private static let quietBound = 8
 
     /// Commits for whose redo the ring was too small, after which it grows: one alone is not worth its zeros.
     static let oversizedBound = 3
 
+    /// The largest ring that the store may have: a quarter of what is in use, so that a small store stays a small file.
+    var largestRing: UInt64 {
+        var sectors = Self.leastLargestRing
+        while sectors < FileFormat.maximumJournalSectors, sectors * 8 << FileFormat.sectorShift <= liveBytes {
+            sectors *= 2
+        }
+        return sectors
+    }
+
+    private static var leastLargestRing: UInt64 { 4 * FileFormat.initialJournalSectors }
+
+    /// The ring's next size, if it may grow. In large steps: each is a place of its own.
+    var grownRing: UInt64? {
+        let size = min(header.journal.count * 4, largestRing)
+        return size > header.journal.count ? size : nil
+    }
+
     /// Draws the lesson from a checkpoint that found `used` sectors of the ring in use.
     func noteRingUse(_ used: UInt64) {
         let capacity = header.journal.count
-        quietCheckpoints = used < capacity / 8 ? quietCheckpoints + 1 : 0
-        if used > capacity / 2 {
-            wantedRing = min(capacity * 2, FileFormat.maximumJournalSectors)
-        } else if quietCheckpoints >= Self.quietBound {
-            quietCheckpoints = 0
-            wantedRing = max(capacity / 2, FileFormat.initialJournalSectors)
+        if used >= capacity / 8 { quietCheckpoints = 0 }
+        if capacity > largestRing {
+            wantedRing = largestRing
+        } else if used > capacity / 2 {
+            wantedRing = grownRing
         }
-        if wantedRing == capacity { wantedRing = nil }
+    }
+
+    /// The same of one that came because nothing was committed for a while.
+    func noteQuiet(_ used: UInt64) {
+        let capacity = header.journal.count
+        guard used < capacity / 8, capacity > FileFormat.initialJournalSectors else { return }
+        quietCheckpoints += 1
+        guard quietCheckpoints >= Self.quietBound else { return }
+        quietCheckpoints = 0
+        wantedRing = max(capacity / 2, FileFormat.initialJournalSectors)
     }
 }
 
@@ -64,10 +92,21 @@ extension PageStore {
     /// In the turn, for the store's thread; nil once that is to end.
     @discardableResult
     func inThreadsTurn<Result>(_ body: () -> Result) -> Result? {
-        guard turn.takeInThread() else { return nil }
+        var isTaken = turn.takeInThread(waiting: Self.briefMilliseconds)
+        if isTaken == nil {
+            // A transaction may be open for long: nobody shall wait for this thread meanwhile.
+            worker.isWaiting.store(true, ordering: .sequentiallyConsistent)
+            defer { worker.isWaiting.store(false, ordering: .sequentiallyConsistent) }
+            catchUp()
+            isTaken = turn.takeInThread()
+        }
+        guard isTaken == true else { return nil }
         defer { turn.give() }
         return body()
     }
+
+    /// What whoever opens the file may have to wait for.
+    private static var briefMilliseconds: Int { 20 }
 
     /// In the turn: a place for the ring that is wanted, if one is.
     private func holdRing() -> (ring: JournalRing, former: JournalRing)? {
@@ -85,7 +124,7 @@ extension PageStore {
             let run = try? begin(side.tip, journal: .prepared(ring))
         else { return side.release(ring.run) }
         side.wantedRing = nil
-        run.write(to: file, pipeline)
+        run.write(to: self)
         // Undoing the plan has released the ring.
         _ = concludeRun()
     }

@@ -56,7 +56,7 @@ struct CheckpointStepsTests {
                         try commit(done + 1, store)
                         done += 1
                     }
-                    run.write(to: disk, store.pipeline)
+                    run.write(to: store)
                     for _ in 0..<2 {
                         try commit(done + 1, store)
                         done += 1
@@ -100,7 +100,7 @@ struct CheckpointStepsTests {
                     }
                 }
             }
-            run.write(to: disk, store.pipeline)
+            run.write(to: store)
             #expect(conclude(store) == nil)
             try expectState(disk.powerLossImage(seed: 5), of: done.withLock { $0 }, "after round \(round)")
         }
@@ -124,7 +124,7 @@ struct CheckpointStepsTests {
             for value in first + 4...first + 10 { try commit(value, store, padding: 100_000) }
             #expect(store.side.run === run)
             try expectState(disk.powerLossImage(seed: round), of: first + 10, "round \(round)")
-            run.write(to: disk, store.pipeline)
+            run.write(to: store)
             try commit(first + 11, store, padding: 100_000)
             #expect(store.side.run == nil)
             try expectState(disk.powerLossImage(seed: round), of: first + 11, "round \(round)")
@@ -177,7 +177,7 @@ struct CheckpointStepsTests {
             let run = try begin(store)
             disk.plan = SimulatedDisk.Plan(
                 call: calls + offset, fault: .error(code), operations: [.write, .writeThrough])
-            run.write(to: disk, store.pipeline)
+            run.write(to: store)
             let isMet = disk.calls >= calls + offset
             disk.plan = nil
             _ = conclude(store)
@@ -205,7 +205,7 @@ struct CheckpointStepsTests {
             disk.whenCalled = nil
             failCommit(7, store, disk)
         }
-        run.write(to: disk, store.pipeline)
+        run.write(to: store)
         #expect(conclude(store) != nil)
         try expectState(disk.powerLossImage(seed: seed), of: 6, "given up")
         try store.checkpoint()
@@ -226,7 +226,7 @@ struct CheckpointStepsTests {
             #expect(throws: Never.self) { try commit(7, store) }
             failCommit(8, store, disk)
         }
-        run.write(to: disk, store.pipeline)
+        run.write(to: store)
         #expect(conclude(store) == nil)
         try store.checkpoint()
         try expectState(disk.powerLossImage(seed: seed), of: 7, "seed \(seed)")
@@ -261,7 +261,7 @@ struct CheckpointStepsTests {
         }.start()
         entered.wait()
         Thread {
-            run.write(to: disk, store.pipeline)
+            run.write(to: store)
             ended.signal()
         }.start()
         // Enough for it to go wrong; what is expected doesn't depend on it.
@@ -295,7 +295,7 @@ struct CheckpointStepsTests {
             disk.plan = SimulatedDisk.Plan(
                 call: disk.calls + 1, fault: .error(EIO), isLasting: true, operations: [.writeThrough])
         }
-        run.write(to: disk, store.pipeline)
+        run.write(to: store)
         guard case .half = run.outcome else {
             Issue.record("\(run.outcome)")
             return
@@ -343,7 +343,7 @@ struct CheckpointStepsTests {
         store.turn.take()
         let run = try #require(try store.beginCheckpoint(journal: .new(512)))
         failSecondSlot(disk)
-        run.write(to: disk, store.pipeline)
+        run.write(to: store)
         guard case .half = run.outcome else {
             Issue.record("\(run.outcome)")
             return
