@@ -45,6 +45,9 @@ let help = """
       plans                  times of the planner's choices beside those of other plans; fails where one takes more
                              than 1.5 times as long [--cases NUMBER] [--n NUMBER] [--seed NUMBER]
       reliability WHAT       what safety costs: commits, updates, recovery, open, pause or growth [--n NUMBER]
+      churn [options]        sizes of the engines' files under ordinary changes
+        --n NUMBER           entries (default 500,000)
+        --engine, --rounds, --seed
       load MEBIBYTES         one large transaction [--cache MEBIBYTES] [--order sorted|random] [--seed NUMBER]
     """
 
@@ -67,6 +70,7 @@ func perform(_ words: [String]) throws {
     case "counts": try CountsCommand(rest).run()
     case "prices", "plans": try Child.runTyped(words)
     case "reliability": try inFolder { try Reliability(folder: $0, rest).run() }
+    case "churn": try inFolder { try Churn(rest).run(in: $0) }
     case "load": try inFolder { try LargeLoad(rest).run(at: $0 + "/load") }
     case "child": try Child.main(rest)
     case "fill-journal": try Reliability.fillJournal(path: rest.first ?? "")
