@@ -164,7 +164,7 @@ private func beginWrite(_ store: StoreHandle, waits: Bool) throws(StorageError) 
     let transaction =
         waits
         ? try store.writer.waiting(orThrow: own) { () throws(StorageError) in try store.trees.beginWrite() }
-        : try store.trees.beginWrite(waiting: false)
+        : try store.trees.beginWrite(.no)
     store.writer.hold()
     return transaction
 }

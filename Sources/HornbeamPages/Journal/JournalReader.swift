@@ -23,6 +23,15 @@ struct JournalReader {
         case damaged(after: UInt64)
     }
 
+    /// The complete records, and what follows them.
+    func read() throws(StorageError) -> (chain: [Entry], tail: Tail) {
+        if CleanEnd.isThere(header, file), witness().map({ $0.transaction <= header.transaction }) ?? true {
+            return ([], .clean)
+        }
+        let chain = try chain()
+        return (chain, try tail(after: chain))
+    }
+
     /// The complete records, oldest first, each following the one before it.
     func chain() throws(StorageError) -> [Entry] {
         var entries: [Entry] = []

@@ -48,7 +48,6 @@ extension PageStore {
             return nil
         }
         try pipeline.checkBase()
-        if redo == nil { side.hasLargeCommit = true }
         guard let redo, try makeRoom(for: redo.count) else {
             try commitByCheckpoint(next, freed: writer.freed, ring: ringChange(missing: writer.missingRedo))
             return nil

@@ -29,7 +29,7 @@
 //   closed      beginRead and beginWrite refuse; the lock is released
 
 import CHornbeamShims
-import Synchronization
+package import Synchronization
 
 /// A store's pages. Any thread may begin transactions; one writes at a time.
 package final class PageStore: @unchecked Sendable {
@@ -52,8 +52,13 @@ package final class PageStore: @unchecked Sendable {
     /// The address of the newest state, 0 once the store is closed. Stored under `newest`'s lock.
     private let newestAddress: Atomic<UInt>
     let worker = CheckpointWorker()
+    /// What the store's thread does after a checkpoint that it made; the argument: whether commits rest.
+    package typealias Maintenance = @Sendable (PageStore, Bool) -> Void
+    package let maintenance = Mutex<Maintenance?>(nil)
     /// Whether a compaction has ended that could not take its limit away.
     let leftLimit = Atomic(false)
+    /// Whether the store's thread should end giving space back.
+    let shrinkingIsUnwanted = Atomic(false)
     /// Reads beside a writer in another process; nil in a store that writes, and without a file.
     let follower: Follower?
     /// The process that opened it: see `checkProcess`.
@@ -161,20 +166,13 @@ package final class PageStore: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Begins the one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it
-    /// would wait for a transaction begun by this thread, `.failed` after an earlier failure, `.readOnly` in a store
-    /// opened so.
-    /// - Parameter behindOthers: whether all who wait by now have the turn before.
-    package func beginWrite(
-        waiting: Bool = true, behindOthers: Bool = false
-    ) throws(StorageError) -> PageWriter {
+    /// Begins the one write transaction, in the writer's turn: `.busy` if it doesn't wait for that and has to, or is to
+    /// wait in a thread that ends. `.invalid` if it would wait for a transaction begun by this thread, `.failed` after
+    /// an earlier failure, `.readOnly` in a store opened so.
+    package func beginWrite(_ wait: TurnWait = .inOrder) throws(StorageError) -> PageWriter {
         try checkProcess()
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
-        if waiting {
-            try takeTurn(behindOthers: behindOthers)
-        } else if !turn.tryTake() {
-            throw .busy("another write transaction is open")
-        }
+        try takeTurn(wait)
         do throws(StorageError) {
             try checkUsable()
             settle()
@@ -189,13 +187,23 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Waits for the turn, but not for this thread itself. In a forked child its holder may be gone.
-    func takeTurn(briefly: Bool = false, behindOthers: Bool = false) throws(StorageError) {
+    func takeTurn(_ wait: TurnWait = .inOrder, briefly: Bool = false) throws(StorageError) {
         try checkProcess()
+        if wait == .no {
+            guard turn.tryTake() else { throw .busy("another write transaction is open") }
+            return
+        }
         guard !turn.isMine else {
             throw .invalid(
                 "a write transaction is open in this thread, or waits for it: use its context, or end it first")
         }
-        if behindOthers { turn.takeBehindOthers() } else { turn.take(briefly: briefly) }
+        switch wait {
+        case .no: break
+        case .inOrder: turn.take(briefly: briefly)
+        case .behindOthers: turn.takeBehindOthers()
+        case .inThread:
+            guard turn.takeInThread() == true else { throw .busy("the store's thread is to end") }
+        }
     }
 
     /// Runs `body` for the write transaction that another thread has open and that waits for it: to begin one in it is
@@ -290,17 +298,23 @@ package final class PageStore: @unchecked Sendable {
         } catch {
             return error
         }
+        noteCleanEnd()
         return nil
     }
 
-    /// A large ring is for the load that made it; whoever opens the file next looks through all of it. Without space
-    /// for another one it stays.
+    /// Spares the next opening the search in the ring. A file that was left as it is stays as it is.
+    private func noteCleanEnd() {
+        guard file.isDurable, side.run == nil, side.header.checkpoint != side.openedCheckpoint, pipeline.hasJournal,
+            pipeline.journalUse.used == 0
+        else { return }
+        CleanEnd.write(side.header, to: file)
+    }
+
+    /// A large ring is for the load that made it. Without space for another one it stays.
     private func shrinkRing() throws(StorageError) {
-        guard file.isDurable, side.run == nil, side.header.journal.count > FileFormat.initialJournalSectors else {
-            return
-        }
+        guard file.isDurable, side.run == nil, side.header.journal.count > side.quietRing else { return }
         do throws(StorageError) {
-            try checkpoint(side.tip, journal: .new(FileFormat.initialJournalSectors))
+            try checkpoint(side.tip, journal: .new(side.quietRing))
         } catch .full {
             return
         }

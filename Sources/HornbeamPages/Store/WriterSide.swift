@@ -24,6 +24,8 @@ final class WriterSide {
     /// The last durable checkpoint, and where its space pages lie.
     @exclusivity(unchecked) var header: HeaderSlot
     @exclusivity(unchecked) var spaceMaps: [PageReference] = []
+    /// The checkpoint that the file was opened with.
+    let openedCheckpoint: UInt64
     /// Nil where nobody else can have the file open.
     let announcer: Announcer?
     /// What the next transaction builds on: the newest state, or that of the newest pending commit.
@@ -38,9 +40,6 @@ final class WriterSide {
     /// Its state's transaction, and bytes of pages that it has and that were written since it began. Any thread.
     private let lateState = Atomic<UInt64>(0)
     private let late = Atomic<Int>(0)
-    /// Whether a transaction committed by a checkpoint, as those do that are too large for the journal or have put a
-    /// value in parts.
-    var hasLargeCommit = false
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
     var knownFaults = 0
     /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads
@@ -53,6 +52,13 @@ final class WriterSide {
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
     @exclusivity(unchecked) var quietCheckpoints = 0
     @exclusivity(unchecked) var wantedRing: UInt64?
+    /// Whether the limit of `space` is that of the store's thread, which gives space back.
+    @exclusivity(unchecked) var isShrinking = false
+    /// Times that it gained nothing, one after the other, and how often it is to be left out yet.
+    @exclusivity(unchecked) private var futileShrinkings = 0
+    @exclusivity(unchecked) private var omittedShrinkings = 0
+    /// Sectors that were in use or held when each of the last checkpoints ended.
+    @exclusivity(unchecked) private var peaks: [UInt64] = []
     /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
     @exclusivity(unchecked) var oversizedCommits = 0
 
@@ -64,6 +70,7 @@ final class WriterSide {
         self.verification = verification
         self.space = space
         self.header = header
+        openedCheckpoint = header.checkpoint
         announcer = Announcer(file: file)
         tip = state
         usedNumber = state.transaction
@@ -84,6 +91,41 @@ extension WriterSide {
     /// So many bytes of pages went to the file. One in memory has no medium.
     func noteWritten(_ bytes: Int) {
         if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
+    }
+
+    func noteShrinking(isFutile: Bool) {
+        futileShrinkings = isFutile ? min(futileShrinkings + 1, 10) : 0
+        omittedShrinkings = isFutile ? 1 << futileShrinkings : 0
+    }
+
+    /// Whether it is to be left out this time.
+    var isShrinkingFutile: Bool {
+        guard omittedShrinkings > 0 else { return false }
+        omittedShrinkings -= 1
+        return true
+    }
+
+    private static var peaksKept: Int { 8 }
+    /// For the copies of branches that live side by side for a while.
+    private static var shrinkingSlack: UInt64 { 128 }
+
+    /// Before a checkpoint frees what the former one held.
+    func notePeak() {
+        if peaks.count == Self.peaksKept { peaks.removeFirst() }
+        peaks.append(space.sectorCount - UInt64(space.freeSectors))
+    }
+
+    /// Where the file could end, with an eighth to spare; what is before the limit is for all but the journal's ring,
+    /// which may follow it, and how many sectors that needs. If commits rest, it is a small one.
+    func shrunkenFile(isIdle: Bool) -> (limit: UInt64, end: UInt64, ring: UInt64) {
+        if isIdle { peaks.removeAll() }
+        let journal = header.journal
+        let needed = max(space.sectorCount - UInt64(space.freeSectors), peaks.max() ?? 0) - journal.count
+        let extents = (needed + needed / 8 + Self.shrinkingSlack) / FileFormat.extentSectors + 1
+        let limit = max(extents * FileFormat.extentSectors, FileFormat.initialFileSectors)
+        let ring = min(journal.count, isIdle ? quietRing : largestRing)
+        let stays = journal.run.end <= limit && journal.count == ring
+        return (limit, stays ? limit : limit + ring, ring)
     }
 
     /// Bytes that are in use but for the journal's ring.

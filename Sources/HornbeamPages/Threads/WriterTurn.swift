@@ -3,6 +3,17 @@
 
 import Glibc
 
+/// How somebody waits for the turn.
+package enum TurnWait: Sendable {
+    /// Not at all: it is an error if somebody else has it.
+    case no
+    case inOrder
+    /// After all who wait by now, as it is right for one of many.
+    case behindOthers
+    /// As the store's own thread, which gets no turn once it is to end.
+    case inThread
+}
+
 /// One holder at a time; the others wait without spinning. Must be given back exactly once, by whichever thread.
 final class WriterTurn: @unchecked Sendable {
     // Sendable: everything variable is only touched with `monitor` locked.
@@ -93,7 +104,6 @@ final class WriterTurn: @unchecked Sendable {
             return true
         }
     }
-
 
     /// The store's thread takes the turn no more.
     func endThread() {

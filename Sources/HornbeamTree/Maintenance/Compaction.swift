@@ -38,21 +38,53 @@ extension TreeStore {
         return try compaction.run(progress)
     }
 
-    /// When the store is closed: moves what little lies behind the room that a load has left, so that closing can cut
-    /// that off. Where it can't go on, for want of room, for a writer or for a page that can't be read, the file stays
-    /// as long as it is. Throws only if the store has failed.
+    /// When the store is closed: moves what little lies at the file's end, so that closing can cut that off. Where it
+    /// can't go on, for want of room, for a writer or for a page that can't be read, the file stays as long as it is.
+    /// Throws only if the store has failed.
     func compactEnd() throws(StorageError) {
         do throws(StorageError) {
             guard let limit = try pages.beginEndCompaction() else { return }
-            defer { pages.endCompaction(isWaiting: false) }
-            var pass = CompactionPass(store: self, limit: limit, stepPages: 256, isClearing: false, isWaiting: false)
+            defer { pages.endCompaction(.no) }
+            var pass = CompactionPass(pages, writing, limit: limit, stepPages: 256, wait: .no)
             _ = try pass.run { _ in true }
-            try pages.settleCompaction(isWaiting: false)
-            _ = try pages.cutTail(isWaiting: false)
+            try pages.settleCompaction(.no)
+            _ = try pages.cutTail(.no)
         } catch {
             // Whether the store can be closed is for closing to say.
             if case .busy = error { return }
             if pages.hasFailed { throw error }
+        }
+    }
+}
+
+extension TreeWriting {
+    /// Pages that one transaction of `giveBack` moves: it takes about as long as a durable commit.
+    private static var smallStep: Int { 64 }
+    private static var mostPasses: Int { 8 }
+
+    /// In the store's thread, after a checkpoint: moves the file's last pages to free places and cuts it off, if much
+    /// of it is free. Goes on beside readers and commits, in short transactions between theirs. What can't be done, for
+    /// want of room or because a call fails, is left to the next time.
+    func giveBack(in pages: PageStore, isIdle: Bool) {
+        do throws(StorageError) {
+            guard let limit = try pages.beginShrinking(isIdle: isIdle) else { return }
+            defer { pages.endCompaction(.inThread) }
+            for _ in 0..<Self.mostPasses {
+                var pass = CompactionPass(pages, self, limit: limit, stepPages: Self.smallStep, wait: .inThread)
+                let isWhole = try pass.run { _ in
+                    pages.relieveThread()
+                    return !pages.isShrinkingUnwanted
+                }
+                guard isWhole else { return }
+                // Without the turn: what moved is on the medium before commits have to wait for the rest. What it left
+                // is free then.
+                pages.checkpointInBackground()
+                guard pass.lackedSectors > 0, pass.movedBytes > 0 else { break }
+            }
+            try pages.settleCompaction(.inThread, ring: limit.ring)
+            pages.noteShrunk(from: limit, to: try pages.cutTail(.inThread))
+        } catch {
+            return
         }
     }
 }
@@ -79,7 +111,9 @@ private struct Compaction {
 
     mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> CompactionResult {
         for number in 0..<Self.maximumPasses where limit.fileSectors > limit.sectors {
-            var pass = CompactionPass(store: store, limit: limit, stepPages: stepPages, isClearing: isClearing)
+            var pass = CompactionPass(
+                store.pages, store.writing, limit: limit, stepPages: stepPages, isClearing: isClearing,
+                wait: .behindOthers)
             do throws(StorageError) {
                 result.isFinished = try pass.run(progress)
             } catch {
@@ -130,26 +164,31 @@ private struct CompactionPass {
     /// Node places that a transaction leaves for the paths of trees and the catalogue.
     private static let spareNodes = 24
 
-    let store: TreeStore
+    private let pages: PageStore
+    private let writing: TreeWriting
     private let limit: CompactionLimit
     /// Whether long values that find no room give way to behind the file's end.
     private let isClearing: Bool
     /// Pages that one transaction moves at most.
     private let stepPages: Int
-    /// Whether a step waits for other writers; if not, it is `.busy` while there is one.
-    private let isWaiting: Bool
+    /// How a step waits for other writers.
+    private let wait: TurnWait
     private(set) var movedBytes: UInt64 = 0
     /// Sectors of long values beyond the limit that found no room below it, and of nodes that did not.
     private(set) var stuckSectors: UInt64 = 0
     private(set) var lackedSectors: UInt64 = 0
     private var place = Place.tree([], from: nil)
 
-    init(store: TreeStore, limit: CompactionLimit, stepPages: Int, isClearing: Bool, isWaiting: Bool = true) {
-        self.store = store
+    init(
+        _ pages: PageStore, _ writing: TreeWriting, limit: CompactionLimit, stepPages: Int, isClearing: Bool = false,
+        wait: TurnWait
+    ) {
+        self.pages = pages
+        self.writing = writing
         self.limit = limit
         self.stepPages = stepPages
         self.isClearing = isClearing
-        self.isWaiting = isWaiting
+        self.wait = wait
     }
 
     /// False if it was stopped.
@@ -166,7 +205,7 @@ private struct CompactionPass {
 
     /// One transaction.
     private mutating func step() throws(StorageError) {
-        let transaction = try store.beginWrite(waiting: isWaiting, behindOthers: isWaiting)
+        let transaction = try writing.begin(pages, wait)
         defer { transaction.abort() }
         // A crash takes back what was moved, and nothing else.
         transaction.durability = .none

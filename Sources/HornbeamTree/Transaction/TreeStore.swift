@@ -8,10 +8,8 @@ import Synchronization
 /// Named trees in one file or in memory. Any thread may use it.
 package final class TreeStore: Sendable {
     let pages: PageStore
-    let names: TreeNames
-    private let durability: Durability
-    /// For whoever holds the write transaction; made by the first one.
-    private let memory: Mutex<WriterMemory?>
+    let writing: TreeWriting
+    var names: TreeNames { writing.names }
 
     private init(
         options: StoreOptions, reductions: [Reduction],
@@ -30,9 +28,9 @@ package final class TreeStore: Sendable {
                 }
                 try Transaction.replay(record, with: writer, memory: memory, names: names)
             })
-        self.names = names
-        durability = options.durability
-        memory = Mutex(nil)
+        let writing = TreeWriting(names: names, durability: options.durability)
+        self.writing = writing
+        pages.maintenance.withLock { $0 = { writing.giveBack(in: $0, isIdle: $1) } }
     }
 
     deinit { pages.endThread() }
@@ -99,11 +97,46 @@ package final class TreeStore: Sendable {
         return true
     }
 
-    /// The one write transaction: waits its turn, or throws `.busy` if it need not wait. `.invalid` if it would wait
-    /// for a transaction begun by this thread.
-    /// - Parameter behindOthers: whether all who wait by now have the turn before, as it is right for one of many.
-    package func beginWrite(waiting: Bool = true, behindOthers: Bool = false) throws(StorageError) -> Transaction {
-        let writer = try pages.beginWrite(waiting: waiting, behindOthers: behindOthers)
+    /// The one write transaction, in the writer's turn: `.busy` if it doesn't wait for that and has to. `.invalid` if
+    /// it would wait for a transaction begun by this thread.
+    package func beginWrite(_ wait: TurnWait = .inOrder) throws(StorageError) -> Transaction {
+        try writing.begin(pages, wait)
+    }
+
+    /// Whether this thread has a write transaction open: what waits for another one would wait for itself.
+    package var isWriting: Bool { pages.isWriting }
+
+    /// Makes all commits durable and empties the journal.
+    package func checkpoint() throws(StorageError) { try pages.checkpoint() }
+
+    /// Checkpoints and releases the file; its end moves into what is free before it, if that is little (`compactEnd`).
+    /// `.busy` while transactions are open.
+    package func close() throws(StorageError) {
+        var failure: StorageError?
+        do throws(StorageError) { try compactEnd() } catch { failure = error }
+        try pages.close()
+        if let failure { throw failure }
+    }
+
+    /// The figures of the page layer: trees add none of their own.
+    package var statistics: PageStatistics { pages.statistics }
+}
+
+/// What write transactions over trees are made of, but for the pages. The store's thread has it too, which must not
+/// keep the store.
+final class TreeWriting: Sendable {
+    let names: TreeNames
+    private let durability: Durability
+    /// For whoever holds the write transaction; made by the first one.
+    private let memory = Mutex<WriterMemory?>(nil)
+
+    init(names: TreeNames, durability: Durability) {
+        self.names = names
+        self.durability = durability
+    }
+
+    func begin(_ pages: PageStore, _ wait: TurnWait) throws(StorageError) -> Transaction {
+        let writer = try pages.beginWrite(wait)
         let memory = memory.withLock { (held) in
             let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
             held = memory
@@ -114,22 +147,4 @@ package final class TreeStore: Sendable {
             store: pages, view: writer.view, writer: TreeWriter(pages: writer, memory: memory), names: names,
             durability: durability)
     }
-
-    /// Whether this thread has a write transaction open: what waits for another one would wait for itself.
-    package var isWriting: Bool { pages.isWriting }
-
-    /// Makes all commits durable and empties the journal.
-    package func checkpoint() throws(StorageError) { try pages.checkpoint() }
-
-    /// Checkpoints and releases the file; after a large transaction its end moves into what that left free, if that is
-    /// little (`compactEnd`). `.busy` while transactions are open.
-    package func close() throws(StorageError) {
-        var failure: StorageError?
-        do throws(StorageError) { try compactEnd() } catch { failure = error }
-        try pages.close()
-        if let failure { throw failure }
-    }
-
-    /// The figures of the page layer: trees add none of their own.
-    package var statistics: PageStatistics { pages.statistics }
 }

@@ -2,7 +2,9 @@
 // Committed pages that the file hasn't got yet: the table by itself against a dictionary, and what a store does with
 // it.
 
+import Foundation
 import HornbeamTestSupport
+import Synchronization
 import Testing
 
 @testable import HornbeamPages
@@ -85,6 +87,40 @@ struct UnwrittenPagesTests {
             }
             for page in found { #expect(isWhole(page.page, page.number, birth: page.birth), "seed \(seed)") }
         }
+    }
+
+    @Test("that are on their way to the file keep their places until they have arrived, and others come meanwhile")
+    func inFlight() throws {
+        let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 64 * 4096))
+        func keep(_ number: UInt64) throws {
+            let buffer = try #require(table.takeBuffer())
+            fill(buffer, number, birth: number)
+            table.keeping(of: number) { #expect(table.keep(number, buffer)) }
+        }
+        for number: UInt64 in [10, 11, 20] { try keep(number) }
+        let isRemoved = Atomic(false)
+        let group = DispatchGroup()
+        var pieces: [UInt64] = []
+        try table.write(.all, newest: { 20 }) { (number, pages) throws(StorageError) in
+            pieces.append(number)
+            #expect(pages.count == (number == 10 ? 2 : 1) * 4096)
+            guard number == 10 else { return }
+            DispatchQueue.global().async(group: group) {
+                table.remove(SectorRun(start: 11, count: 1))
+                isRemoved.store(true, ordering: .sequentiallyConsistent)
+            }
+            #expect(throws: Never.self) { try keep(30) }
+            // What isn't on its way goes at once, and isn't written then.
+            table.remove(SectorRun(start: 20, count: 1))
+            usleep(20_000)
+            let early = isRemoved.load(ordering: .sequentiallyConsistent)
+            #expect(!early)
+            #expect(table.find(11, birth: 11) != nil)
+        }
+        group.wait()
+        #expect(pieces == [10])
+        #expect(table.count == 1 && table.find(30, birth: 30) != nil)
+        #expect(table.isWritten(state: 29) && !table.isWritten(state: 30))
     }
 
     @Test("need some memory")

@@ -74,6 +74,25 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
+    @Test("let go of the state that was told before, if nobody can see it")
+    func formerState() throws {
+        let scene = try Scene()
+        let reader = try scene.reader()
+        try scene.put(1)
+        let held = { scene.writer.side.older.map(\.transaction) }
+        // The reader can see it: it stays, though it was replaced, until another one is told.
+        try scene.put(2)
+        try reader.close()
+        scene.writer.side.announcer?.renewAttendance()
+        for value: UInt64 in 3...6 { try scene.put(value) }
+        #expect(scene.writer.isInArrears && held().isEmpty)
+        eventually("never told") { !scene.writer.isInArrears }
+        #expect(try values(scene.reader()) == values(scene.writer))
+        try scene.put(7)
+        #expect(held().isEmpty)
+        try scene.writer.close()
+    }
+
     @Test(
         "are seen by whoever opens the file, whatever is committed meanwhile",
         arguments: [Durability.full, .process])

@@ -155,7 +155,7 @@ struct PageStoreTests {
         let writer = try store.beginWrite()
         #expect(throws: StorageError.busy("a write transaction is open")) { try store.close() }
         #expect(throws: StorageError.busy("another write transaction is open")) {
-            try store.beginWrite(waiting: false)
+            try store.beginWrite(.no)
         }
         writer.abort()
         try store.close()

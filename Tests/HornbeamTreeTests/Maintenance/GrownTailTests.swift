@@ -192,9 +192,9 @@ struct GrownTailTests {
         // A writer that comes between two steps: the compaction has begun then.
         #expect(try store.pages.beginEndCompaction() != nil)
         let write = try store.beginWrite()
-        store.pages.endCompaction(isWaiting: false)
-        #expect(throws: StorageError.self) { try store.pages.settleCompaction(isWaiting: false) }
-        #expect(throws: StorageError.self) { try store.pages.cutTail(isWaiting: false) }
+        store.pages.endCompaction(.no)
+        #expect(throws: StorageError.self) { try store.pages.settleCompaction(.no) }
+        #expect(throws: StorageError.self) { try store.pages.cutTail(.no) }
         write.abort()
         try model.expect(store)
         // The limit that stayed is in nobody's way.

@@ -67,7 +67,7 @@ struct BackgroundBuilder {
 
     /// Forgets the build, and what there is of it.
     func drop() throws {
-        let transaction = try store.beginWrite(behindOthers: true)
+        let transaction = try store.beginWrite(.behindOthers)
         do {
             // One of another version is somebody else's, who may go on with it.
             guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
@@ -85,7 +85,7 @@ struct BackgroundBuilder {
 
     /// What there is to build or to catch up with; nil if the index is ready.
     private func begin(anew: Bool) throws -> StoredIndex? {
-        let transaction = try store.beginWrite(behindOthers: true)
+        let transaction = try store.beginWrite(.behindOthers)
         do {
             let registering = IndexRegistering(
                 registration: registration, transaction: transaction, schema: database.schema)
@@ -244,7 +244,7 @@ struct BackgroundBuilder {
 
     /// Catches up with some rows; how many are left, none once the index is ready.
     private func catchUp(_ index: StoredIndex, upTo size: Int) throws -> Int {
-        let transaction = try store.beginWrite(behindOthers: true)
+        let transaction = try store.beginWrite(.behindOthers)
         do {
             try verify(index, transaction)
             let registering = IndexRegistering(
@@ -296,7 +296,7 @@ struct BackgroundBuilder {
     private func change(
         _ index: inout StoredIndex, _ body: (Transaction, inout StoredIndex.Build) throws -> Void
     ) throws {
-        let transaction = try store.beginWrite(behindOthers: true)
+        let transaction = try store.beginWrite(.behindOthers)
         var changed = index
         do {
             try verify(index, transaction)

@@ -73,7 +73,7 @@ extension PageStore {
     }
 
     /// The background thread's: whatever fails is tried again on the next occasion. `isIdle`: because commits rest.
-    func checkpointInBackground(isIdle: Bool) {
+    package func checkpointInBackground(isIdle: Bool = false) {
         let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
         guard case let begun?? = begun else { return }
         begun.write(to: self)
@@ -168,6 +168,7 @@ extension PageStore {
         side.spaceMaps = run.plan.maps
         side.knownFaults = run.faults
         side.dirtyBytes.subtract(run.dirtyBytes + side.lateBytes, ordering: .relaxed)
+        side.notePeak()
         for dropped in run.plan.dropped { side.release(dropped) }
         if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }
         if run.header.generation == run.former.generation, let mark = run.mark, pipeline.hasJournal {

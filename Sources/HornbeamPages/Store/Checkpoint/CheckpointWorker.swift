@@ -100,6 +100,14 @@ final class CheckpointWorker: @unchecked Sendable {
         }
     }
 
+    /// For what the thread does after a checkpoint: whether it is wanted for the next one.
+    func takeWish() -> Bool {
+        monitor.locked {
+            defer { isWanted = false }
+            return isWanted
+        }
+    }
+
     private func takeRoomWish() -> Bool {
         monitor.locked {
             defer { wantsRoom = false }
@@ -150,6 +158,7 @@ final class CheckpointWorker: @unchecked Sendable {
             let isQuiet = isIdle && isStill && idle > 0
             if begin(isIdle: isQuiet) {
                 store.checkpointInBackground(isIdle: isQuiet)
+                store.maintenance.withLock { $0 }?(store, isQuiet)
                 busy.store(false, ordering: .sequentiallyConsistent)
             }
             rested = rest(until: store, afterFailure: failures > 0)

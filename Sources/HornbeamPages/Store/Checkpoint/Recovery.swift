@@ -9,8 +9,7 @@ extension PageStore {
     /// Brings the store to the newest recoverable state. Called once, before anyone else knows the store.
     func recover(_ replay: Replay) throws(StorageError) {
         let reader = JournalReader(header: side.header, file: fileReader)
-        let chain = try reader.chain()
-        let tail = try reader.tail(after: chain)
+        let (chain, tail) = try reader.read()
         if case .damaged(let newest) = tail { throw Self.damage(after: newest) }
         if options.readOnly {
             guard chain.isEmpty else {
@@ -40,8 +39,8 @@ extension PageStore {
     /// Whether the journal holds commits beyond the checkpoint, so that a reader can't go by the header alone.
     static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
         let reader = JournalReader(header: header, file: FileReader(file, mapping: nil))
-        let chain = try reader.chain()
-        if case .damaged(let newest) = try reader.tail(after: chain) { throw damage(after: newest) }
+        let (chain, tail) = try reader.read()
+        if case .damaged(let newest) = tail { throw damage(after: newest) }
         return !chain.isEmpty
     }
 

@@ -33,6 +33,9 @@ extension WriterSide {
 
     private static var leastLargestRing: UInt64 { 4 * FileFormat.initialJournalSectors }
 
+    /// What is enough while hardly anything is committed.
+    var quietRing: UInt64 { max(largestRing / 4, FileFormat.initialJournalSectors) }
+
     /// The ring's next size, if it may grow. In large steps: each is a place of its own.
     var grownRing: UInt64? {
         let size = min(header.journal.count * 4, largestRing)

@@ -21,27 +21,70 @@ package struct CompactionLimit: Sendable, Equatable {
     package var fileSectors: UInt64
     /// Sectors beyond the limit that the newest state uses.
     package var toMove: UInt64
+    /// Sectors that the journal's ring should have at most.
+    package var ring = FileFormat.initialJournalSectors
 }
 
 extension PageStore {
     /// Begins a compaction: sets a limit that leaves room for all that is in use, `extra` sectors and some slack.
     /// `.busy` if one is running. Waits for the writer's turn.
     package func beginCompaction() throws(StorageError) -> CompactionLimit {
-        try withUsableTurn { () throws(StorageError) in
-            dropLeftLimit()
-            guard side.space.limit == nil else { throw .busy("the store is being compacted already") }
-            return setLimit(extra: 0)
+        while true {
+            let limit = try withUsableTurn(.inOrder) { () throws(StorageError) -> CompactionLimit? in
+                dropLeftLimit()
+                if side.isShrinking { return nil }
+                guard side.space.limit == nil else { throw .busy("the store is being compacted already") }
+                return setLimit(extra: 0)
+            }
+            if let limit { return limit }
+            // The store's thread ends what it does after a step.
+            shrinkingIsUnwanted.store(true, ordering: .relaxed)
+            Claim.pause(milliseconds: 1)
         }
     }
 
-    /// Begins one of the file's end alone, if a large transaction of this opening left so much free before it that
-    /// little must move: what a load puts aside lies among what it stores, and goes when it ends. Nil if it isn't worth
+    /// In the store's thread: begins to give back what the file has too much, if that is worth it. Nil if not. Commits
+    /// that rest leave an eighth more than is in use; others what they have needed lately.
+    package func beginShrinking(isIdle: Bool) throws(StorageError) -> CompactionLimit? {
+        try withUsableTurn(.inThread) { () throws(StorageError) in
+            guard side.space.limit == nil else { return nil }
+            side.collectPins()
+            if side.isShrinkingFutile { return nil }
+            let (limit, end, ring) = side.shrunkenFile(isIdle: isIdle)
+            guard side.space.sectorCount > end + Swift.max(Self.leastGain, end / 8) else { return nil }
+            shrinkingIsUnwanted.store(false, ordering: .relaxed)
+            side.isShrinking = true
+            side.space.limit = Int(limit / FileFormat.extentSectors)
+            return CompactionLimit(
+                sectors: end, fileSectors: side.space.sectorCount, toMove: side.space.liveSectors(from: limit),
+                ring: ring)
+        }
+    }
+
+    /// Shrinking has ended: as long as it gains nothing, because of long values, say, that find no room, it is tried
+    /// less and less.
+    package func noteShrunk(from limit: CompactionLimit, to sectors: UInt64) {
+        inThreadsTurn { side.noteShrinking(isFutile: sectors + Self.leastGain > limit.fileSectors) }
+    }
+
+    /// Less isn't worth a checkpoint.
+    private static var leastGain: UInt64 { 512 }
+
+    /// Between two steps of shrinking: a checkpoint if one is due, and room for pages in memory.
+    package func relieveThread() {
+        if worker.takeWish() { checkpointInBackground() } else { makeRoom() }
+    }
+
+    /// Whether shrinking should end, for somebody's compaction.
+    package var isShrinkingUnwanted: Bool { shrinkingIsUnwanted.load(ordering: .relaxed) }
+
+    /// Begins one of the file's end alone, if so much is free before it that little must move. Nil if it isn't worth
     /// it, if somebody reads or writes, and of a store that has failed.
     package func beginEndCompaction() throws(StorageError) -> CompactionLimit? {
         guard !options.readOnly, file.isDurable, isHere, !turn.isMine, turn.tryTake() else { return nil }
         defer { turn.give() }
         dropLeftLimit()
-        guard !isClosed, !hasFailed, side.hasLargeCommit, side.space.limit == nil else { return nil }
+        guard !isClosed, !hasFailed, side.space.limit == nil else { return nil }
         guard !isRead(side.tip), !side.older.contains(where: isRead) else { return nil }
         // What a checkpoint under way frees is free after it.
         try clearWay()
@@ -53,16 +96,24 @@ extension PageStore {
 
     /// Sets a new limit, `extra` sectors beyond what is in use (before its end, if negative).
     package func renewCompaction(extra: Int64) throws(StorageError) -> CompactionLimit {
-        try withUsableTurn { () throws(StorageError) in setLimit(extra: extra) }
+        try withUsableTurn(.inOrder) { () throws(StorageError) in setLimit(extra: extra) }
     }
 
     /// Ends a compaction, finished or not. Without effect when none runs. Without waiting for a writer the limit may
     /// stay until the next compaction begins: until then pages go to low places first.
-    package func endCompaction(isWaiting: Bool = true) {
+    package func endCompaction(_ wait: TurnWait = .inOrder) {
         guard isHere else { return }
-        if isWaiting { turn.take() } else if !turn.tryTake() { return leftLimit.store(true, ordering: .relaxed) }
+        switch wait {
+        case .inOrder, .behindOthers: turn.take()
+        case .no:
+            guard turn.tryTake() else { return leftLimit.store(true, ordering: .relaxed) }
+        case .inThread:
+            // The store is being closed.
+            guard turn.takeInThread() == true else { return }
+        }
         defer { turn.give() }
         side.space.limit = nil
+        side.isShrinking = false
     }
 
     /// In the turn.
@@ -88,15 +139,18 @@ extension PageStore {
 
     /// Makes durable what was moved so far, so that the places it left are free; the journal and space pages that lie
     /// beyond the limit go below it.
-    package func settleCompaction(isWaiting: Bool = true) throws(StorageError) {
-        try withUsableTurn(isWaiting: isWaiting) { () throws(StorageError) in
+    /// - Parameter ring: sectors that the journal's ring should have at most.
+    package func settleCompaction(
+        _ wait: TurnWait = .inOrder, ring: UInt64 = FileFormat.initialJournalSectors
+    ) throws(StorageError) {
+        try withUsableTurn(wait) { () throws(StorageError) in
             guard let limit = side.space.limit else { return }
             try clearWay()
-            try settle(beyond: UInt64(limit) * FileFormat.extentSectors)
+            try settle(beyond: UInt64(limit) * FileFormat.extentSectors, ring: ring)
         }
     }
 
-    private func settle(beyond limit: UInt64) throws(StorageError) {
+    private func settle(beyond limit: UInt64, ring: UInt64) throws(StorageError) {
         let isBeyond = { (run: SectorRun) in run.end > limit }
         for (index, map) in side.spaceMaps.enumerated() where index < side.space.changedMaps.count {
             if isBeyond(SectorRun(start: map.page, count: UInt32(side.space.pageSectors))) {
@@ -106,15 +160,19 @@ extension PageStore {
         // The directory moves with any map page.
         if isBeyond(side.header.directoryRun) { side.space.changedMaps[0] = true }
         let journal = side.header.journal
-        let movesJournal = isBeyond(journal.run) || journal.count > FileFormat.initialJournalSectors
-        try checkpoint(side.tip, journal: movesJournal ? .new(FileFormat.initialJournalSectors) : .keep)
+        let movesJournal = isBeyond(journal.run) || journal.count > ring
+        // In pieces there may be room enough below the limit: else it goes just behind.
+        if movesJournal, side.space.runBelowLimit(Int(Swift.min(journal.count, ring))) == nil {
+            side.space.runCursor = Int(limit)
+        }
+        try checkpoint(side.tip, journal: movesJournal ? .new(Swift.min(journal.count, ring)) : .keep)
         // What only the former checkpoint or its readers reached.
         side.collectPins()
     }
 
     /// Gives the file system what is free behind the last sector in use. The file's size after, in sectors.
-    package func cutTail(isWaiting: Bool = true) throws(StorageError) -> UInt64 {
-        try withUsableTurn(isWaiting: isWaiting) { () throws(StorageError) in
+    package func cutTail(_ wait: TurnWait = .inOrder) throws(StorageError) -> UInt64 {
+        try withUsableTurn(wait) { () throws(StorageError) in
             try clearWay()
             return try cut(to: side.space.usedEnd)
         }
@@ -166,14 +224,10 @@ extension PageStore {
 
     /// Runs `body` with the writer's turn, if the store can be written; `.busy` if it isn't to wait for another writer.
     private func withUsableTurn<Result>(
-        isWaiting: Bool = true, _ body: () throws(StorageError) -> Result
+        _ wait: TurnWait, _ body: () throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
-        if isWaiting {
-            try takeTurn()
-        } else if turn.isMine || !turn.tryTake() {
-            throw .busy("a write transaction is open")
-        }
+        try takeTurn(wait)
         defer { turn.give() }
         try checkUsable()
         try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 2)

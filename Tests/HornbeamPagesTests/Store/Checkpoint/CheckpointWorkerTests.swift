@@ -299,7 +299,7 @@ struct CheckpointWorkerTests {
         for round: UInt64 in 1...10 {
             let store = try open(folder, idle: 1, checkpointBytes: 4096)
             for value: UInt64 in 1...20 {
-                let writer = try store.beginWrite(waiting: false)
+                let writer = try store.beginWrite(.no)
                 let change = ToyChange(cell: 2, value: round * 100 + value)
                 try Toy.apply(change, writer)
                 try change.redo.withBytes { try writer.commit(redo: $0, durability: .none) }

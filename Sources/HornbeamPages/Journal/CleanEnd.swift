@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mark of a clean end. A store that is closed says so in the sector of the ring in which the next record will
+// begin: there is none after its checkpoint, and whoever opens the file need not look through the ring. The first
+// commit takes the mark back by writing its record there. A mark that is lost, or was cut, only costs the search.
+//
+//   offset size
+//        0    8  the bytes "HBCLEAN", 0
+//        8    8  XXH3-64 of bytes 16 ..< 48, seed 0
+//       16    8  generation of the journal        }
+//       24    8  number of the checkpoint         } the header's: a mark that a later checkpoint has left behind
+//       32    8  its transaction                  } doesn't count
+//       40    8  sector of the ring that this is  }
+//       48       zero
+
+struct CleanEnd: Equatable {
+    private var generation: UInt64
+    private var checkpoint: UInt64
+    private var transaction: UInt64
+    private var sector: UInt64
+
+    private static var magic: UInt64 { 0x004E_4145_4C43_4248 }
+
+    /// Of a file whose newest state is this checkpoint's.
+    init(of header: HeaderSlot) {
+        generation = header.generation
+        checkpoint = header.checkpoint
+        transaction = header.transaction
+        sector = header.journalPosition
+    }
+
+    /// Nil if the sector holds none, or one that isn't whole.
+    private init?(reading sector: UnsafeRawPointer) {
+        guard sector.u64(0) == Self.magic, sector.u64(8) == Self.checksum(sector) else { return nil }
+        generation = sector.u64(16)
+        checkpoint = sector.u64(24)
+        transaction = sector.u64(32)
+        self.sector = sector.u64(40)
+    }
+
+    private static func checksum(_ sector: UnsafeRawPointer) -> UInt64 {
+        Checksum.of(Bytes(start: sector + 16, count: 32), seed: 0)
+    }
+
+    private static func offset(in header: HeaderSlot) -> UInt64 {
+        (header.journal.first + header.journalPosition) << FileFormat.sectorShift
+    }
+
+    /// Whether the file has the mark of its header. What can't be read is none.
+    static func isThere(_ header: HeaderSlot, _ file: FileReader) -> Bool {
+        guard let sector = try? file.bytes(at: offset(in: header), count: FileFormat.sectorSize).baseAddress else {
+            return false
+        }
+        return CleanEnd(reading: sector) == CleanEnd(of: header)
+    }
+
+    /// Writes the mark. A failure is no failure of closing.
+    static func write(_ header: HeaderSlot, to file: any StoreFile) {
+        let mark = CleanEnd(of: header)
+        var sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)
+        sector.withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            start.set(magic, at: 0)
+            start.set(mark.generation, at: 16)
+            start.set(mark.checkpoint, at: 24)
+            start.set(mark.transaction, at: 32)
+            start.set(mark.sector, at: 40)
+            start.set(checksum(UnsafeRawPointer(start)), at: 8)
+        }
+        try? sector.withBytes { (bytes) throws(StorageError) in try file.write(bytes, at: offset(in: header)) }
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mark that spares an opening the search in the ring: it is there when it says the truth, and nothing depends on
+// it.
+
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("The mark of a clean end")
+struct CleanEndTests {
+    /// A store that was closed after some commits.
+    private func closed(_ disk: SimulatedDisk) throws {
+        let store = try Toy.open(disk)
+        for value: UInt64 in 1...5 { try Toy.commit(ToyChange(cell: 0, value: value), to: store) }
+        try store.close()
+    }
+
+    private func isMarked(_ disk: SimulatedDisk) throws -> Bool {
+        CleanEnd.isThere(try PageStore.readHeader(disk), FileReader(disk, mapping: nil))
+    }
+
+    private func value(_ image: [UInt8]?) throws -> UInt64 {
+        let store = try Toy.open(SimulatedDisk(image: image))
+        try Toy.expectSound(store)
+        return try Toy.cells(of: store)[0].value
+    }
+
+    @Test("is written by closing, and taken back by the first record")
+    func life() throws {
+        let disk = try SimulatedDisk()
+        try closed(disk)
+        #expect(try isMarked(disk))
+        let store = try Toy.open(disk)
+        // Opening alone leaves the file as it is.
+        #expect(try isMarked(disk))
+        try Toy.commit(ToyChange(cell: 0, value: 6), to: store)
+        #expect(try !isMarked(disk))
+        for seed: UInt64 in 1...5 {
+            let found = try value(disk.powerLossImage(seed: seed))
+            #expect(found == 6)
+        }
+        #expect(try value(disk.killedImage()) == 6)
+        try store.close()
+        #expect(try isMarked(disk))
+    }
+
+    @Test("is not written by closing a store that nobody changed")
+    func unchanged() throws {
+        let disk = try SimulatedDisk()
+        try closed(disk)
+        let calls = disk.calls
+        try Toy.open(disk).close()
+        #expect(disk.calls == calls)
+    }
+
+    @Test("is none for another checkpoint's header, and none with a byte that differs")
+    func others() throws {
+        let first = try SimulatedDisk()
+        try closed(first)
+        let header = try PageStore.readHeader(first)
+        var others = [header, header, header]
+        others[0].checkpoint += 1
+        others[1].generation ^= 1
+        others[2].transaction += 1
+        for other in others { #expect(!CleanEnd.isThere(other, FileReader(first, mapping: nil))) }
+        let image = try #require(first.killedImage())
+        let place = Int(header.journal.first + header.journalPosition) * FileFormat.sectorSize
+        for byte in 0..<48 {
+            var damaged = image
+            damaged[place + byte] ^= 0x10
+            let disk = try SimulatedDisk(image: damaged)
+            #expect(try !isMarked(disk), "byte \(byte)")
+            #expect(try value(damaged) == 5)
+        }
+    }
+
+    @Test("may be lost with a closing that is cut off at any call")
+    func everyCrash() throws {
+        let first = try SimulatedDisk()
+        let store = try Toy.open(first)
+        for value: UInt64 in 1...5 { try Toy.commit(ToyChange(cell: 0, value: value), to: store) }
+        try SimulatedDisk.crashAtEveryCall(of: first.killedImage()) { (disk) -> Void in
+            _ = try? Toy.open(disk).close()
+        } _: { image, _, place in
+            let found = try value(image)
+            #expect(found == 5, place)
+        }
+    }
+
+    @Test("does not hide what the witness knows")
+    func witness() throws {
+        let disk = try SimulatedDisk()
+        try closed(disk)
+        let header = try PageStore.readHeader(disk)
+        let later = JournalWitness(generation: header.generation, transaction: header.transaction + 1)
+        WitnessWriter().note(later, in: disk)
+        #expect(throws: StorageError.self) { _ = try Toy.open(disk) }
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commits that outrun a checkpoint wait; no others do.
+
+import Foundation
+import Synchronization
+import Testing
+
+@testable import HornbeamPages
+
+@Suite("The pace of commits")
+struct CommitPaceTests {
+    @Test("is their own without a checkpoint, and as long as they make little beside one")
+    func free() {
+        let pace = CommitPace()
+        pace.wait(made: 1 << 40) { .max }
+        pace.begin(bytes: 100, bound: 1000)
+        pace.wait(made: 400) { 100 + 500 }
+        pace.end()
+        pace.wait(made: 1 << 40) { .max }
+    }
+
+    @Test("is that of the checkpoint once they have made as much as they may")
+    func bound() {
+        let pace = CommitPace()
+        let hasWaited = Atomic(false)
+        let looks = Atomic(0)
+        pace.begin(bytes: 100, bound: 1000)
+        let group = DispatchGroup()
+        DispatchQueue.global().async(group: group) {
+            pace.wait(made: 10) {
+                looks.add(1, ordering: .relaxed)
+                return 1200
+            }
+            hasWaited.store(true, ordering: .sequentiallyConsistent)
+        }
+        while looks.load(ordering: .relaxed) < 5 { usleep(100) }
+        let early = hasWaited.load(ordering: .sequentiallyConsistent)
+        #expect(!early)
+        pace.end()
+        group.wait()
+    }
+}

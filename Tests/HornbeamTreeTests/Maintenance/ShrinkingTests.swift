@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Space that comes back by itself: what the store's thread does after a checkpoint, driven step by step, wherever it is
+// cut off; and that a file stays near what it holds, whatever is changed.
+
+import Foundation
+import HornbeamPages
+import HornbeamTestSupport
+import Testing
+
+@testable import HornbeamTree
+
+@Suite("Space that comes back by itself")
+struct ShrinkingTests {
+    /// A store most of which was deleted.
+    private func sparse(
+        count: Int = 3000, kept: Int = 12
+    ) throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: count)
+        try model.thin(store, kept: kept)
+        try store.checkpoint()
+        return (disk, store, model)
+    }
+
+    private func giveBack(_ store: TreeStore, isIdle: Bool = true) {
+        store.writing.giveBack(in: store.pages, isIdle: isIdle)
+    }
+
+    /// An eighth to spare, the journal's ring, and the least that is worth the trouble.
+    private func bound(_ store: TreeStore) -> UInt64 {
+        let figures = store.statistics
+        return (figures.usedBytes + figures.retiredBytes) * 5 / 4 + figures.journalCapacityBytes + (4 << 20)
+    }
+
+    @Test("comes back from a file with much free room, and a second time there is nothing to do", .seeded)
+    func shrinks() throws {
+        let (disk, store, model) = try sparse()
+        let before = disk.size()
+        giveBack(store)
+        #expect(disk.size() == store.statistics.fileBytes)
+        #expect(disk.size() < before / 2 && disk.size() <= bound(store))
+        try model.expect(store)
+        #expect(try store.check { Issue.record("\($0)") })
+        let (size, calls) = (disk.size(), disk.calls)
+        giveBack(store)
+        #expect(disk.size() == size && disk.calls == calls)
+        let again = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()), options: SparseStore.options)
+        try model.expect(again)
+    }
+
+    @Test("is what commits have not needed lately, as long as they go on", .seeded)
+    func busy() throws {
+        var (disk, store, model) = try sparse()
+        let size = disk.size()
+        giveBack(store, isIdle: false)
+        #expect(disk.size() == size)
+        for _ in 0..<8 {
+            try model.change(store)
+            try store.checkpoint()
+        }
+        giveBack(store, isIdle: false)
+        #expect(disk.size() < size)
+        try model.expect(store)
+    }
+
+    @Test("is not what a reader sees", .seeded)
+    func besideReader() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        var model = SparseStore()
+        try model.fill(store, count: 2000)
+        let former = model
+        let read = try store.beginRead()
+        try model.thin(store, kept: 12)
+        try store.checkpoint()
+        let size = disk.size()
+        giveBack(store)
+        try model.expect(store)
+        for (name, tree) in former.trees {
+            #expect(try read.contents(try #require(try read.tree(name))) == tree)
+        }
+        read.abort()
+        giveBack(store)
+        #expect(disk.size() < size / 2)
+        try model.expect(store)
+    }
+
+    @Test("leaves a whole store wherever a crash cuts it", .seeded)
+    func everyCrash() throws {
+        let (first, store, model) = try sparse(count: 1000)
+        try store.checkpoint()
+        let image = first.killedImage()
+        let calls = try SimulatedDisk.crashAtEveryCall(of: image) { (disk) -> Void in
+            do throws(StorageError) {
+                let store = try TreeStore.open(file: disk, options: SparseStore.options)
+                giveBack(store)
+            } catch {}
+        } _: { image, _, place in
+            let disk = try SimulatedDisk(image: image)
+            let again = try TreeStore.open(file: disk, options: SparseStore.options)
+            try model.expect(again, place)
+            giveBack(again)
+            try model.expect(again, place)
+            #expect(disk.size() <= bound(again), place)
+        }
+        #expect(calls > 8)
+    }
+
+    @Test("stays, and nothing is lost, when a call fails", .seeded, arguments: [EIO, ENOSPC])
+    func everyFault(code: Int32) throws {
+        let (first, store, model) = try sparse(count: 1000)
+        try store.checkpoint()
+        try SimulatedDisk.failAtEveryCall(of: first.killedImage(), code) { (disk) -> Void in
+            do throws(StorageError) {
+                let store = try TreeStore.open(file: disk, options: SparseStore.options)
+                giveBack(store)
+                disk.plan = nil
+                // Reads go on; another transaction does if the outcome of the call is known.
+                #expect(throws: Never.self) { try model.expect(store) }
+                if !store.pages.hasFailed { #expect(throws: Never.self) { try store.checkpoint() } }
+            } catch {}
+        } _: { image, _, place in
+            let again = try TreeStore.open(file: try SimulatedDisk(image: image), options: SparseStore.options)
+            try model.expect(again, place)
+            #expect(try again.check { Issue.record("\($0)") }, place)
+        }
+    }
+
+    @Test("gives way to a compaction that somebody asks for", .seeded)
+    func compaction() throws {
+        let (disk, store, model) = try sparse()
+        #expect(try store.pages.beginShrinking(isIdle: true) != nil)
+        let thread = Thread {
+            while !store.pages.isShrinkingUnwanted { usleep(100) }
+            store.pages.endCompaction(.inThread)
+        }
+        thread.start()
+        let size = disk.size()
+        #expect(try store.compact().isFinished)
+        #expect(disk.size() < size / 2)
+        try model.expect(store)
+    }
+
+    @Test("comes by the store's thread, once nothing was committed for a while", .seeded)
+    func thread() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        var options = SparseStore.options
+        options.idleMilliseconds = 20
+        let store = try TreeStore.open(at: folder.path("shrinking.hornbeam"), options: options)
+        var model = SparseStore()
+        try model.fill(store, count: 3000)
+        let size = store.statistics.fileBytes
+        try model.thin(store, kept: 12)
+        for _ in 0..<10_000 where store.statistics.fileBytes > size / 2 { usleep(1000) }
+        #expect(store.statistics.fileBytes <= size / 2)
+        try model.expect(store)
+        try store.close()
+        let again = try TreeStore.open(at: folder.path("shrinking.hornbeam"), options: options)
+        try model.expect(again)
+        try again.close()
+    }
+
+    /// What the last checkpoint reaches and the next state doesn't is 16 MiB at most in a small store, and a
+    /// transaction more; the ring is small, and the file grows in small steps.
+    @Test("is never much more than a file needs, in random lives", .seeded, arguments: 0..<4)
+    func bounded(life: Int) throws {
+        var random = SeededGenerator(seed: SeededGenerator.seed &+ UInt64(life))
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
+        var model = ModelTree()
+        for round in 0..<200 {
+            let write = try store.beginWrite()
+            let tree = try #require(try write.tree("t", create: true))
+            for _ in 0..<(1 + random.below(300)) {
+                let key = withUnsafeBytes(of: UInt16(random.below(6000)).bigEndian) { Array($0) }
+                if random.oneIn(life + 2) {
+                    _ = try write.delete(tree, key)
+                    _ = model.delete(key)
+                } else {
+                    let value = random.bytes(random.below(2000))
+                    try write.put(tree, key, value)
+                    model.put(key, value)
+                }
+            }
+            write.durability = [.full, .process, .none][random.below(3)]
+            try write.commit()
+            let figures = store.statistics
+            let bound = figures.usedBytes + figures.usedBytes / 8 + (16 << 20) + (4 << 20) + (3 << 20)
+            #expect(figures.fileBytes <= bound, "round \(round), seed \(SeededGenerator.seed)")
+        }
+        let read = try store.beginRead()
+        #expect(try read.contents(try #require(try read.tree("t"))) == model)
+        read.abort()
+    }
+}
