@@ -304,8 +304,7 @@ package final class PageStore: @unchecked Sendable {
 
     /// Spares the next opening the search in the ring. A file that was left as it is stays as it is.
     private func noteCleanEnd() {
-        guard file.isDurable, side.run == nil, side.header.checkpoint != side.openedCheckpoint, pipeline.hasJournal,
-            pipeline.journalUse.used == 0
+        guard file.isDurable, side.run == nil, side.isChanged, pipeline.hasJournal, pipeline.journalUse.used == 0
         else { return }
         CleanEnd.write(side.header, to: file)
     }

@@ -25,7 +25,9 @@ final class WriterSide {
     @exclusivity(unchecked) var header: HeaderSlot
     @exclusivity(unchecked) var spaceMaps: [PageReference] = []
     /// The checkpoint that the file was opened with.
-    let openedCheckpoint: UInt64
+    private let openedCheckpoint: UInt64
+    /// Whether there were commits since.
+    var isChanged: Bool { header.checkpoint != openedCheckpoint || tip.transaction != header.transaction }
     /// Nil where nobody else can have the file open.
     let announcer: Announcer?
     /// What the next transaction builds on: the newest state, or that of the newest pending commit.

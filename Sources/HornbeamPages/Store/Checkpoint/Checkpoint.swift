@@ -58,9 +58,11 @@ extension PageStore {
         return side.wantedRing.map { .new($0) } ?? RingChange.keep
     }
 
-    /// In the turn: bytes of pages that commits may put aside before a checkpoint is due, and again while it is under
-    /// way. What they put aside takes space as long as the last checkpoint reaches it, so it goes by what is in use.
+    /// In the turn: bytes of pages that commits may put aside before a checkpoint is due. They take space as long as the
+    /// last checkpoint reaches them, so it goes by what is in use.
     private var spaceBound: Int { Swift.max(Self.leastSpaceBound, side.liveBytes / 4 * 3) }
+    /// The same of what they may make while one is under way.
+    private var boundMeanwhile: Int { Swift.max(Self.leastSpaceBound, side.liveBytes) }
 
     private static var leastSpaceBound: Int { 16 << 20 }
 
@@ -132,7 +134,7 @@ extension PageStore {
         side.run = run
         side.runDirtyBytes = side.allDirtyBytes
         side.beginLate(upTo: state.transaction)
-        side.pace.begin(bytes: side.runDirtyBytes, bound: spaceBound)
+        side.pace.begin(bytes: side.runDirtyBytes, bound: boundMeanwhile)
         return run
     }
 

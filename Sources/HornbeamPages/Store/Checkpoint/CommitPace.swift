@@ -40,15 +40,16 @@ final class CommitPace: Sendable {
         return ahead < 0 ? nil : dirty - ahead
     }
 
-    /// Waits after a commit that has made `bytes` of pages. From half of the bound on commits share the time of a whole
-    /// checkpoint by what they make, so that it has mostly ended before they reach the bound; beyond it they wait for
-    /// its end.
+    /// Waits after a commit that has made `bytes` of pages. From half of the bound on commits share what is left of the
+    /// time that the former checkpoint took, by what they make of what they may still make, so that this one has mostly
+    /// ended before they reach the bound; beyond it they wait for its end.
     func wait(made bytes: Int, dirty: () -> Int) {
         guard let behind = behind(of: dirty()) else { return }
         let bound = bound.load(ordering: .relaxed)
         guard behind > bound / 2 else { return }
-        let share = Double(bytes) / Double(bound / 2)
-        Self.sleep(nanoseconds: Int(share * Double(formerNanoseconds.load(ordering: .relaxed))))
+        let left = start.load(ordering: .relaxed) + formerNanoseconds.load(ordering: .relaxed) - Self.now
+        let share = Double(bytes) / Double(Swift.max(bytes, bound - behind + bytes))
+        Self.sleep(nanoseconds: Int(share * Double(left)))
         while let behind = self.behind(of: dirty()), behind > bound { Self.sleep(nanoseconds: 1_000_000) }
     }
 

@@ -79,12 +79,12 @@ extension PageStore {
     package var isShrinkingUnwanted: Bool { shrinkingIsUnwanted.load(ordering: .relaxed) }
 
     /// Begins one of the file's end alone, if so much is free before it that little must move. Nil if it isn't worth
-    /// it, if somebody reads or writes, and of a store that has failed.
+    /// it, if somebody reads or writes, of a store that has failed, and of one that was not changed.
     package func beginEndCompaction() throws(StorageError) -> CompactionLimit? {
         guard !options.readOnly, file.isDurable, isHere, !turn.isMine, turn.tryTake() else { return nil }
         defer { turn.give() }
         dropLeftLimit()
-        guard !isClosed, !hasFailed, side.space.limit == nil else { return nil }
+        guard !isClosed, !hasFailed, side.isChanged, side.space.limit == nil else { return nil }
         guard !isRead(side.tip), !side.older.contains(where: isRead) else { return nil }
         // What a checkpoint under way frees is free after it.
         try clearWay()
