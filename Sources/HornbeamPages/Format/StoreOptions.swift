@@ -38,14 +38,15 @@ package struct StoreOptions: Sendable {
     package var lockWaitMilliseconds: Int = 0
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
-    /// Checkpoint when commits have written this much in pages.
+    /// Checkpoint when commits have made this much in pages.
     package var checkpointDirtyBytes: Int = 128 << 20
     /// Checkpoint when there was no commit for so long (in a file opened by its path); 0: not for that.
     package var idleMilliseconds: Int = 1000
 
     /// How pages are read.
     package var access = StandardOptions.access
-    /// Memory for pages: those read by system calls, and the decoded ones of compressed trees. As much as half of it
+    /// Memory for pages: those read by system calls, the decoded ones of compressed trees, and, at most half of it,
+    /// committed ones that the file hasn't got yet. As much as half of it
     /// again may be taken by the open write transaction's own, before they are written to their places.
     package var cacheBytes = StandardOptions.cacheBytes
 

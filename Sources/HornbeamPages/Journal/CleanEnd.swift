@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mark of a clean end. A store that is closed says so in the sector of the ring in which the next record will
-// begin: there is none after its checkpoint, and whoever opens the file need not look through the ring. The first
-// commit takes the mark back by writing its record there. A mark that is lost, or was cut, only costs the search.
+// begin: there is none after its checkpoint, and whoever opens the file need not look through the ring. A life that
+// began with the mark takes it back, through to the medium, before it writes its first records: a crash that cuts these
+// must not find it. A mark that is lost, or was cut, only costs the search.
 //
 //   offset size
 //        0    8  the bytes "HBCLEAN", 0
@@ -51,6 +52,14 @@ struct CleanEnd: Equatable {
             return false
         }
         return CleanEnd(reading: sector) == CleanEnd(of: header)
+    }
+
+    /// Takes the mark back, through to the medium.
+    static func remove(_ header: HeaderSlot, from file: any StoreFile) throws(StorageError) {
+        let sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)
+        try sector.withBytes { (bytes) throws(StorageError) in
+            try file.writeThrough(bytes, at: offset(in: header))
+        }
     }
 
     /// Writes the mark. A failure is no failure of closing.

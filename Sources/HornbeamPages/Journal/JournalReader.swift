@@ -23,13 +23,13 @@ struct JournalReader {
         case damaged(after: UInt64)
     }
 
-    /// The complete records, and what follows them.
-    func read() throws(StorageError) -> (chain: [Entry], tail: Tail) {
+    /// The complete records, and what follows them; whether a mark says that there are none.
+    func read() throws(StorageError) -> (chain: [Entry], tail: Tail, isMarked: Bool) {
         if CleanEnd.isThere(header, file), witness().map({ $0.transaction <= header.transaction }) ?? true {
-            return ([], .clean)
+            return ([], .clean, true)
         }
         let chain = try chain()
-        return (chain, try tail(after: chain))
+        return (chain, try tail(after: chain), false)
     }
 
     /// The complete records, oldest first, each following the one before it.

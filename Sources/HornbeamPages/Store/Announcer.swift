@@ -23,7 +23,7 @@
 //
 // Both are locks, whose calls the kernel has in one order: one of the two sees the other (Dekker's). A writer that
 // commits no more writes and tells after a moment of itself, on the thread that checkpoints; without that thread, or
-// while it is at a checkpoint, the commit does so.
+// while that waits for a transaction, the commit does so.
 //
 // A writer that opens a file may find readers of the life before. What they see can lie anywhere in what its space map
 // calls free, for the former writer told states that no checkpoint had reached. So nothing that was free then is used

@@ -144,6 +144,7 @@ extension PageStore {
         }
         side.older.append(side.tip)
         side.tip = next
+        side.settled = next
         show(next)
         // By the checkpoint's end already, unless that waits for its second header slot.
         tellNewest()
@@ -191,7 +192,10 @@ extension PageStore {
             side.tip = commit.base
         }
         side.collectPins()
-        if let last = published.last { reclaimUnwritten(upTo: last.state) }
+        if let last = published.last {
+            side.settled = last.state
+            reclaimUnwritten(upTo: last.state)
+        }
         noteStatistics()
     }
 
@@ -201,6 +205,16 @@ extension PageStore {
         guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
         let oldest = side.older.lazy.filter { self.isRead($0) }.map(\.transaction).min() ?? settled.transaction
         unwritten.reclaim(before: Swift.min(oldest, settled.transaction))
+    }
+
+    /// In the turn of the store's thread, while no transaction is open: if nobody reads, nobody has found any of these
+    /// pages, and whoever comes now finds them in the file.
+    func reclaimUnread() {
+        guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
+        // A state that has been replaced by one which is not settled yet isn't among the older ones.
+        let state = newest.withLock { $0.state }
+        guard state === side.settled, !isRead(state), !side.older.contains(where: isRead) else { return }
+        unwritten.reclaim(before: .max)
     }
 
     /// The state that was newest counts as pinned until nobody reads it any more.

@@ -53,6 +53,8 @@ final class CommitPipeline: @unchecked Sendable {
     @exclusivity(unchecked) private var published: [PendingCommit] = []
     @exclusivity(unchecked) private var withdrawn: [PendingCommit] = []
     @exclusivity(unchecked) private var isFlushing = false
+    /// The header whose mark of a clean end goes before the first records are written.
+    @exclusivity(unchecked) private var marked: HeaderSlot?
     /// Flushes that have ended.
     @exclusivity(unchecked) private var flushes = 0
     @exclusivity(unchecked) private var failure: StorageError? {
@@ -183,8 +185,10 @@ final class CommitPipeline: @unchecked Sendable {
         {
             var isOpen = false
             isDurable = batch.isThrough
+            let marked = marked
             monitor.unlock()
             do throws(StorageError) {
+                if let marked { try CleanEnd.remove(marked, from: file) }
                 try batch.write(in: ring, to: file)
                 if batch.isThrough {
                     let newest = batch.end.transaction
@@ -209,6 +213,7 @@ final class CommitPipeline: @unchecked Sendable {
                 journal?.noteFault()
                 if isOpen { failLocked(error) } else { withdraw(error) }
             } else {
+                self.marked = nil
                 journal?.complete(&batch)
             }
         }
@@ -298,6 +303,9 @@ final class CommitPipeline: @unchecked Sendable {
 
     // MARK: The journal, for the checkpoint: in the writer's turn
 
+    /// The file was opened by its mark of a clean end. Before anyone else knows the store.
+    func takeMarkBack(of header: HeaderSlot) { monitor.locked { marked = header } }
+
     var hasJournal: Bool { monitor.locked { journal != nil } }
 
     /// Begins a new journal, once nothing is on its way to the former one. Nil, while no commit is pending: there is
@@ -306,6 +314,8 @@ final class CommitPipeline: @unchecked Sendable {
         monitor.locked {
             while isFlushing { monitor.wait() }
             self.journal = journal
+            // The place of a former ring may be somebody else's.
+            marked = nil
         }
     }
 

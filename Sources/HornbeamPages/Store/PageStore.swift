@@ -202,7 +202,7 @@ package final class PageStore: @unchecked Sendable {
         case .inOrder: turn.take(briefly: briefly)
         case .behindOthers: turn.takeBehindOthers()
         case .inThread:
-            guard turn.takeInThread() == true else { throw .busy("the store's thread is to end") }
+            guard takeThreadsTurn() else { throw .busy("the store's thread is to end") }
         }
     }
 
@@ -247,6 +247,7 @@ package final class PageStore: @unchecked Sendable {
     /// recovered.
     package func close() throws(StorageError) {
         try checkProcess()
+        shrinkingIsUnwanted.store(true, ordering: .relaxed)
         guard turn.tryTake() else { throw .busy("a write transaction is open") }
         var failure: StorageError?
         do {

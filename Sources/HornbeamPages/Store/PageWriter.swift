@@ -63,7 +63,9 @@ package final class PageWriter {
     /// nobody has an address of one.
     package var isOverBudget: Bool {
         let allowed = Swift.max(0, store.options.cacheBytes - store.cache.keptBytes)
-        return memoryBytes > allowed / 2 || memoryBytes + frames.unwrittenBytes > allowed
+        // Readers and pages that are not written yet may have all of it: then a little is the writer's nevertheless.
+        return memoryBytes > allowed / 2
+            || memoryBytes + frames.unwrittenBytes > allowed && memoryBytes > store.options.cacheBytes / 16
     }
 
     /// Whether commit has anything to write.

@@ -45,7 +45,7 @@ package struct PageStatistics: Sendable, Equatable {
     /// The part of it whose newest holder is the last checkpoint: the next checkpoint frees it, but for what older
     /// snapshots hold too.
     package var checkpointRetiredBytes: UInt64 = 0
-    /// Pages that were written and that no durable checkpoint has: the medium may lack them.
+    /// Pages, in memory alone and written, that no durable checkpoint has: the medium may lack them.
     package var dirtyBytes: UInt64 = 0
     /// Memory of the open write transaction's pages, which are not written yet.
     package var writerBytes: UInt64 = 0

@@ -32,6 +32,8 @@ final class WriterSide {
     let announcer: Announcer?
     /// What the next transaction builds on: the newest state, or that of the newest pending commit.
     @exclusivity(unchecked) var tip: PublishedState
+    /// The newest state all whose predecessors that have readers are among the older ones.
+    @exclusivity(unchecked) var settled: PublishedState
     /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
     /// withdrawn: what is left of its pages and records can't be taken for a later one's.
     @exclusivity(unchecked) var usedNumber: UInt64
@@ -75,6 +77,7 @@ final class WriterSide {
         openedCheckpoint = header.checkpoint
         announcer = Announcer(file: file)
         tip = state
+        settled = state
         usedNumber = state.transaction
         // Memory that stays for the next transaction, out of a small budget too.
         frames = FrameTable(
@@ -113,6 +116,8 @@ extension WriterSide {
 
     /// Before a checkpoint frees what the former one held.
     func notePeak() {
+        // Moving pages needs more than commits do.
+        if isShrinking { return }
         if peaks.count == Self.peaksKept { peaks.removeFirst() }
         peaks.append(space.sectorCount - UInt64(space.freeSectors))
     }

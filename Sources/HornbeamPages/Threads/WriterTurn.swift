@@ -86,12 +86,15 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// Briefly, for the store's own thread. False once that is to end: who ends it may hold the turn, and waits for it.
-    /// Nil if somebody else still has it after so many milliseconds.
+    /// Briefly, for the store's own thread, after all who wait by now. False once that is to end: who ends it may hold
+    /// the turn, and waits for it. Nil if it is still somebody else's after so many milliseconds.
     func takeInThread(waiting milliseconds: Int? = nil) -> Bool? {
         monitor.locked {
-            while holder != nil, !isThreadEnding {
-                if let milliseconds, monitor.wait(milliseconds: milliseconds), holder != nil { return nil }
+            let last = lastNumber
+            yielding += 1
+            defer { yielding -= 1 }
+            while holder != nil || waiting.first.map({ $0 <= last }) == true, !isThreadEnding {
+                if let milliseconds, monitor.wait(milliseconds: milliseconds) { return nil }
                 if milliseconds == nil { monitor.wait() }
             }
             if isThreadEnding {

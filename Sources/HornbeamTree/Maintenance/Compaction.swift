@@ -75,7 +75,8 @@ extension TreeWriting {
                     pages.relieveThread()
                     return !pages.isShrinkingUnwanted
                 }
-                guard isWhole else { return }
+                // Commits that go on need more room than those that rest.
+                guard isWhole, !(isIdle && pass.isDisturbed) else { return }
                 // Without the turn: what moved is on the medium before commits have to wait for the rest. What it left
                 // is free then.
                 pages.checkpointInBackground()
@@ -84,7 +85,8 @@ extension TreeWriting {
             try pages.settleCompaction(.inThread, ring: limit.ring)
             pages.noteShrunk(from: limit, to: try pages.cutTail(.inThread))
         } catch {
-            return
+            if case .busy = error { return }
+            pages.noteFailedShrinking()
         }
     }
 }
@@ -178,6 +180,9 @@ private struct CompactionPass {
     private(set) var stuckSectors: UInt64 = 0
     private(set) var lackedSectors: UInt64 = 0
     private var place = Place.tree([], from: nil)
+    /// Whether others have committed between the steps.
+    private(set) var isDisturbed = false
+    private var lastNumber: UInt64?
 
     init(
         _ pages: PageStore, _ writing: TreeWriting, limit: CompactionLimit, stepPages: Int, isClearing: Bool = false,
@@ -210,6 +215,8 @@ private struct CompactionPass {
         // A crash takes back what was moved, and nothing else.
         transaction.durability = .none
         guard let writer = transaction.writer else { return }
+        if let lastNumber, writer.birth != lastNumber + 1 { isDisturbed = true }
+        lastNumber = writer.birth
         // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
         let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
         guard room > 1 else {
@@ -217,7 +224,8 @@ private struct CompactionPass {
             place = .end
             return
         }
-        var relocation = Relocation(writer: writer, budget: min(stepPages, room / 2), isClearing: isClearing)
+        var relocation = Relocation(
+            writer: writer, budget: min(stepPages, room / 2), reads: 8 * stepPages, isClearing: isClearing)
         while !relocation.isSpent {
             if case .end = place { break }
             place = try next(transaction, &relocation)

@@ -10,7 +10,7 @@ struct Relocation {
     let writer: TreeWriter
     /// Pages that may still be moved, and nodes that may still be read.
     private var budget: Int
-    private var reads = 2048
+    private var reads: Int
     /// Bytes that were moved.
     private(set) var movedBytes = 0
     /// Sectors of pages beyond the limit that found no room below it.
@@ -19,9 +19,10 @@ struct Relocation {
     /// Whether long values that find no room below the limit give way, to behind the file's end if need be.
     private let isClearing: Bool
 
-    init(writer: TreeWriter, budget: Int, isClearing: Bool) {
+    init(writer: TreeWriter, budget: Int, reads: Int, isClearing: Bool) {
         self.writer = writer
         self.budget = budget
+        self.reads = reads
         self.isClearing = isClearing
     }
 

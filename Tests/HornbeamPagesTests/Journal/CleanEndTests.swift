@@ -45,6 +45,29 @@ struct CleanEndTests {
         #expect(try isMarked(disk))
     }
 
+    @Test("is gone before the first records are written, so that a crash which cuts these finds none")
+    func takenBackFirst() throws {
+        let disk = try SimulatedDisk()
+        try closed(disk)
+        let image = disk.killedImage()
+        try SimulatedDisk.crashAtEveryCall(of: image) { (disk) -> Bool in
+            let store = try Toy.open(disk)
+            do {
+                // Of several sectors.
+                try Toy.commit(ToyChange(cell: 0, value: 6, longSectors: 3, padding: 9000), to: store)
+                return true
+            } catch is StorageError {
+                return false
+            }
+        } _: { image, isCommitted, place in
+            let again = try SimulatedDisk(image: image)
+            let isMarked = try isMarked(again)
+            let found = try value(image)
+            #expect(found == (isCommitted ? 6 : found) && (found == 5 || found == 6), place)
+            #expect(!isMarked || found == 5, place)
+        }
+    }
+
     @Test("is not written by closing a store that nobody changed")
     func unchanged() throws {
         let disk = try SimulatedDisk()

@@ -83,6 +83,7 @@ extension PageStore {
         inThreadsTurn {
             if side.run === begun { _ = concludeRun() }
             if isIdle { side.noteQuiet(begun.ringUse) }
+            reclaimUnread()
         }
         resizeRing()
     }
@@ -143,7 +144,6 @@ extension PageStore {
     func concludeRun() -> StorageError? {
         guard let run = side.run else { return nil }
         if case .half = run.outcome { run.writeSecondSlot(to: file, pipeline) }
-        defer { if side.run == nil { side.pace.end() } }
         switch run.outcome {
         case .durable:
             side.run = nil

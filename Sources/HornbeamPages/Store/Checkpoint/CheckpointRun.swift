@@ -85,7 +85,9 @@ final class CheckpointRun: @unchecked Sendable {
 extension CheckpointRun {
     /// Everything that reaches the file. Called once, by its driver.
     func write(to store: PageStore) {
-        end(written(to: store, store.file, store.pipeline))
+        let outcome = written(to: store, store.file, store.pipeline)
+        store.side.pace.end()
+        end(outcome)
     }
 
     /// After `.half`: tries once more. Called in the turn.
@@ -96,6 +98,8 @@ extension CheckpointRun {
     private func written(to store: PageStore, _ file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
         do throws(StorageError) {
             try store.writeUnwritten()
+            // The sync may take long.
+            if store.isAwaited { store.catchUp() }
             if rewrites { try rewritePages(file) }
             if dirtyBytes + store.side.lateBytes >= Self.largeWriteBack { startWriteBack(file) }
             try plan.writeRing(file)

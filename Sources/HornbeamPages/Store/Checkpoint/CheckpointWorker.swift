@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were
-// written, or when nothing has been committed for a while. A store without it checkpoints in the commits themselves.
+// The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were made
+// or put aside, or when nothing has been committed for a while. A store without it checkpoints in the commits
+// themselves. It makes room for pages in memory, and gives space back after a checkpoint.
 // Once commits rest it also writes for other processes what they couldn't read yet, and before if one of them waits.
 
 import CHornbeamShims
@@ -158,8 +159,8 @@ final class CheckpointWorker: @unchecked Sendable {
             let isQuiet = isIdle && isStill && idle > 0
             if begin(isIdle: isQuiet) {
                 store.checkpointInBackground(isIdle: isQuiet)
-                store.maintenance.withLock { $0 }?(store, isQuiet)
                 busy.store(false, ordering: .sequentiallyConsistent)
+                store.maintenance.withLock { $0 }?(store, isQuiet)
             }
             rested = rest(until: store, afterFailure: failures > 0)
         }

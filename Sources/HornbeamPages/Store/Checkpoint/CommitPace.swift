@@ -28,11 +28,15 @@ final class CommitPace: Sendable {
         ahead.store(bytes, ordering: .relaxed)
     }
 
-    /// It has ended, whatever came of it.
+    /// It is written, or came to nothing: whoever ends it may have to wait for the turn, but commits don't.
     func end() {
-        formerNanoseconds.store(Self.now - start.load(ordering: .relaxed), ordering: .relaxed)
+        let time = Swift.min(Self.now - start.load(ordering: .relaxed), Self.longest)
+        formerNanoseconds.store(time, ordering: .relaxed)
         ahead.store(-1, ordering: .relaxed)
     }
+
+    /// What a checkpoint counts for at most.
+    private static var longest: Int { 1_000_000_000 }
 
     /// Dirty bytes that the checkpoint under way will not have, of all that there are. Nil if there is none.
     private func behind(of dirty: Int) -> Int? {
@@ -49,12 +53,18 @@ final class CommitPace: Sendable {
         guard behind > bound / 2 else { return }
         let left = start.load(ordering: .relaxed) + formerNanoseconds.load(ordering: .relaxed) - Self.now
         let share = Double(bytes) / Double(Swift.max(bytes, bound - behind + bytes))
-        Self.sleep(nanoseconds: Int(share * Double(left)))
-        while let behind = self.behind(of: dirty()), behind > bound { Self.sleep(nanoseconds: 1_000_000) }
+        var rest = Int(share * Double(left))
+        while let behind = self.behind(of: dirty()), rest > 0 || behind > bound {
+            let piece = rest > 0 ? Swift.min(rest, Self.piece) : Self.piece
+            Self.sleep(nanoseconds: piece)
+            rest -= piece
+        }
     }
 
+    /// After so long it is looked whether there is still something to wait for.
+    private static var piece: Int { 1_000_000 }
+
     private static func sleep(nanoseconds: Int) {
-        guard nanoseconds > 0 else { return }
         // A signal may end it early: then the next commit waits.
         var time = timespec(tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)
         nanosleep(&time, nil)

@@ -9,7 +9,7 @@ extension PageStore {
     /// Brings the store to the newest recoverable state. Called once, before anyone else knows the store.
     func recover(_ replay: Replay) throws(StorageError) {
         let reader = JournalReader(header: side.header, file: fileReader)
-        let (chain, tail) = try reader.read()
+        let (chain, tail, isMarked) = try reader.read()
         if case .damaged(let newest) = tail { throw Self.damage(after: newest) }
         if options.readOnly {
             guard chain.isEmpty else {
@@ -20,7 +20,9 @@ extension PageStore {
         try side.announcer?.begin(side, isWhole: chain.isEmpty)
         try renewStaleSlots()
         if chain.isEmpty && tail == .clean {
-            return pipeline.setJournal(JournalWriter(after: side.header))
+            pipeline.setJournal(JournalWriter(after: side.header))
+            if isMarked { pipeline.takeMarkBack(of: side.header) }
+            return
         }
         try checkNumbers(transaction: side.header.transaction, checkpoint: side.header.checkpoint + 1)
         for entry in chain {
@@ -39,7 +41,7 @@ extension PageStore {
     /// Whether the journal holds commits beyond the checkpoint, so that a reader can't go by the header alone.
     static func hasRecords(_ header: HeaderSlot, _ file: any StoreFile) throws(StorageError) -> Bool {
         let reader = JournalReader(header: header, file: FileReader(file, mapping: nil))
-        let (chain, tail) = try reader.read()
+        let (chain, tail, _) = try reader.read()
         if case .damaged(let newest) = tail { throw damage(after: newest) }
         return !chain.isEmpty
     }

@@ -51,6 +51,7 @@ extension WriterSide {
         } else if used > capacity / 2 {
             wantedRing = grownRing
         }
+        if wantedRing == capacity { wantedRing = nil }
     }
 
     /// The same of one that came because nothing was committed for a while.
@@ -95,6 +96,13 @@ extension PageStore {
     /// In the turn, for the store's thread; nil once that is to end.
     @discardableResult
     func inThreadsTurn<Result>(_ body: () -> Result) -> Result? {
+        guard takeThreadsTurn() else { return nil }
+        defer { turn.give() }
+        return body()
+    }
+
+    /// False once the store's thread is to end.
+    func takeThreadsTurn() -> Bool {
         var isTaken = turn.takeInThread(waiting: Self.briefMilliseconds)
         if isTaken == nil {
             // A transaction may be open for long: nobody shall wait for this thread meanwhile.
@@ -103,9 +111,7 @@ extension PageStore {
             catchUp()
             isTaken = turn.takeInThread()
         }
-        guard isTaken == true else { return nil }
-        defer { turn.give() }
-        return body()
+        return isTaken == true
     }
 
     /// What whoever opens the file may have to wait for.

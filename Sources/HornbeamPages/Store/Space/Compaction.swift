@@ -47,6 +47,7 @@ extension PageStore {
     /// that rest leave an eighth more than is in use; others what they have needed lately.
     package func beginShrinking(isIdle: Bool) throws(StorageError) -> CompactionLimit? {
         try withUsableTurn(.inThread) { () throws(StorageError) in
+            dropLeftLimit()
             guard side.space.limit == nil else { return nil }
             side.collectPins()
             if side.isShrinkingFutile { return nil }
@@ -67,12 +68,18 @@ extension PageStore {
         inThreadsTurn { side.noteShrinking(isFutile: sectors + Self.leastGain > limit.fileSectors) }
     }
 
+    /// It has ended with an error.
+    package func noteFailedShrinking() { inThreadsTurn { side.noteShrinking(isFutile: true) } }
+
     /// Less isn't worth a checkpoint.
     private static var leastGain: UInt64 { 512 }
 
-    /// Between two steps of shrinking: a checkpoint if one is due, and room for pages in memory.
+    /// Between two steps of shrinking: a checkpoint if one is due, room for pages in memory, what other processes wait
+    /// for, and a moment for whoever wants the turn.
     package func relieveThread() {
         if worker.takeWish() { checkpointInBackground() } else { makeRoom() }
+        if isAwaited { catchUp() }
+        Claim.pause(milliseconds: 1)
     }
 
     /// Whether shrinking should end, for somebody's compaction.
@@ -109,7 +116,7 @@ extension PageStore {
             guard turn.tryTake() else { return leftLimit.store(true, ordering: .relaxed) }
         case .inThread:
             // The store is being closed.
-            guard turn.takeInThread() == true else { return }
+            guard takeThreadsTurn() else { return }
         }
         defer { turn.give() }
         side.space.limit = nil

@@ -2,6 +2,7 @@
 // Commits that outrun a checkpoint wait; no others do.
 
 import Foundation
+import HornbeamTestSupport
 import Synchronization
 import Testing
 
@@ -17,6 +18,22 @@ struct CommitPaceTests {
         pace.wait(made: 400) { 100 + 500 }
         pace.end()
         pace.wait(made: 1 << 40) { .max }
+    }
+
+    @Test("is their own once the checkpoint is written, whoever has the turn that ends it")
+    func written() throws {
+        let store = try Toy.open(SimulatedDisk())
+        try Toy.commit(ToyChange(cell: 0, value: 1), to: store)
+        store.turn.take()
+        let run = try #require(try store.beginCheckpoint())
+        store.turn.give()
+        let write = try store.beginWrite()
+        run.write(to: store)
+        // Whatever there is beyond the bound.
+        store.side.pace.wait(made: 1 << 30) { 1 << 40 }
+        write.abort()
+        try store.checkpoint()
+        try Toy.expectSound(store)
     }
 
     @Test("is that of the checkpoint once they have made as much as they may")
