@@ -131,10 +131,15 @@ package final class ConcurrencyProof: Sendable {
 
     // MARK: Readers
 
+    private static let leastRounds = 3
+
     private func read(_ reader: Int, until deadline: Date) throws {
         var random = SeededGenerator(seed: seed &+ 1000 &+ UInt64(reader))
         var seen = [UInt64](repeating: 0, count: writers)
-        while !isOver(deadline) {
+        var rounds = 0
+        // Some in any case: writers may have ended before this thread has begun.
+        while rounds < Self.leastRounds || !isOver(deadline) {
+            rounds += 1
             let read = try store.beginRead()
             defer { read.abort() }
             for _ in 0...random.below(3) { try Self.checkSum(read) }
