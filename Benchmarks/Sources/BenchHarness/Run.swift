@@ -92,6 +92,19 @@ package final class Run {
         if wants(name) { try change(name, operations, body) }
     }
 
+    /// Waits, for a minute at most, until the engine's own threads have done what changes left to them. Otherwise some
+    /// runs would find pages moved between a first reading, which makes them warm, and the measured one.
+    package func awaitRest() {
+        var quiet = 0
+        var before = processorNanoseconds()
+        for _ in 0..<600 where quiet < 20 {
+            usleep(100_000)
+            let now = processorNanoseconds()
+            quiet = now - before < 1_000_000 ? quiet + 1 : 0
+            before = now
+        }
+    }
+
     private func figure(_ name: String, operations: Int, seconds: Double, _ latencies: Latencies) -> Figure {
         let resident = Machine.resident
         return Figure(

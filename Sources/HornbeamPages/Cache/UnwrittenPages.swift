@@ -229,32 +229,25 @@ final class UnwrittenPages: @unchecked Sendable {
 
     /// The pages' numbers in the order of the file, once nobody else writes.
     private func begin(_ part: Part) -> [UInt64] {
-        monitor.locked {
+        var pages = monitor.locked { () -> [(number: UInt64, birth: UInt64)] in
             while isWriting { monitor.wait() }
             isWriting = true
-            var list: [UInt64] = []
-            list.reserveCapacity(count)
-            let newest = part == .all ? .max : medianBirth
+            swap(&firstListed, &firstState)
+            var pages: [(number: UInt64, birth: UInt64)] = []
+            pages.reserveCapacity(count)
             for place in 0..<places {
                 let number = numbers[place].load(ordering: .relaxed)
-                if number != 0, newest == .max || birth(at: place) <= newest { list.append(number) }
+                let page = UnsafeRawPointer(bitPattern: addresses[place].load(ordering: .relaxed))
+                if number != 0, let page { pages.append((number, page.u64(PageLayout.birth))) }
             }
-            list.sort()
-            swap(&firstListed, &firstState)
-            return list
+            return pages
         }
-    }
-
-    private var medianBirth: UInt64 {
-        var births: [UInt64] = []
-        births.reserveCapacity(count)
-        for place in 0..<places where numbers[place].load(ordering: .relaxed) != 0 { births.append(birth(at: place)) }
-        births.sort()
-        return births.isEmpty ? 0 : births[births.count / 2]
-    }
-
-    private func birth(at place: Int) -> UInt64 {
-        UnsafeRawPointer(bitPattern: addresses[place].load(ordering: .relaxed))?.u64(PageLayout.birth) ?? 0
+        // Some may go meanwhile: they aren't found then.
+        if part == .olderHalf, !pages.isEmpty {
+            let median = pages.map(\.birth).sorted()[pages.count / 2]
+            pages.removeAll { $0.birth > median }
+        }
+        return pages.map(\.number).sorted()
     }
 
     /// Copies pages that lie side by side in the file: they stay as they are, because a transaction may be copying

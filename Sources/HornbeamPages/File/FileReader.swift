@@ -39,6 +39,9 @@ final class FileReader {
         return Bytes(piece)
     }
 
+    /// All of these bytes will be read soon. A hint.
+    func startRead(at offset: UInt64, count: UInt64) { file.startRead(at: offset, count: count) }
+
     /// Bytes that `sector` reads at once.
     private static var windowSize: Int { 1 << 18 }
 

@@ -28,6 +28,8 @@ struct JournalReader {
         if CleanEnd.isThere(header, file), witness().map({ $0.transaction <= header.transaction }) ?? true {
             return ([], .clean, true)
         }
+        // All of it is looked through: half of the time of opening what nobody has in memory.
+        file.startRead(at: ring.run.byteOffset, count: size)
         let chain = try chain()
         return (chain, try tail(after: chain), false)
     }

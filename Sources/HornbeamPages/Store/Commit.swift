@@ -76,9 +76,10 @@ extension PageStore {
         try pipeline.wait(for: commit) { show($0, isDurable: $1) }
     }
 
-    /// The same for whoever made the commit: it waits a little if commits outrun a checkpoint.
+    /// `complete` for the thread that made the commit, which then waits a little if commits outrun a checkpoint.
     func completeOwn(_ commit: PendingCommit) throws(StorageError) {
         try complete(commit)
+        guard side.pace.isUnderWay else { return }
         let sectors = commit.born.reduce(0) { $0 + Int($1.count) }
         side.pace.wait(made: sectors << FileFormat.sectorShift) { side.allDirtyBytes }
     }
@@ -128,7 +129,6 @@ extension PageStore {
         _ next: PublishedState, freed: [RetiredPages.Page], ring: RingChange
     ) throws(StorageError) {
         try clearWay()
-        try writeUnwritten()
         try writePages()
         let current = side.tip.transaction
         side.retired.pin(current)

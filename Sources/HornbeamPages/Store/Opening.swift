@@ -161,10 +161,6 @@ extension PageStore {
     private static func load(
         _ file: any StoreFile, _ header: HeaderSlot, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
-        // Recovery looks through all of it: half of the time of opening what nobody has in memory.
-        if !CleanEnd.isThere(header, FileReader(file, mapping: nil)) {
-            file.startRead(at: header.journal.run.byteOffset, count: UInt64(header.journal.byteCount))
-        }
         var space = SpaceMap(pageSize: Int(header.pageSize))
         // The file may have grown since the checkpoint; what the map does not know is free.
         let extents = try file.size() >> FileFormat.sectorShift / FileFormat.extentSectors

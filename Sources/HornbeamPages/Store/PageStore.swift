@@ -52,7 +52,8 @@ package final class PageStore: @unchecked Sendable {
     /// The address of the newest state, 0 once the store is closed. Stored under `newest`'s lock.
     private let newestAddress: Atomic<UInt>
     let worker = CheckpointWorker()
-    /// What the store's thread does after a checkpoint that it made; the argument: whether commits rest.
+    /// Runs in the store's thread after each checkpoint that the thread made. The argument tells whether the checkpoint
+    /// came because commits rest.
     package typealias Maintenance = @Sendable (PageStore, Bool) -> Void
     package let maintenance = Mutex<Maintenance?>(nil)
     /// Whether a compaction has ended that could not take its limit away.
@@ -305,7 +306,9 @@ package final class PageStore: @unchecked Sendable {
 
     /// Spares the next opening the search in the ring. A file that was left as it is stays as it is.
     private func noteCleanEnd() {
-        guard file.isDurable, side.run == nil, side.isChanged, pipeline.hasJournal, pipeline.journalUse.used == 0
+        // Records of commits that fell may have been written, with later numbers.
+        guard file.isDurable, side.run == nil, side.isChanged, side.usedNumber == side.tip.transaction,
+            pipeline.hasJournal, pipeline.journalUse.used == 0
         else { return }
         CleanEnd.write(side.header, to: file)
     }

@@ -37,11 +37,10 @@ final class WriterSide {
     /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
     /// withdrawn: what is left of its pages and records can't be taken for a later one's.
     @exclusivity(unchecked) var usedNumber: UInt64
-    /// The checkpoint that is under way, and all dirty bytes when it began.
+    /// The checkpoint that is under way.
     @exclusivity(unchecked) var run: CheckpointRun?
-    @exclusivity(unchecked) var runDirtyBytes = 0
     let pace = CommitPace()
-    /// Its state's transaction, and bytes of pages that it has and that were written since it began. Any thread.
+    /// The transaction of its state, and the bytes of the state's pages that were written since it began. Any thread.
     private let lateState = Atomic<UInt64>(0)
     private let late = Atomic<Int>(0)
     /// `CommitPipeline.faultCount` when the last durable checkpoint began to write.
@@ -56,13 +55,8 @@ final class WriterSide {
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
     @exclusivity(unchecked) var quietCheckpoints = 0
     @exclusivity(unchecked) var wantedRing: UInt64?
-    /// Whether the limit of `space` is that of the store's thread, which gives space back.
-    @exclusivity(unchecked) var isShrinking = false
-    /// Times that it gained nothing, one after the other, and how often it is to be left out yet.
-    @exclusivity(unchecked) private var futileShrinkings = 0
-    @exclusivity(unchecked) private var omittedShrinkings = 0
-    /// Sectors that were in use or held when each of the last checkpoints ended.
-    @exclusivity(unchecked) private var peaks: [UInt64] = []
+    /// What is known for giving space back.
+    @exclusivity(unchecked) var shrinking = Shrinking()
     /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
     @exclusivity(unchecked) var oversizedCommits = 0
 
@@ -98,43 +92,6 @@ extension WriterSide {
         if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
     }
 
-    func noteShrinking(isFutile: Bool) {
-        futileShrinkings = isFutile ? min(futileShrinkings + 1, 10) : 0
-        omittedShrinkings = isFutile ? 1 << futileShrinkings : 0
-    }
-
-    /// Whether it is to be left out this time.
-    var isShrinkingFutile: Bool {
-        guard omittedShrinkings > 0 else { return false }
-        omittedShrinkings -= 1
-        return true
-    }
-
-    private static var peaksKept: Int { 8 }
-    /// For the copies of branches that live side by side for a while.
-    private static var shrinkingSlack: UInt64 { 128 }
-
-    /// Before a checkpoint frees what the former one held.
-    func notePeak() {
-        // Moving pages needs more than commits do.
-        if isShrinking { return }
-        if peaks.count == Self.peaksKept { peaks.removeFirst() }
-        peaks.append(space.sectorCount - UInt64(space.freeSectors))
-    }
-
-    /// Where the file could end, with an eighth to spare; what is before the limit is for all but the journal's ring,
-    /// which may follow it, and how many sectors that needs. If commits rest, it is a small one.
-    func shrunkenFile(isIdle: Bool) -> (limit: UInt64, end: UInt64, ring: UInt64) {
-        if isIdle { peaks.removeAll() }
-        let journal = header.journal
-        let needed = max(space.sectorCount - UInt64(space.freeSectors), peaks.max() ?? 0) - journal.count
-        let extents = (needed + needed / 8 + Self.shrinkingSlack) / FileFormat.extentSectors + 1
-        let limit = max(extents * FileFormat.extentSectors, FileFormat.initialFileSectors)
-        let ring = min(journal.count, isIdle ? quietRing : largestRing)
-        let stays = journal.run.end <= limit && journal.count == ring
-        return (limit, stays ? limit : limit + ring, ring)
-    }
-
     /// Bytes that are in use but for the journal's ring.
     var liveBytes: Int { (space.liveSectors - Int(header.journal.count)) << FileFormat.sectorShift }
 
@@ -164,7 +121,7 @@ extension WriterSide {
     }
 
     /// Of all dirty bytes those that the checkpoint under way, if there is one, will not have.
-    var newDirtyBytes: Int { allDirtyBytes - (run == nil ? 0 : runDirtyBytes) }
+    var newDirtyBytes: Int { allDirtyBytes - (run?.allDirtyBytes ?? 0) }
 }
 
 // MARK: Pins

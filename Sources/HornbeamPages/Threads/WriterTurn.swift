@@ -27,7 +27,7 @@ final class WriterTurn: @unchecked Sendable {
     /// Those who wait in `take`, by numbers, in the order in which they came.
     private var waiting: [UInt64] = []
     private var lastNumber: UInt64 = 0
-    /// Those who wait in `takeBehindOthers`.
+    /// Those who wait in `takeBehindOthers` and `takeInThread`.
     private var yielding = 0
     /// Whether the store's thread is to end: it gets no turn any more.
     private var isThreadEnding = false
@@ -70,19 +70,32 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// Threads that wait in `take`, and in `takeBehindOthers`.
+    /// Threads that wait in `take`, and behind them.
     var waitingCount: Int { monitor.locked { waiting.count } }
     var yieldingCount: Int { monitor.locked { yielding } }
 
     /// For whoever takes the turn again and again: all who wait in `take` by now have theirs before.
     func takeBehindOthers() {
         monitor.locked {
-            let last = lastNumber
-            yielding += 1
-            while holder != nil || waiting.first.map({ $0 <= last }) == true { monitor.wait() }
-            yielding -= 1
+            waitBehindOthers(until: nil) { false }
             holder = pthread_self()
             isBrief = false
+        }
+    }
+
+    /// Waits until all who wait by now have had the turn and it is free, or there is no more need, or the time is up.
+    private func waitBehindOthers(until deadline: ContinuousClock.Instant?, _ isGivenUp: () -> Bool) {
+        let last = lastNumber
+        yielding += 1
+        defer { yielding -= 1 }
+        while holder != nil || waiting.first.map({ $0 <= last }) == true, !isGivenUp() {
+            guard let deadline else {
+                monitor.wait()
+                continue
+            }
+            let left = ContinuousClock.now.duration(to: deadline)
+            guard left > .zero else { return }
+            _ = monitor.wait(milliseconds: Int(left / .milliseconds(1)) + 1)
         }
     }
 
@@ -90,18 +103,14 @@ final class WriterTurn: @unchecked Sendable {
     /// the turn, and waits for it. Nil if it is still somebody else's after so many milliseconds.
     func takeInThread(waiting milliseconds: Int? = nil) -> Bool? {
         monitor.locked {
-            let last = lastNumber
-            yielding += 1
-            defer { yielding -= 1 }
-            while holder != nil || waiting.first.map({ $0 <= last }) == true, !isThreadEnding {
-                if let milliseconds, monitor.wait(milliseconds: milliseconds) { return nil }
-                if milliseconds == nil { monitor.wait() }
-            }
+            let deadline = milliseconds.map { ContinuousClock.now + .milliseconds($0) }
+            waitBehindOthers(until: deadline) { isThreadEnding }
             if isThreadEnding {
                 // If it was this thread that was woken for the turn, it is the next one's.
                 monitor.broadcast()
                 return false
             }
+            if holder != nil { return nil }
             holder = pthread_self()
             isBrief = true
             return true

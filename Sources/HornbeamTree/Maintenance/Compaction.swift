@@ -47,7 +47,7 @@ extension TreeStore {
             defer { pages.endCompaction(.no) }
             var pass = CompactionPass(pages, writing, limit: limit, stepPages: 256, wait: .no)
             _ = try pass.run { _ in true }
-            try pages.settleCompaction(.no)
+            try pages.settleCompaction(limit, .no)
             _ = try pages.cutTail(.no)
         } catch {
             // Whether the store can be closed is for closing to say.
@@ -66,28 +66,39 @@ extension TreeWriting {
     /// of it is free. Goes on beside readers and commits, in short transactions between theirs. What can't be done, for
     /// want of room or because a call fails, is left to the next time.
     func giveBack(in pages: PageStore, isIdle: Bool) {
+        guard let limit = try? pages.beginShrinking(isIdle: isIdle) else { return }
+        defer { pages.endCompaction(.inThread) }
         do throws(StorageError) {
-            guard let limit = try pages.beginShrinking(isIdle: isIdle) else { return }
-            defer { pages.endCompaction(.inThread) }
-            for _ in 0..<Self.mostPasses {
-                var pass = CompactionPass(pages, self, limit: limit, stepPages: Self.smallStep, wait: .inThread)
-                let isWhole = try pass.run { _ in
-                    pages.relieveThread()
-                    return !pages.isShrinkingUnwanted
-                }
-                // Commits that go on need more room than those that rest.
-                guard isWhole, !(isIdle && pass.isDisturbed) else { return }
-                // Without the turn: what moved is on the medium before commits have to wait for the rest. What it left
-                // is free then.
-                pages.checkpointInBackground()
-                guard pass.lackedSectors > 0, pass.movedBytes > 0 else { break }
-            }
-            try pages.settleCompaction(.inThread, ring: limit.ring)
+            guard try move(in: pages, to: limit, isIdle: isIdle) else { return }
+            try pages.settleCompaction(limit, .inThread)
             pages.noteShrunk(from: limit, to: try pages.cutTail(.inThread))
+        } catch .busy {
+            // The thread is to end.
+            return
         } catch {
-            if case .busy = error { return }
-            pages.noteFailedShrinking()
+            pages.noteShrunk(from: limit, to: nil)
         }
+    }
+
+    /// False if it was stopped, for a compaction or because commits go on: they need more room than those that rest.
+    private func move(
+        in pages: PageStore, to limit: CompactionLimit, isIdle: Bool
+    ) throws(StorageError) -> Bool {
+        for _ in 0..<Self.mostPasses {
+            var pass = CompactionPass(
+                pages, self, limit: limit, stepPages: Self.smallStep, stopsAtCommits: isIdle, wait: .inThread)
+            let isWhole = try pass.run { _ in
+                pages.relieveThread()
+                return !pages.isShrinkingUnwanted
+            }
+            guard isWhole else { return false }
+            // Without the turn: what moved is on the medium before commits have to wait for the rest. What it left is
+            // free then.
+            pages.checkpointInBackground()
+            guard pass.lackedSectors > 0, pass.movedBytes > 0 else { break }
+        }
+        pages.moveRing(for: limit)
+        return true
     }
 }
 
@@ -102,6 +113,9 @@ private struct Compaction {
 
     /// Each raises the limit or has moved something; no file needs nearly so many.
     private static let maximumPasses = 24
+    /// Passes in a row that moved nothing.
+    private var idlePasses = 0
+    private static let mostIdlePasses = 2
 
     init(store: TreeStore, limit: CompactionLimit, stepPages: Int) {
         self.store = store
@@ -124,11 +138,13 @@ private struct Compaction {
             }
             result.movedBytes += pass.movedBytes
             // Stopping, too, gives back what is free by now.
-            try store.pages.settleCompaction()
+            try store.pages.settleCompaction(limit, .inOrder)
             limit.fileSectors = try store.pages.cutTail()
             result.bytesAfter = limit.fileSectors * UInt64(FileFormat.sectorSize)
             guard result.isFinished, limit.fileSectors > limit.sectors || isClearing else { break }
-            guard pass.movedBytes > 0 || pass.stuckSectors > 0 || pass.lackedSectors > 0 || isClearing else { break }
+            // The journal may have gone to where it is, because the room before it was held by the last checkpoint.
+            idlePasses = pass.movedBytes > 0 || pass.stuckSectors > 0 || isClearing ? 0 : idlePasses + 1
+            guard pass.lackedSectors > 0 || idlePasses <= Self.mostIdlePasses else { break }
             limit = try nextLimit(pass, mayClear: number + 2 < Self.maximumPasses)
         }
         return result
@@ -151,7 +167,9 @@ private struct Compaction {
             clearedAt = limit.fileSectors
             return try store.pages.renewCompaction(extra: -Int64(pass.stuckSectors))
         }
-        return try store.pages.renewCompaction(extra: Int64(pass.stuckSectors + pass.lackedSectors))
+        // A pass that moved something has made room, too.
+        let lacked = pass.movedBytes > 0 ? 0 : pass.lackedSectors
+        return try store.pages.renewCompaction(extra: Int64(pass.stuckSectors + lacked))
     }
 }
 
@@ -180,19 +198,20 @@ private struct CompactionPass {
     private(set) var stuckSectors: UInt64 = 0
     private(set) var lackedSectors: UInt64 = 0
     private var place = Place.tree([], from: nil)
-    /// Whether others have committed between the steps.
-    private(set) var isDisturbed = false
-    private var lastNumber: UInt64?
+    /// Whether it stops once others have committed between the steps, and the state that the last step left.
+    private let stopsAtCommits: Bool
+    private var lastState: UInt64?
 
     init(
         _ pages: PageStore, _ writing: TreeWriting, limit: CompactionLimit, stepPages: Int, isClearing: Bool = false,
-        wait: TurnWait
+        stopsAtCommits: Bool = false, wait: TurnWait
     ) {
         self.pages = pages
         self.writing = writing
         self.limit = limit
         self.stepPages = stepPages
         self.isClearing = isClearing
+        self.stopsAtCommits = stopsAtCommits
         self.wait = wait
     }
 
@@ -200,7 +219,7 @@ private struct CompactionPass {
     mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
         while true {
             if case .end = place { return true }
-            try step()
+            guard try step() else { return false }
             let figures = CompactionProgress(
                 movedBytes: movedBytes, totalBytes: limit.toMove * UInt64(FileFormat.sectorSize),
                 fileBytes: limit.fileSectors * UInt64(FileFormat.sectorSize))
@@ -208,21 +227,20 @@ private struct CompactionPass {
         }
     }
 
-    /// One transaction.
-    private mutating func step() throws(StorageError) {
+    /// One transaction; false if it is not to be.
+    private mutating func step() throws(StorageError) -> Bool {
         let transaction = try writing.begin(pages, wait)
         defer { transaction.abort() }
         // A crash takes back what was moved, and nothing else.
         transaction.durability = .none
-        guard let writer = transaction.writer else { return }
-        if let lastNumber, writer.birth != lastNumber + 1 { isDisturbed = true }
-        lastNumber = writer.birth
+        guard let writer = transaction.writer else { return false }
+        if stopsAtCommits, let lastState, writer.view.transaction != lastState { return false }
         // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
         let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
         guard room > 1 else {
             lackedSectors += UInt64(Self.spareNodes * writer.pageSize / FileFormat.sectorSize)
             place = .end
-            return
+            return true
         }
         var relocation = Relocation(
             writer: writer, budget: min(stepPages, room / 2), reads: 8 * stepPages, isClearing: isClearing)
@@ -230,9 +248,12 @@ private struct CompactionPass {
             if case .end = place { break }
             place = try next(transaction, &relocation)
         }
+        // A step that moves nothing makes no state.
+        lastState = relocation.movedBytes > 0 ? writer.birth : writer.view.transaction
         try transaction.commit()
         movedBytes += UInt64(relocation.movedBytes)
         stuckSectors += relocation.stuckSectors
+        return true
     }
 
     /// Works in the tree at `place`; where to go on.

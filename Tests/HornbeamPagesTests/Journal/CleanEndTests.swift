@@ -65,7 +65,26 @@ struct CleanEndTests {
             let found = try value(image)
             #expect(found == (isCommitted ? 6 : found) && (found == 5 || found == 6), place)
             #expect(!isMarked || found == 5, place)
+            // Beside the mark there is nothing newer: the search would have found the same.
+            let reader = JournalReader(header: try PageStore.readHeader(again), file: FileReader(again, mapping: nil))
+            if isMarked { #expect(try reader.tail(after: []) == .clean, place) }
         }
+    }
+
+    @Test("is not written over what is left of a commit that fell")
+    func fallen() throws {
+        let disk = try SimulatedDisk()
+        try closed(disk)
+        let store = try Toy.open(disk)
+        try Toy.commit(ToyChange(cell: 0, value: 6), to: store)
+        disk.plan = SimulatedDisk.Plan(call: disk.calls + 1, fault: .error(5), operations: [.writeThrough])
+        #expect(throws: StorageError.self) {
+            try Toy.commit(ToyChange(cell: 0, value: 7, padding: 20_000), to: store)
+        }
+        disk.plan = nil
+        try store.close()
+        #expect(try !isMarked(disk))
+        #expect(try value(disk.killedImage()) == 6)
     }
 
     @Test("is not written by closing a store that nobody changed")

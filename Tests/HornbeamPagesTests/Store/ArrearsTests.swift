@@ -52,15 +52,6 @@ struct ArrearsTests {
         return try Toy.read(view).cells.map(\.value)
     }
 
-    /// Waits until it is so, at most ten seconds.
-    private func eventually(_ what: Comment, _ condition: () -> Bool) {
-        for _ in 0..<10_000 {
-            if condition() { return }
-            usleep(1000)
-        }
-        Issue.record(what)
-    }
-
     @Test("are written and told after a moment in which nothing was committed")
     func moment() throws {
         let scene = try Scene()

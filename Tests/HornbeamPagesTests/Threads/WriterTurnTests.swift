@@ -10,8 +10,15 @@ import Testing
 
 @Suite("The writer's turn")
 struct WriterTurnTests {
-    @Test("whoever lets others go first comes behind all who wait, and need not wait for those who come later")
-    func behindOthers() {
+    /// The two who let others go first.
+    private static let yielding: [@Sendable (WriterTurn) -> Void] = [
+        { $0.takeBehindOthers() }, { #expect($0.takeInThread() == true) },
+    ]
+
+    @Test(
+        "whoever lets others go first comes behind all who wait, and need not wait for those who come later",
+        arguments: yielding.indices)
+    func behindOthers(way: Int) {
         for count in 0..<24 {
             let turn = WriterTurn()
             let order = Mutex<[Int]>([])
@@ -26,7 +33,7 @@ struct WriterTurnTests {
             }
             wait { turn.waitingCount == count }
             Thread.detachNewThread(in: group) {
-                turn.takeBehindOthers()
+                Self.yielding[way](turn)
                 order.withLock { $0.append(-1) }
                 turn.give()
             }
@@ -38,8 +45,8 @@ struct WriterTurnTests {
         }
     }
 
-    @Test("those who ask without end don't keep it from its turn")
-    func busy() {
+    @Test("those who ask without end don't keep it from its turn", arguments: yielding.indices)
+    func busy(way: Int) {
         let turn = WriterTurn()
         let isDone = Atomic(false)
         let group = DispatchGroup()
@@ -52,11 +59,23 @@ struct WriterTurnTests {
             }
         }
         for _ in 0..<200 {
-            turn.takeBehindOthers()
+            Self.yielding[way](turn)
             turn.give()
         }
         isDone.store(true, ordering: .relaxed)
         group.wait()
+    }
+
+    @Test("the store's thread waits no longer than it says, and not at all once it is to end")
+    func inThread() {
+        let turn = WriterTurn()
+        turn.take()
+        #expect(turn.takeInThread(waiting: 5) == nil)
+        turn.endThread()
+        #expect(turn.takeInThread(waiting: 60_000) == false && turn.takeInThread() == false)
+        turn.give()
+        #expect(turn.takeInThread() == false)
+        turn.take()
     }
 
     private func wait(_ condition: () -> Bool) {

@@ -57,4 +57,36 @@ struct ChurnTests {
         #expect(store.statistics.fileBytes <= fresh)
         try store.close()
     }
+
+    /// What the last checkpoint reaches and the next state doesn't is 16 MiB at most in a small store, and a
+    /// transaction more; the ring is small, and the file grows in small steps.
+    @Test("Random lives leave no file much longer than what it needs, at any commit", .seeded, arguments: 0..<4)
+    func bounded(life: Int) throws {
+        var random = SeededGenerator(seed: SeededGenerator.seed &+ UInt64(life))
+        let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
+        var model = ModelTree()
+        for round in 0..<200 {
+            let write = try store.beginWrite()
+            let tree = try #require(try write.tree("t", create: true))
+            for _ in 0..<(1 + random.below(300)) {
+                let key = withUnsafeBytes(of: UInt16(random.below(6000)).bigEndian) { Array($0) }
+                if random.oneIn(life + 2) {
+                    _ = try write.delete(tree, key)
+                    _ = model.delete(key)
+                } else {
+                    let value = random.bytes(random.below(2000))
+                    try write.put(tree, key, value)
+                    model.put(key, value)
+                }
+            }
+            write.durability = [.full, .process, .none][random.below(3)]
+            try write.commit()
+            let figures = store.statistics
+            let bound = figures.usedBytes + figures.usedBytes / 8 + (16 << 20) + (4 << 20) + (3 << 20)
+            #expect(figures.fileBytes <= bound, "round \(round), seed \(SeededGenerator.seed)")
+        }
+        let read = try store.beginRead()
+        #expect(try read.contents(try #require(try read.tree("t"))) == model)
+        read.abort()
+    }
 }

@@ -12,18 +12,6 @@ import Testing
 
 @Suite("Compaction")
 struct CompactionTests {
-    private func sparse(
-        count: Int = 1200, kept: Int = 8
-    ) throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
-        let disk = try SimulatedDisk()
-        let store = try TreeStore.open(file: disk, options: SparseStore.options)
-        var model = SparseStore()
-        try model.fill(store, count: count)
-        try model.thin(store, kept: kept)
-        try store.checkpoint()
-        return (disk, store, model)
-    }
-
     /// The file is little longer than what is in use.
     private func expectShort(_ disk: SimulatedDisk, _ store: TreeStore, _ place: Comment? = nil) {
         let used = store.statistics.usedBytes
@@ -33,7 +21,7 @@ struct CompactionTests {
 
     @Test("leaves a file of little more than what is in use, with the same content", .seeded)
     func shrinks() throws {
-        let (disk, store, model) = try sparse(count: 3000, kept: 12)
+        let (disk, store, model) = try SparseStore.thinned(count: 3000, kept: 12)
         let before = disk.size()
         let result = try store.compact()
         #expect(result.isFinished && result.bytesBefore == before && result.bytesAfter == disk.size())
@@ -47,7 +35,7 @@ struct CompactionTests {
 
     @Test("of a compact file does nothing", .seeded)
     func idempotent() throws {
-        let (disk, store, model) = try sparse()
+        let (disk, store, model) = try SparseStore.thinned()
         try store.compact()
         let size = disk.size()
         let calls = disk.calls
@@ -56,9 +44,33 @@ struct CompactionTests {
         try model.expect(store)
     }
 
+    @Test("a second time does nothing, wherever the journal's ring has grown to", .seeded)
+    func secondTime() throws {
+        var random = SeededGenerator()
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: SparseStore.options)
+        for round in 0..<3 {
+            for _ in 0..<200 {
+                let write = try store.beginWrite()
+                let tree = try #require(try write.tree("t", create: true))
+                for _ in 0..<40 {
+                    let key = withUnsafeBytes(of: UInt16(random.below(5000)).bigEndian) { Array($0) }
+                    try write.put(tree, key, random.bytes(1000))
+                }
+                write.durability = .process
+                try write.commit()
+            }
+            #expect(round > 0 || store.statistics.journalCapacityBytes > 1 << 20)
+            let (first, second) = (try store.compact(), try store.compact())
+            #expect(first.bytesAfter == second.bytesAfter && second.movedBytes == 0, "round \(round)")
+            expectShort(disk, store, "round \(round)")
+        }
+        #expect(try store.check { Issue.record("\($0)") })
+    }
+
     @Test("goes on beside commits, which keep their changes", .seeded)
     func besideWriter() throws {
-        var (disk, store, model) = try sparse()
+        var (disk, store, model) = try SparseStore.thinned()
         var steps = 0
         var failure: (any Error)?
         let before = disk.size()
@@ -78,7 +90,7 @@ struct CompactionTests {
 
     @Test("leaves what a reader sees, and finishes once it has gone", .seeded)
     func besideReader() throws {
-        var (disk, store, model) = try sparse()
+        var (disk, store, model) = try SparseStore.thinned()
         let old = model
         let read = try store.beginRead()
         try model.thin(store, kept: 3)
@@ -98,7 +110,7 @@ struct CompactionTests {
 
     @Test("can be stopped after any step and begun again", .seeded)
     func stopped() throws {
-        let (disk, store, model) = try sparse()
+        let (disk, store, model) = try SparseStore.thinned()
         for steps in 1... {
             var left = steps
             let result = try store.compact(stepPages: 40) { _ in
@@ -146,7 +158,7 @@ struct CompactionTests {
 
     @Test("takes one at a time, refuses a store that can't be written, and has nothing to do in memory", .seeded)
     func refusals() throws {
-        let (disk, store, _) = try sparse(count: 300)
+        let (disk, store, _) = try SparseStore.thinned(count: 300)
         try store.compact { _ in
             #expect(throws: StorageError.busy("the store is being compacted already")) { try store.compact() }
             return true
@@ -164,7 +176,7 @@ struct CompactionTests {
 
     @Test("leaves a whole store wherever a crash cuts it", .seeded)
     func everyCall() throws {
-        let (first, store, model) = try sparse(count: 250, kept: 5)
+        let (first, store, model) = try SparseStore.thinned(count: 250, kept: 5)
         try store.close()
         let image = first.killedImage()
         var call = 1
@@ -197,7 +209,7 @@ struct CompactionTests {
 
     @Test("fails with a typed error and changes no content when a call fails", .seeded, arguments: [EIO, ENOSPC])
     func everyFault(code: Int32) throws {
-        let (first, store, model) = try sparse(count: 250, kept: 5)
+        let (first, store, model) = try SparseStore.thinned(count: 250, kept: 5)
         try store.close()
         let image = first.killedImage()
         var call = 1
@@ -220,7 +232,7 @@ struct CompactionTests {
 
     @Test("cuts nothing off that a header slot still names, when the other one could not be written", .seeded)
     func halfCut() throws {
-        let (first, store, model) = try sparse(count: 250, kept: 5)
+        let (first, store, model) = try SparseStore.thinned(count: 250, kept: 5)
         try store.close()
         let image = first.killedImage()
         var call = 1

@@ -21,6 +21,19 @@ struct SparseStore {
         return options
     }
 
+    /// A store most of which was deleted: one in `kept` of `count` entries a tree is left.
+    static func thinned(
+        count: Int = 1200, kept: Int = 8
+    ) throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: options)
+        var model = SparseStore()
+        try model.fill(store, count: count)
+        try model.thin(store, kept: kept)
+        try store.checkpoint()
+        return (disk, store, model)
+    }
+
     /// Puts `count` entries into each tree, one in `longOneIn` of them a long value.
     mutating func fill(_ store: TreeStore, count: Int, longOneIn: Int = 12) throws {
         let write = try store.beginWrite()

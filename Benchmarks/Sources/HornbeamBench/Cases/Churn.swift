@@ -46,36 +46,35 @@ struct Churn {
         var sizes: [Int] = []
         var largest = 0
         let store = try engine.init(path: folder + "/store", settings: StoreSettings())
-        func look() { largest = max(largest, Machine.size(of: folder)) }
-        func note() {
-            look()
-            sizes.append(Machine.size(of: folder))
+        func look() -> Int {
+            let size = Machine.size(of: folder)
+            largest = max(largest, size)
+            return size
         }
         try withSession(of: store) { session in
             func batches(_ order: [Int], _ body: (ArraySlice<Int>) throws -> Void) throws {
                 for first in stride(from: 0, to: order.count, by: 1_000) {
                     try body(order[first..<min(first + 1_000, order.count)])
-                    look()
+                    _ = look()
                 }
-                note()
             }
             try batches(Array(0..<entries.count)) { try session.put(entries, $0) }
+            sizes.append(look())
             for round in 1...rounds {
                 let order = (0..<entries.count * 2 / 5).map { _ in Int.random(in: 0..<entries.count, using: &random) }
                 let changed = entries.edition(round)
                 try batches(order) { try session.put(changed, $0) }
+                sizes.append(look())
             }
             let half = Array(0..<entries.count / 2)
-            for first in stride(from: 0, to: half.count, by: 1_000) {
-                try session.delete(entries, half[first..<min(first + 1_000, half.count)])
-                look()
-            }
+            try batches(half) { try session.delete(entries, $0) }
             try batches(half) { try session.put(entries, $0) }
+            sizes.append(look())
         }
         Thread.sleep(forTimeInterval: 2)
-        note()
+        sizes.append(look())
         try store.close()
-        note()
+        sizes.append(look())
         return sizes + [largest]
     }
 }

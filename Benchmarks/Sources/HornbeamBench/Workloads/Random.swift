@@ -26,6 +26,7 @@ func randomScenario(_ run: Run) throws {
 }
 
 private func readings(_ run: Run, _ entries: Entries, _ order: [Int], _ session: any Session) throws {
+    run.awaitRest()
     // Once through all of it, so that every engine begins warm.
     let sum = entries.sum(order[...])
     try expect(session.get(entries, order[...]), sum)

@@ -28,6 +28,7 @@ func textScenario(_ run: Run) throws {
     let store = try run.open(StoreSettings(isCompressed: try run.has(.compression)))
     try withSession(of: store) { session in
         try run.change("text-load", run.count) { _ in try inBatches(all, of: 1_000) { try session.put(entries, $0) } }
+        run.awaitRest()
         let sum = entries.sum(order[...])
         try expect(session.get(entries, order[...]), sum)
         try run.look("text-get", order.count) { _ in try expect(session.get(entries, order[...]), sum) }

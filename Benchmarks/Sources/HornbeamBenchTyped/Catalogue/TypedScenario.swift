@@ -11,6 +11,7 @@ func typedScenario(_ run: Run) throws {
     try run.change("entity-load", samples.packages.count) { latencies in
         try batches(samples.packages) { batch in try latencies.time { try store.save(batch) } }
     }
+    run.awaitRest()
     try readings(run, samples, store)
     try changes(run, &samples, store)
     try store.close()

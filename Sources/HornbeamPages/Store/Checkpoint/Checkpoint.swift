@@ -44,7 +44,7 @@ extension PageStore {
         if let error = concludeRun() { throw error }
     }
 
-    /// In the turn: what a checkpoint should do with the ring, if one is due by what commits have written.
+    /// In the turn: what a checkpoint should do with the ring, if one is due by what commits have made.
     func dueCheckpoint() -> RingChange? {
         guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
         let (used, capacity) = pipeline.journalUse
@@ -61,7 +61,7 @@ extension PageStore {
     /// In the turn: bytes of pages that commits may put aside before a checkpoint is due. They take space as long as
     /// the last checkpoint reaches them, so it goes by what is in use.
     private var spaceBound: Int { Swift.max(Self.leastSpaceBound, side.liveBytes / 4 * 3) }
-    /// The same of what they may make while one is under way.
+    /// In the turn: bytes of pages that commits should make at most while a checkpoint is under way.
     private var boundMeanwhile: Int { Swift.max(Self.leastSpaceBound, side.liveBytes) }
 
     private static var leastSpaceBound: Int { 16 << 20 }
@@ -76,6 +76,8 @@ extension PageStore {
 
     /// The background thread's: whatever fails is tried again on the next occasion. `isIdle`: because commits rest.
     package func checkpointInBackground(isIdle: Bool = false) {
+        worker.beginWork()
+        defer { worker.endWork() }
         let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
         guard case let begun?? = begun else { return }
         begun.write(to: self)
@@ -91,7 +93,8 @@ extension PageStore {
     /// Whether there are commits that no checkpoint has.
     var needsCheckpoint: Bool { pipeline.journalUse.used > 0 && (try? checkUsable()) != nil }
 
-    /// Checkpoints `state`, which the space map already describes, and whose pages are written. No commit is pending.
+    /// Checkpoints `state`, which the space map already describes, and whose own pages are written or kept. No commit
+    /// is pending.
     /// Throws if it did not come to be: `.failed` if nobody knows.
     func checkpoint(_ state: PublishedState, journal: RingChange = .keep) throws(StorageError) {
         let run = try begin(state, journal: journal)
@@ -130,12 +133,12 @@ extension PageStore {
             state: state, former: side.header,
             header: plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark),
             plan: plan, images: plan.images(side.space), mark: mark, ringUse: pipeline.journalUse.used,
-            dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), faults: faults, rewrites: faults != side.knownFaults)
+            dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), allDirtyBytes: side.allDirtyBytes, faults: faults,
+            rewrites: faults != side.knownFaults)
         side.retired.pin(state.transaction)
         side.run = run
-        side.runDirtyBytes = side.allDirtyBytes
         side.beginLate(upTo: state.transaction)
-        side.pace.begin(bytes: side.runDirtyBytes, bound: boundMeanwhile)
+        side.pace.begin(bytes: run.allDirtyBytes, bound: boundMeanwhile)
         return run
     }
 
@@ -170,7 +173,7 @@ extension PageStore {
         side.spaceMaps = run.plan.maps
         side.knownFaults = run.faults
         side.dirtyBytes.subtract(run.dirtyBytes + side.lateBytes, ordering: .relaxed)
-        side.notePeak()
+        side.shrinking.note(peak: side.occupiedSectors)
         for dropped in run.plan.dropped { side.release(dropped) }
         if run.former.checkpoint > 0 { side.unpin(run.former.transaction) }
         if run.header.generation == run.former.generation, let mark = run.mark, pipeline.hasJournal {

@@ -16,6 +16,8 @@ final class CheckpointRun: @unchecked Sendable {
     let ringUse: UInt64
     /// Bytes of pages that the file had when it began and the medium may lack until it is durable.
     let dirtyBytes: Int
+    /// With those of pages that were in memory alone then.
+    let allDirtyBytes: Int
     /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
     let faults: Int
     let rewrites: Bool
@@ -38,8 +40,8 @@ final class CheckpointRun: @unchecked Sendable {
 
     init(
         state: PublishedState, former: HeaderSlot, header: HeaderSlot, plan: CheckpointPlan,
-        images: [SpacePageImage], mark: JournalMark?, ringUse: UInt64, dirtyBytes: Int,
-        faults: Int, rewrites: Bool
+        images: [SpacePageImage], mark: JournalMark?, ringUse: UInt64,
+        dirtyBytes: Int, allDirtyBytes: Int, faults: Int, rewrites: Bool
     ) {
         self.state = state
         self.former = former
@@ -49,6 +51,7 @@ final class CheckpointRun: @unchecked Sendable {
         self.mark = mark
         self.ringUse = ringUse
         self.dirtyBytes = dirtyBytes
+        self.allDirtyBytes = allDirtyBytes
         self.faults = faults
         self.rewrites = rewrites
     }

@@ -101,6 +101,10 @@ final class CheckpointWorker: @unchecked Sendable {
         }
     }
 
+    /// The thread is at a checkpoint.
+    func beginWork() { monitor.locked { busy.store(true, ordering: .sequentiallyConsistent) } }
+    func endWork() { busy.store(false, ordering: .sequentiallyConsistent) }
+
     /// For what the thread does after a checkpoint: whether it is wanted for the next one.
     func takeWish() -> Bool {
         monitor.locked {
@@ -159,7 +163,6 @@ final class CheckpointWorker: @unchecked Sendable {
             let isQuiet = isIdle && isStill && idle > 0
             if begin(isIdle: isQuiet) {
                 store.checkpointInBackground(isIdle: isQuiet)
-                busy.store(false, ordering: .sequentiallyConsistent)
                 store.maintenance.withLock { $0 }?(store, isQuiet)
             }
             rested = rest(until: store, afterFailure: failures > 0)
@@ -186,7 +189,6 @@ final class CheckpointWorker: @unchecked Sendable {
         monitor.locked {
             guard isWanted || isIdle else { return false }
             isWanted = false
-            busy.store(true, ordering: .sequentiallyConsistent)
             return true
         }
     }

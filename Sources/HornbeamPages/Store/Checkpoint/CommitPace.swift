@@ -3,70 +3,73 @@
 // and beside what the one before reaches: there must not be more of it than the medium can take in that time. Each
 // commit waits a little, after it is visible, rather than one of them for long.
 
-import Glibc
 import Synchronization
 
 /// Any thread.
-final class CommitPace: Sendable {
-    /// What the checkpoint under way has to make durable, in bytes of pages; negative if there is none.
-    private let ahead = Atomic<Int>(-1)
-    /// How long the former one took.
-    private let formerNanoseconds = Atomic<Int>(0)
-    private let start = Atomic<Int>(0)
-    private let bound = Atomic<Int>(.max)
+final class CommitPace: @unchecked Sendable {
+    // Sendable: everything variable but the atomic is guarded by `monitor`.
+    private let monitor = Monitor()
+    /// Whether a checkpoint is being written.
+    var isUnderWay: Bool { underWay.load(ordering: .relaxed) }
+    private let underWay = Atomic(false)
+    /// Bytes of pages that it makes durable, and that commits should make at most until it has.
+    private var ahead = 0
+    private var bound = Int.max
+    private var start = ContinuousClock.now
+    /// How long the medium took for a byte in the last checkpoint that had many.
+    private var secondsPerByte = 0.0
+    /// What commits should have waited and haven't, because it was less than can be waited.
+    private var owed = 0.0
 
-    private static var now: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec * 1_000_000_000 + time.tv_nsec
-    }
+    /// Of less the time says nothing about the bytes.
+    private static var telling: Int { 1 << 20 }
+    /// A checkpoint doesn't hold commits up for longer but by the bound.
+    private static var longest: Double { 1 }
 
-    /// A checkpoint begins, in the writer's turn. Until it ends commits shall make no more than `bound` bytes.
+    /// A checkpoint begins, in the writer's turn. Until it is written commits shall make no more than `bound` bytes.
     func begin(bytes: Int, bound: Int) {
-        start.store(Self.now, ordering: .relaxed)
-        self.bound.store(bound, ordering: .relaxed)
-        ahead.store(bytes, ordering: .relaxed)
+        monitor.locked {
+            start = .now
+            ahead = bytes
+            self.bound = bound
+            owed = 0
+            underWay.store(true, ordering: .relaxed)
+        }
     }
 
     /// It is written, or came to nothing: whoever ends it may have to wait for the turn, but commits don't.
     func end() {
-        let time = Swift.min(Self.now - start.load(ordering: .relaxed), Self.longest)
-        formerNanoseconds.store(time, ordering: .relaxed)
-        ahead.store(-1, ordering: .relaxed)
-    }
-
-    /// What a checkpoint counts for at most.
-    private static var longest: Int { 1_000_000_000 }
-
-    /// Dirty bytes that the checkpoint under way will not have, of all that there are. Nil if there is none.
-    private func behind(of dirty: Int) -> Int? {
-        let ahead = ahead.load(ordering: .relaxed)
-        return ahead < 0 ? nil : dirty - ahead
-    }
-
-    /// Waits after a commit that has made `bytes` of pages. From half of the bound on commits share what is left of the
-    /// time that the former checkpoint took, by what they make of what they may still make, so that this one has mostly
-    /// ended before they reach the bound; beyond it they wait for its end.
-    func wait(made bytes: Int, dirty: () -> Int) {
-        guard let behind = behind(of: dirty()) else { return }
-        let bound = bound.load(ordering: .relaxed)
-        guard behind > bound / 2 else { return }
-        let left = start.load(ordering: .relaxed) + formerNanoseconds.load(ordering: .relaxed) - Self.now
-        let share = Double(bytes) / Double(Swift.max(bytes, bound - behind + bytes))
-        var rest = Int(share * Double(left))
-        while let behind = self.behind(of: dirty()), rest > 0 || behind > bound {
-            let piece = rest > 0 ? Swift.min(rest, Self.piece) : Self.piece
-            Self.sleep(nanoseconds: piece)
-            rest -= piece
+        monitor.locked {
+            if ahead >= Self.telling { secondsPerByte = (ContinuousClock.now - start) / .seconds(1) / Double(ahead) }
+            underWay.store(false, ordering: .relaxed)
+            monitor.broadcast()
         }
     }
 
-    /// After so long it is looked whether there is still something to wait for.
-    private static var piece: Int { 1_000_000 }
-
-    private static func sleep(nanoseconds: Int) {
-        // A signal may end it early: then the next commit waits.
-        var time = timespec(tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)
-        nanosleep(&time, nil)
+    /// Waits after a commit that has made `bytes` of pages; `dirty` are all bytes that are not durable by now. From
+    /// half of the bound on commits share the time that the checkpoint may still take, by what they make of what they
+    /// may still make, so that it has mostly ended before they reach the bound; beyond it they wait for its end.
+    func wait(made bytes: Int, dirty: () -> Int) {
+        monitor.locked {
+            guard isUnderWay, dirty() - ahead > bound / 2 else { return }
+            let whole = Swift.min(secondsPerByte * Double(ahead), Self.longest)
+            let left = whole - (ContinuousClock.now - start) / .seconds(1)
+            let room = Swift.max(bytes, bound - (dirty() - ahead) + bytes)
+            owed += Swift.max(0, left) * Double(bytes) / Double(room)
+            let milliseconds = Int(owed * 1000)
+            owed -= Double(milliseconds) / 1000
+            let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+            while isUnderWay {
+                let rest = ContinuousClock.now.duration(to: deadline)
+                if rest > .zero {
+                    _ = monitor.wait(milliseconds: Int(rest / .milliseconds(1)) + 1)
+                } else if dirty() - ahead > bound {
+                    // What others give back is not told.
+                    _ = monitor.wait(milliseconds: 10)
+                } else {
+                    return
+                }
+            }
+        }
     }
 }

@@ -33,8 +33,8 @@ extension WriterSide {
 
     private static var leastLargestRing: UInt64 { 4 * FileFormat.initialJournalSectors }
 
-    /// What is enough while hardly anything is committed.
-    var quietRing: UInt64 { max(largestRing / 4, FileFormat.initialJournalSectors) }
+    /// The size that the ring shrinks to once commits rest.
+    var quietRing: UInt64 { largestRing / 4 }
 
     /// The ring's next size, if it may grow. In large steps: each is a place of its own.
     var grownRing: UInt64? {
@@ -54,14 +54,13 @@ extension WriterSide {
         if wantedRing == capacity { wantedRing = nil }
     }
 
-    /// The same of one that came because nothing was committed for a while.
+    /// Takes note of a checkpoint that came because commits rest, and found `used` sectors of the ring in use.
     func noteQuiet(_ used: UInt64) {
-        let capacity = header.journal.count
-        guard used < capacity / 8, capacity > FileFormat.initialJournalSectors else { return }
+        guard used < header.journal.count / 8, header.journal.count > quietRing else { return }
         quietCheckpoints += 1
         guard quietCheckpoints >= Self.quietBound else { return }
         quietCheckpoints = 0
-        wantedRing = max(capacity / 2, FileFormat.initialJournalSectors)
+        wantedRing = quietRing
     }
 }
 
@@ -70,7 +69,12 @@ extension PageStore {
     /// Whatever goes wrong leaves the ring as it is: the next checkpoint tries again. If the thread ends meanwhile, the
     /// new ring's sectors stay held as long as the store is open.
     func resizeRing() {
-        guard case (let ring, let former)?? = inThreadsTurn({ holdRing() }) else { return }
+        replaceRing { side.wantedRing == side.header.journal.count ? nil : side.wantedRing }
+    }
+
+    /// `size`, in the turn: the sectors of another ring; nil if this one stays.
+    func replaceRing(_ size: () -> UInt64?) {
+        guard case (let ring, let former)?? = inThreadsTurn({ size().flatMap { holdRing(of: $0) } }) else { return }
         let isReady = makeReady(ring)
         inThreadsTurn { adopt(ring, insteadOf: former, isReady: isReady) }
     }
@@ -114,14 +118,12 @@ extension PageStore {
         return isTaken == true
     }
 
-    /// What whoever opens the file may have to wait for.
+    /// A process that opens the file may wait so long for the thread to tell it the newest state.
     private static var briefMilliseconds: Int { 20 }
 
-    /// In the turn: a place for the ring that is wanted, if one is.
-    private func holdRing() -> (ring: JournalRing, former: JournalRing)? {
-        guard let count = side.wantedRing, count != side.header.journal.count, (try? checkUsable()) != nil else {
-            return nil
-        }
+    /// In the turn: a place for another ring, if there is one.
+    private func holdRing(of count: UInt64) -> (ring: JournalRing, former: JournalRing)? {
+        guard (try? checkUsable()) != nil else { return nil }
         guard let first = try? side.takeRun(UInt32(count), keeping: .transaction) else { return nil }
         let ring = JournalRing(first: first, count: count)
         side.space.retire(ring.run)

@@ -15,14 +15,15 @@ import Synchronization
 
 /// A page store's figures while it is compacted.
 package struct CompactionLimit: Sendable, Equatable {
-    /// Sectors that the file should end at.
+    /// Sectors that the file should end at: the space map's limit, and a place for the journal's ring behind it if the
+    /// ring doesn't lie before.
     package var sectors: UInt64
     /// Sectors of the file now.
     package var fileSectors: UInt64
     /// Sectors beyond the limit that the newest state uses.
     package var toMove: UInt64
     /// Sectors that the journal's ring should have at most.
-    package var ring = FileFormat.initialJournalSectors
+    package var ring: UInt64
 }
 
 extension PageStore {
@@ -32,7 +33,7 @@ extension PageStore {
         while true {
             let limit = try withUsableTurn(.inOrder) { () throws(StorageError) -> CompactionLimit? in
                 dropLeftLimit()
-                if side.isShrinking { return nil }
+                if side.shrinking.isUnderWay { return nil }
                 guard side.space.limit == nil else { throw .busy("the store is being compacted already") }
                 return setLimit(extra: 0)
             }
@@ -42,48 +43,6 @@ extension PageStore {
             Claim.pause(milliseconds: 1)
         }
     }
-
-    /// In the store's thread: begins to give back what the file has too much, if that is worth it. Nil if not. Commits
-    /// that rest leave an eighth more than is in use; others what they have needed lately.
-    package func beginShrinking(isIdle: Bool) throws(StorageError) -> CompactionLimit? {
-        try withUsableTurn(.inThread) { () throws(StorageError) in
-            dropLeftLimit()
-            guard side.space.limit == nil else { return nil }
-            side.collectPins()
-            if side.isShrinkingFutile { return nil }
-            let (limit, end, ring) = side.shrunkenFile(isIdle: isIdle)
-            guard side.space.sectorCount > end + Swift.max(Self.leastGain, end / 8) else { return nil }
-            shrinkingIsUnwanted.store(false, ordering: .relaxed)
-            side.isShrinking = true
-            side.space.limit = Int(limit / FileFormat.extentSectors)
-            return CompactionLimit(
-                sectors: end, fileSectors: side.space.sectorCount, toMove: side.space.liveSectors(from: limit),
-                ring: ring)
-        }
-    }
-
-    /// Shrinking has ended: as long as it gains nothing, because of long values, say, that find no room, it is tried
-    /// less and less.
-    package func noteShrunk(from limit: CompactionLimit, to sectors: UInt64) {
-        inThreadsTurn { side.noteShrinking(isFutile: sectors + Self.leastGain > limit.fileSectors) }
-    }
-
-    /// It has ended with an error.
-    package func noteFailedShrinking() { inThreadsTurn { side.noteShrinking(isFutile: true) } }
-
-    /// Less isn't worth a checkpoint.
-    private static var leastGain: UInt64 { 512 }
-
-    /// Between two steps of shrinking: a checkpoint if one is due, room for pages in memory, what other processes wait
-    /// for, and a moment for whoever wants the turn.
-    package func relieveThread() {
-        if worker.takeWish() { checkpointInBackground() } else { makeRoom() }
-        if isAwaited { catchUp() }
-        Claim.pause(milliseconds: 1)
-    }
-
-    /// Whether shrinking should end, for somebody's compaction.
-    package var isShrinkingUnwanted: Bool { shrinkingIsUnwanted.load(ordering: .relaxed) }
 
     /// Begins one of the file's end alone, if so much is free before it that little must move. Nil if it isn't worth
     /// it, if somebody reads or writes, of a store that has failed, and of one that was not changed.
@@ -98,7 +57,8 @@ extension PageStore {
         guard let end = side.space.worthwhileEnd else { return nil }
         side.space.limit = Int(end / FileFormat.extentSectors)
         return CompactionLimit(
-            sectors: end, fileSectors: side.space.sectorCount, toMove: side.space.liveSectors(from: end))
+            sectors: end, fileSectors: side.space.sectorCount, toMove: side.space.liveSectors(from: end),
+            ring: side.quietRing)
     }
 
     /// Sets a new limit, `extra` sectors beyond what is in use (before its end, if negative).
@@ -120,59 +80,41 @@ extension PageStore {
         }
         defer { turn.give() }
         side.space.limit = nil
-        side.isShrinking = false
+        side.shrinking.isUnderWay = false
     }
 
     /// In the turn.
-    private func dropLeftLimit() {
+    func dropLeftLimit() {
         if leftLimit.exchange(false, ordering: .relaxed) { side.space.limit = nil }
     }
 
     private func setLimit(extra: Int64) -> CompactionLimit {
-        let ring = file.isDurable ? UInt64(side.header.journal.count) : 0
-        let live = UInt64(side.space.liveSectors) - ring + min(ring, FileFormat.initialJournalSectors)
+        let live = UInt64(side.space.liveSectors) - side.ringSectors
         let wanted = UInt64(Swift.max(0, Int64(live + live / 32 + Self.compactionSlack) + extra))
-        let extents = Swift.max(
-            (wanted + FileFormat.extentSectors - 1) / FileFormat.extentSectors,
-            FileFormat.initialFileSectors / FileFormat.extentSectors)
-        side.space.limit = Int(extents)
-        let sectors = extents * FileFormat.extentSectors
-        return CompactionLimit(
-            sectors: sectors, fileSectors: side.space.sectorCount, toMove: side.space.liveSectors(from: sectors))
+        return side.setLimit(wanted, ring: side.quietRing)
     }
 
     /// For the copies of branches and of space pages that live side by side for a while.
-    private static var compactionSlack: UInt64 { 128 }
+    static var compactionSlack: UInt64 { 128 }
 
     /// Makes durable what was moved so far, so that the places it left are free; the journal and space pages that lie
-    /// beyond the limit go below it.
-    /// - Parameter ring: sectors that the journal's ring should have at most.
-    package func settleCompaction(
-        _ wait: TurnWait = .inOrder, ring: UInt64 = FileFormat.initialJournalSectors
-    ) throws(StorageError) {
+    /// beyond the limit get other places.
+    package func settleCompaction(_ limit: CompactionLimit, _ wait: TurnWait) throws(StorageError) {
         try withUsableTurn(wait) { () throws(StorageError) in
-            guard let limit = side.space.limit else { return }
+            guard let extents = side.space.limit else { return }
             try clearWay()
-            try settle(beyond: UInt64(limit) * FileFormat.extentSectors, ring: ring)
+            try settle(limit, beyond: UInt64(extents) * FileFormat.extentSectors)
         }
     }
 
-    private func settle(beyond limit: UInt64, ring: UInt64) throws(StorageError) {
-        let isBeyond = { (run: SectorRun) in run.end > limit }
+    private func settle(_ limit: CompactionLimit, beyond end: UInt64) throws(StorageError) {
         for (index, map) in side.spaceMaps.enumerated() where index < side.space.changedMaps.count {
-            if isBeyond(SectorRun(start: map.page, count: UInt32(side.space.pageSectors))) {
-                side.space.changedMaps[index] = true
-            }
+            if map.page + UInt64(side.space.pageSectors) > end { side.space.changedMaps[index] = true }
         }
         // The directory moves with any map page.
-        if isBeyond(side.header.directoryRun) { side.space.changedMaps[0] = true }
-        let journal = side.header.journal
-        let movesJournal = isBeyond(journal.run) || journal.count > ring
-        // In pieces there may be room enough below the limit: else it goes just behind.
-        if movesJournal, side.space.runBelowLimit(Int(Swift.min(journal.count, ring))) == nil {
-            side.space.runCursor = Int(limit)
-        }
-        try checkpoint(side.tip, journal: movesJournal ? .new(Swift.min(journal.count, ring)) : .keep)
+        if side.header.directoryRun.end > end { side.space.changedMaps[0] = true }
+        let ring = side.prepareForRing(limit)
+        try checkpoint(side.tip, journal: ring.map { .new($0) } ?? .keep)
         // What only the former checkpoint or its readers reached.
         side.collectPins()
     }
@@ -230,7 +172,7 @@ extension PageStore {
     }
 
     /// Runs `body` with the writer's turn, if the store can be written; `.busy` if it isn't to wait for another writer.
-    private func withUsableTurn<Result>(
+    func withUsableTurn<Result>(
         _ wait: TurnWait, _ body: () throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
         guard !options.readOnly else { throw .readOnly("\(file.path) was opened without the right to write") }
@@ -239,6 +181,46 @@ extension PageStore {
         try checkUsable()
         try checkNumbers(transaction: side.usedNumber, checkpoint: side.header.checkpoint + 2)
         return try body()
+    }
+}
+
+extension WriterSide {
+    /// Sectors of the journal's ring.
+    var ringSectors: UInt64 { file.isDurable ? header.journal.count : 0 }
+
+    /// Sets the space map's limit for `wanted` sectors beside the ring, which may follow it.
+    func setLimit(_ wanted: UInt64, ring: UInt64) -> CompactionLimit {
+        let (limit, end) = ends(for: wanted, ring: ring)
+        space.limit = Int(limit / FileFormat.extentSectors)
+        return CompactionLimit(
+            sectors: end, fileSectors: space.sectorCount, toMove: space.liveSectors(from: limit), ring: ring)
+    }
+
+    /// Where the space map's limit is for `wanted` sectors beside a ring of `ring` sectors at most, and the file's end.
+    /// A ring that is no larger, and lies where it may, is among what is before the limit.
+    func ends(for wanted: UInt64, ring: UInt64) -> (limit: UInt64, end: UInt64) {
+        let withRing = Self.extents(of: wanted + ringSectors)
+        if ringSectors <= ring, header.journal.run.end <= withRing { return (withRing, withRing) }
+        let limit = Self.extents(of: wanted)
+        return (limit, limit + min(ringSectors, ring))
+    }
+
+    /// Whole extents with so many sectors, and no fewer than a new file has.
+    private static func extents(of sectors: UInt64) -> UInt64 {
+        let extent = FileFormat.extentSectors
+        return max((sectors + extent - 1) / extent * extent, FileFormat.initialFileSectors)
+    }
+
+    /// The size of the ring that the journal needs to get in another place, if it does. In pieces there may be room
+    /// enough before the space map's limit: if there is none for the ring, it goes just behind.
+    func prepareForRing(_ limit: CompactionLimit) -> UInt64? {
+        let journal = header.journal
+        guard journal.run.end > limit.sectors || journal.count > limit.ring, let extents = space.limit else {
+            return nil
+        }
+        let count = min(journal.count, limit.ring)
+        if space.runBelowLimit(Int(count)) == nil { space.runCursor = extents * Int(FileFormat.extentSectors) }
+        return count
     }
 }
 

@@ -18,15 +18,6 @@ struct CheckpointWorkerTests {
             path: folder.path + "/store.hornbeam", options: options, structure: Toy.structure, replay: Toy.replay)
     }
 
-    /// Waits until it is so, at most ten seconds.
-    private func eventually(_ what: Comment, _ condition: () -> Bool) {
-        for _ in 0..<10_000 {
-            if condition() { return }
-            usleep(1000)
-        }
-        Issue.record(what)
-    }
-
     @Test("checkpoints when nothing was committed for a while, and then rests")
     func idle() throws {
         let folder = try TemporaryFolder()

@@ -16,8 +16,28 @@ struct CommitPaceTests {
         pace.wait(made: 1 << 40) { .max }
         pace.begin(bytes: 100, bound: 1000)
         pace.wait(made: 400) { 100 + 500 }
+        #expect(pace.isUnderWay)
         pace.end()
         pace.wait(made: 1 << 40) { .max }
+        #expect(!pace.isUnderWay)
+    }
+
+    @Test("is shared by what they make: each waits its part of the time that the checkpoint may still take")
+    func shared() {
+        let pace = CommitPace()
+        pace.begin(bytes: 8 << 20, bound: 16 << 20)
+        usleep(200_000)
+        pace.end()
+        pace.begin(bytes: 8 << 20, bound: 16 << 20)
+        // A third of what may still be made: about 60 ms.
+        let start = ContinuousClock.now
+        pace.wait(made: 2 << 20) { 20 << 20 }
+        #expect(ContinuousClock.now - start > .milliseconds(20))
+        // Once the time is up nobody waits, though the checkpoint isn't written.
+        usleep(200_000)
+        pace.wait(made: 2 << 20) { 20 << 20 }
+        #expect(pace.isUnderWay)
+        pace.end()
     }
 
     @Test("is their own once the checkpoint is written, whoever has the turn that ends it")

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for what another thread does.
+
+import Glibc
+package import Testing
+
+/// Waits until the condition holds, at most ten seconds; then records that it never did.
+package func eventually(_ what: Comment, _ condition: () -> Bool) {
+    for _ in 0..<10_000 {
+        if condition() { return }
+        usleep(1000)
+    }
+    Issue.record(what)
+}
