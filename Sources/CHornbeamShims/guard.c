@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { capacity = 1024 };
+enum { capacity = 16384 };
 
 /// A guarded mapping. `base` is stored last and cleared first: a handler that sees it sees the rest.
 struct guard {
@@ -27,6 +27,8 @@ struct guard {
 };
 
 static struct guard guards[capacity];
+// Those from here on were never used. Changes under the process's lock.
+static atomic_int used;
 static struct sigaction former;
 // Of installing the handler, once: 1, or -1 if it could not be done. Changes under the process's lock, as the guards do.
 static int installed;
@@ -39,7 +41,8 @@ THREAD volatile uintptr_t watched_end;
 THREAD volatile int watched_faulted;
 
 static int repair(uintptr_t address) {
-    for (int index = 0; index < capacity; index++) {
+    int end = atomic_load_explicit(&used, memory_order_acquire);
+    for (int index = 0; index < end; index++) {
         struct guard *guard = &guards[index];
         uintptr_t base = atomic_load_explicit(&guard->base, memory_order_acquire);
         if (base == 0 || address < base || address - base >= guard->length) continue;
@@ -108,6 +111,9 @@ int hbs_guard_add(void *base, size_t length, uint32_t *lost) {
         guard->lost = lost;
         atomic_store_explicit(&guard->bits, NULL, memory_order_relaxed);
         atomic_store_explicit(&guard->base, (uintptr_t)base, memory_order_release);
+        if (index >= atomic_load_explicit(&used, memory_order_relaxed)) {
+            atomic_store_explicit(&used, index + 1, memory_order_release);
+        }
     }
     hbs_process_unlock();
     return found;

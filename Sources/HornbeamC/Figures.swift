@@ -32,6 +32,7 @@ extension hb_figures {
         reader_pinned_bytes = figures.cache.readers.pinnedBytes
         reader_copied_bytes = figures.cache.readers.copiedBytes
         reader_private_bytes = figures.cache.readers.privateBytes
+        snapshot_bytes = figures.snapshotBytes
     }
 }
 

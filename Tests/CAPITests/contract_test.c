@@ -710,6 +710,7 @@ static void figures(void) {
     CHECK(figures.dirty_bytes == 0 && figures.writer_bytes == 0);
     CHECK(figures.retired_bytes > 0 && figures.checkpoint_retired_bytes == 0);
     CHECK(figures.transaction == 2 && figures.older_snapshots == 1);
+    CHECK(figures.snapshot_bytes > 0 && figures.snapshot_bytes <= figures.retired_bytes);
     hb_abort(reader);
     // An older caller's struct, and a newer one's.
     struct {

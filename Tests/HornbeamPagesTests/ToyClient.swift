@@ -3,6 +3,7 @@
 // number, and sometimes a long value page whose bytes repeat that number. Its redo is the change itself.
 
 import HornbeamPages
+import HornbeamTestSupport
 import Testing
 
 /// One change: cell `cell` becomes `value` with a long value of `longSectors` (0: none).
@@ -61,6 +62,13 @@ enum Toy {
         _ file: any StoreFile, _ options: StoreOptions = StoreOptions()
     ) throws(StorageError) -> PageStore {
         try PageStore.open(file: file, options: options, structure: structure, replay: replay)
+    }
+
+    /// The file of an empty store, so that not every run creates one.
+    static func emptyFile() throws -> [UInt8]? {
+        let disk = try SimulatedDisk()
+        try open(disk).close()
+        return disk.killedImage()
     }
 
     static func apply(_ change: ToyChange, _ writer: PageWriter) throws(StorageError) {

@@ -22,7 +22,13 @@ struct ToyScript {
     private var generator: SeededGenerator
     private var held: [(view: PageView, cells: [ToyCell])] = []
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    /// Sectors of a long value, at most.
+    private let longest: UInt32
+
+    init(seed: UInt64, longest: UInt32 = 6) {
+        generator = SeededGenerator(seed: seed)
+        self.longest = longest
+    }
 
     var committed: Int { history.count - 1 }
 
@@ -43,7 +49,7 @@ struct ToyScript {
     private mutating func step(_ store: PageStore) throws {
         let change = ToyChange(
             cell: Int.random(in: 0..<Toy.cells, using: &generator), value: UInt64(committed + 1),
-            longSectors: Bool.random(using: &generator) ? 0 : UInt32.random(in: 1...6, using: &generator),
+            longSectors: Bool.random(using: &generator) ? 0 : UInt32.random(in: 1...longest, using: &generator),
             padding: [0, 100, 9000, 90_000].randomElement(using: &generator) ?? 0)
         switch Int.random(in: 0..<20, using: &generator) {
         case 0..<7: try commit(change, store, .full)

@@ -347,11 +347,12 @@ typedef struct {
     uint64_t pinned_bytes;           /* pages that open transactions keep in the cache, */
     uint64_t copied_bytes;           /* copies of values that they handed out, */
     uint64_t private_bytes;          /* and their memory beside the budget */
-    uint64_t dirty_bytes;            /* pages written that no checkpoint has: the medium may lack them */
+    uint64_t dirty_bytes;            /* pages of commits that no checkpoint has: in memory, or on their way */
     uint64_t checkpoint_retired_bytes; /* of retired_bytes: what the last checkpoint holds, and no newer snapshot */
     uint64_t reader_pinned_bytes;    /* of pinned_bytes, copied_bytes and private_bytes: the share of read */
     uint64_t reader_copied_bytes;    /* transactions; the rest is the write transaction's */
     uint64_t reader_private_bytes;
+    uint64_t snapshot_bytes;         /* of retired_bytes: what read transactions hold */
 } hb_figures;
 
 int hb_figures_of(hb_store *store, hb_figures *figures);

@@ -157,11 +157,14 @@ final class FrameTable {
         if keepPlace { reusable.append(index) }
     }
 
-    /// Places that are kept for `reuse` and were not used; they are kept no longer.
+    /// Places that are kept for `reuse`.
+    var unusedPlaces: [SectorRun] { reusable.map { frames[$0].run } }
+
+    /// `unusedPlaces`, which are kept no longer.
     func takeUnusedPlaces() -> [SectorRun] {
         guard !reusable.isEmpty else { return [] }
         defer { reusable.removeAll(keepingCapacity: true) }
-        return reusable.map { frames[$0].run }
+        return unusedPlaces
     }
 
     /// Live frames, in any order.

@@ -305,22 +305,23 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Whether buffers wait for readers to end.
     var isWaiting: Bool { monitor.locked { !leaving.isEmpty } }
 
-    /// No reader has a state before `state` any more, nor will. In the writer's turn.
-    func reclaim(before state: UInt64) {
+    /// No reader has a state before `state` any more, nor will. If nothing is kept then, memory goes back to the
+    /// system, all of it if commits rest. In the writer's turn.
+    func reclaim(before state: UInt64, isIdle: Bool = false) {
         monitor.locked {
             leaving.removeAll { page, until in
                 guard until < state else { return false }
                 giveBack(page)
                 return true
             }
-            guard count == 0, leaving.isEmpty, spare.count == fresh, memoryBytes > Self.idleBytes else { return }
-            // Nothing is here: the memory goes back to the system, but for what the next commits need.
+            let staying = isIdle ? 0 : Self.stayingBytes
+            guard count == 0, leaving.isEmpty, spare.count == fresh, memoryBytes > staying else { return }
             spare.removeAll()
             fresh = 0
-            madvise(memory + Self.idleBytes, capacity * pageSize - Self.idleBytes, MADV_DONTNEED)
+            madvise(memory + staying, capacity * pageSize - staying, MADV_DONTNEED)
         }
     }
 
-    /// Memory that stays when nothing is kept.
-    private static var idleBytes: Int { 1 << 20 }
+    /// The next commits need as much.
+    private static var stayingBytes: Int { 1 << 20 }
 }

@@ -47,9 +47,7 @@ package final class LinuxFile: SharedFile {
             mapping = nil
             return
         }
-        mapping = try Mapping(
-            descriptor: descriptor, wanted: FileFormat.maximumFileBytes,
-            minimum: Swift.max(1 << 26, Int(try Self.size(descriptor, path))), path: path)
+        mapping = try Mapping(storeOf: descriptor, bytes: Int(try Self.size(descriptor, path)), path: path)
     }
 
     deinit {

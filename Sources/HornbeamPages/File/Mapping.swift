@@ -19,6 +19,8 @@ package final class Mapping: @unchecked Sendable {
     let lost: UnsafeMutablePointer<Atomic<UInt32>>
     /// The guard against SIGBUS, of a file's mapping; negative: none.
     private let faultGuard: Int32
+    /// Whether it counts among `ofStores`.
+    private var isStores = false
 
     /// Maps `descriptor` read-only and shared, or anonymous writable memory if it is negative. Under a limit on
     /// address space (`ulimit -v`) takes half of the largest range there is, so that the program keeps the rest, but
@@ -49,6 +51,27 @@ package final class Mapping: @unchecked Sendable {
         faultGuard = descriptor < 0 ? -1 : hbs_guard_add(base, length, flag)
     }
 
+    /// Maps the store in `descriptor`, or in memory if that is negative, with room to grow. The first few stores of a
+    /// process have room for the largest file there may be; there are not enough addresses for that in thousands.
+    package convenience init(storeOf descriptor: Int32, bytes: Int, path: String) throws(StorageError) {
+        let isOneOfFew = Self.ofStores.add(1, ordering: .relaxed).newValue <= Self.few
+        let wanted = isOneOfFew ? Int.max : Swift.max(Self.leastRoom, 16 * bytes)
+        do throws(StorageError) {
+            try self.init(
+                descriptor: descriptor, wanted: Swift.min(wanted, FileFormat.maximumFileBytes),
+                minimum: Swift.max(1 << 26, bytes), path: path)
+        } catch {
+            Self.ofStores.subtract(1, ordering: .relaxed)
+            throw error
+        }
+        isStores = true
+    }
+
+    /// How many this process has now.
+    private static let ofStores = Atomic<Int>(0)
+    private static let few = 16
+    private static let leastRoom = 16 << 30
+
     private static func refusal(_ code: Int32, _ minimum: Int, _ path: String) -> StorageError {
         guard code == ENOMEM else { return .io(operation: "mmap", path: path, errno: code) }
         return .unsupported(
@@ -57,6 +80,7 @@ package final class Mapping: @unchecked Sendable {
     }
 
     deinit {
+        if isStores { Self.ofStores.subtract(1, ordering: .relaxed) }
         hbs_guard_remove(faultGuard)
         munmap(base, capacity)
         lost.deinitialize(count: 1)

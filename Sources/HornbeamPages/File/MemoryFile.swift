@@ -13,7 +13,7 @@ package final class MemoryFile: StoreFile {
     private let byteCount = Atomic<UInt64>(0)
 
     package init() throws(StorageError) {
-        memory = try Mapping(descriptor: -1, wanted: FileFormat.maximumFileBytes, minimum: 1 << 26, path: "memory")
+        memory = try Mapping(storeOf: -1, bytes: 0, path: "memory")
         // A fault for 2 MiB in place of 512, and fewer misses of the processor's table of pages; where the kernel has
         // no such pages nothing is lost.
         madvise(memory.base + Self.smallBytes, memory.capacity - Self.smallBytes, MADV_HUGEPAGE)

@@ -133,6 +133,18 @@ struct SpaceMap {
     /// any → free.
     mutating func release(_ run: SectorRun) { set(run, live: false, held: false) }
 
+    /// The map without these pages, which the file says to be free: their map pages have changes again that it lacks.
+    mutating func withheld(_ runs: [SectorRun]) -> SpaceMap {
+        var map = self
+        for run in runs {
+            map.release(run)
+            for extent in run.start / FileFormat.extentSectors...(run.end - 1) / FileFormat.extentSectors {
+                changedMaps[Int(extent) / extentsPerMap] = true
+            }
+        }
+        return map
+    }
+
     private mutating func set(_ run: SectorRun, live newLive: Bool, held newHeld: Bool) {
         precondition(run.start <= sectorCount && UInt64(run.count) <= sectorCount - run.start, "a run beyond the file")
         var sector = Int(run.start)

@@ -83,7 +83,11 @@ extension StorageError: CustomStringConvertible {
         case .unknownFeatures(let path, let names):
             return "\(path) uses features this library lacks (\(names.joined(separator: ", "))): use a newer Hornbeam"
         case .busy(let what), .readOnly(let what), .invalid(let what), .unsupported(let what): return what
-        case .full(let path): return "no space left for \(path): free some space and try again; nothing was lost"
+        case .full(let path):
+            return """
+                no space left for \(path); nothing was lost: make room on the disk, end snapshots that keep what was \
+                deleted since, or delete entries, not too many in one transaction (some room is kept for that)
+                """
         case .exists(let path): return "\(path) exists already"
         case .tooLarge(let what, let size, let limit):
             return "\(what) of \(size) bytes is too large: the limit is \(limit) bytes"

@@ -181,8 +181,9 @@ extension PageStore {
     }
 
     /// Brings the space map up to what has become of pending commits. In the turn, and not while a transaction is open
-    /// that builds on withdrawn ones.
-    func settle() {
+    /// that builds on withdrawn ones. `isOpen`: while one is open that builds on what is settled now. It may have
+    /// addresses of pages that were in memory alone before its state was visible.
+    func settle(whileOpen isOpen: Bool = false) {
         guard pipeline.hasSettled else { return side.collectPins() }
         let (published, withdrawn) = pipeline.takeSettled()
         for commit in published { retire(commit.freed, from: commit.base, death: commit.state.transaction) }
@@ -194,7 +195,7 @@ extension PageStore {
         side.collectPins()
         if let last = published.last {
             side.settled = last.state
-            reclaimUnwritten(upTo: last.state)
+            if !isOpen { reclaimUnwritten(upTo: last.state) }
         }
         noteStatistics()
     }
@@ -209,12 +210,12 @@ extension PageStore {
 
     /// In the turn of the store's thread, while no transaction is open: if nobody reads, nobody has found any of these
     /// pages, and whoever comes now finds them in the file.
-    func reclaimUnread() {
-        guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
+    func reclaimUnread(isIdle: Bool) {
+        guard let unwritten = verification.unwritten, isIdle || unwritten.isWaiting else { return }
         // A state that has been replaced by one which is not settled yet isn't among the older ones.
         let state = newest.withLock { $0.state }
         guard state === side.settled, !isRead(state), !side.older.contains(where: isRead) else { return }
-        unwritten.reclaim(before: .max)
+        unwritten.reclaim(before: .max, isIdle: isIdle)
     }
 
     /// The state that was newest counts as pinned until nobody reads it any more.

@@ -23,6 +23,8 @@ struct OpenLongPages {
         return next
     }
 
+    var runs: [SectorRun] { places.values.map(\.run) }
+
     func contains(_ number: UInt64) -> Bool { places[number] != nil }
 
     /// The place, which nobody owns now; nil if it was given up before.

@@ -178,8 +178,8 @@ package final class PageStore: @unchecked Sendable {
             try checkUsable()
             settle()
             let number = side.usedNumber + 1
-            // Two by the commit, one by `close`, one by recovery in its stead.
-            try checkNumbers(transaction: number, checkpoint: side.header.checkpoint + 4)
+            // One for want of room, two by the commit, one by `close`, one by recovery in its stead.
+            try checkNumbers(transaction: number, checkpoint: side.header.checkpoint + 5)
             return PageWriter(store: self, side: side, state: side.tip, number: number, reserve: .transaction)
         } catch {
             turn.give()
@@ -336,6 +336,11 @@ package final class PageStore: @unchecked Sendable {
     /// Whether a view of this process has the state.
     func isRead(_ state: PublishedState) -> Bool {
         state.readerCount > side.announcer?.holds(on: state) ?? 0
+    }
+
+    /// In the turn: whether any view, of another process too, has a state.
+    var isAnythingRead: Bool {
+        isRead(side.tip) || side.older.contains(where: isRead) || side.announcer?.pinned.isEmpty == false
     }
 
     // MARK: Figures

@@ -31,8 +31,11 @@ package final class PageWriter {
     @exclusivity(unchecked) var savepoints: [PageSavepoint] = []
     /// Long values on their way; no page of the transaction refers to them.
     @exclusivity(unchecked) var openLongPages = OpenLongPages()
-    /// Sectors that this transaction must leave free, so that a checkpoint can always be written.
-    private let reserve: SpaceReserve
+    /// What this transaction must leave free.
+    @exclusivity(unchecked) private var reserve: SpaceReserve
+    /// Entries that its trees have more than before, and less; set by the tree layer before commit.
+    @exclusivity(unchecked) private var addedEntries: Int64 = 0
+    @exclusivity(unchecked) private var removedEntries: Int64 = 0
     @exclusivity(unchecked) private(set) var isOpen = true
 
     /// A transaction with this number, or a greater one if it makes savepoints, on top of `state`. The caller has the
@@ -88,7 +91,7 @@ package final class PageWriter {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard let sectors else {
             if let frame = frames.reuse() { return frame }
-            let number = try side.takeNode(keeping: reserve)
+            let number = try takeNode()
             let run = SectorRun(start: number, count: UInt32(side.space.pageSectors))
             return newFrame(run, isNode: true)
         }
@@ -101,8 +104,30 @@ package final class PageWriter {
         return newFrame(run, isNode: false)
     }
 
+    private func takeNode() throws(StorageError) -> UInt64 {
+        do throws(StorageError) {
+            return try side.takeNode(keeping: reserve)
+        } catch .full(let path) {
+            try findRoom(path)
+            return try takeNode()
+        }
+    }
+
     func takeRun(_ sectors: UInt32) throws(StorageError) -> UInt64 {
-        try side.takeRun(sectors, keeping: reserve)
+        do throws(StorageError) {
+            return try side.takeRun(sectors, keeping: reserve)
+        } catch .full(let path) {
+            try findRoom(path)
+            return try takeRun(sectors)
+        }
+    }
+
+    /// Returns if there may be room now: by a checkpoint, or because this transaction leaves less free from now on.
+    private func findRoom(_ path: String) throws(StorageError) {
+        guard reserve == .transaction || reserve == .freeing else { throw .full(path: path) }
+        if try store.checkpoint(beneath: self) { return }
+        guard reserve == .transaction else { throw .full(path: path) }
+        reserve = .freeing
     }
 
     /// `isNode`: of the store's page size, raw, and at a multiple of it.
@@ -283,6 +308,7 @@ package final class PageWriter {
         releaseUnused()
         let commit: PendingCommit?
         do throws(StorageError) {
+            try checkGrowth()
             commit = try store.enter(self, redo: redo, durability: durability)
         } catch {
             abort()
@@ -290,6 +316,29 @@ package final class PageWriter {
         }
         end()
         return commit
+    }
+
+    /// Adds the change in a tree's number of entries. Wraps on numbers that only damage can make.
+    package func note(addedEntries count: Int64) {
+        if count < 0 { removedEntries &-= count } else { addedEntries &+= count }
+    }
+
+    /// A transaction that took of the room kept for those that free space must be one of them, or take no more than
+    /// before. Half of that room may also go to deletions that are kept elsewhere or in a change log, and to changes of
+    /// what somebody reads, which isn't free before they end.
+    private func checkGrowth() throws(StorageError) {
+        // What took it may have been rolled back.
+        guard reserve == .freeing, !side.has(.transaction) else { return }
+        let born = ownRuns.reduce(0) { $0 + Int($1.count) }
+        let gone = freed.reduce(0) { $0 + Int($1.run.count) }
+        let removes = removedEntries > 0 && addedEntries <= removedEntries
+        if born < gone || born == gone && (removes || !store.isAnythingRead) { return }
+        guard removedEntries > 0 || born == gone, side.hasRoomForFreeing else { throw .full(path: side.file.path) }
+    }
+
+    /// All places that are free again if it aborts.
+    var ownRuns: [SectorRun] {
+        bornRuns(frames.inFileOrder()) + frames.unusedPlaces + openLongPages.runs
     }
 
     /// Where its own pages lie: `frames`, in file order, and those that were spilled.

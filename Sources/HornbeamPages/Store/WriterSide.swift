@@ -8,7 +8,12 @@ import Synchronization
 /// free anything: transactions leave it that much, and recovery, which repeats transactions, has more than they had.
 /// What is left is counted in places of node pages: free sectors that lie scattered are no use to a checkpoint.
 enum SpaceReserve {
-    case transaction, recovery, checkpoint
+    /// For ordinary transactions: leaves room for later deletions, because each page that loses an entry is copied
+    /// before it is free.
+    case transaction
+    /// For a transaction that frees space: it may use that room.
+    case freeing
+    case recovery, checkpoint
 }
 
 /// The writer's state. Not thread-safe by itself: guarded by `PageStore.turn`.
@@ -232,25 +237,48 @@ extension WriterSide {
 
     /// Whether `run`, which was just taken, leaves the reserve; if not, it is free again.
     private func keeps(_ reserve: SpaceReserve, taking run: SectorRun) -> Bool {
-        if space.freeNodes >= nodes(of: reserve), hasDirectoryPlace(reserve) { return true }
+        if has(reserve) { return true }
         space.release(run)
         return false
     }
+
+    /// Whether so much is free.
+    func has(_ reserve: SpaceReserve) -> Bool {
+        space.freeNodes >= nodes(of: reserve) && hasDirectoryPlace(reserve)
+    }
+
+    /// Places of node pages that an ordinary transaction may take before the file grows.
+    var spareNodes: Int { Swift.max(0, space.freeNodes - nodes(of: .transaction)) }
+
+    /// Free sectors that a file has beside what a transaction needs: for copies of branches and of space pages that
+    /// live side by side for a while, and so that the next commit doesn't make it grow.
+    var slack: UInt64 { Swift.max(128, UInt64(2 * sectors(of: .transaction))) }
 
     private func sectors(of reserve: SpaceReserve) -> Int { nodes(of: reserve) * space.pageSectors }
 
     /// Places of node pages.
     private func nodes(of reserve: SpaceReserve) -> Int {
-        guard file.isDurable else { return 0 }
+        let forFreeing = reserve == .transaction ? freeingNodes : 0
+        guard file.isDurable else { return forFreeing }
         // All map pages, the directory, and one for a directory or map that grows.
         let pageSectors = UInt32(space.pageSectors)
         let checkpoint = space.changedMaps.count + Int((directorySectors + pageSectors - 1) / pageSectors) + 1
         return switch reserve {
-        case .transaction: 2 * checkpoint
+        case .transaction, .freeing: 2 * checkpoint + forFreeing
         case .recovery: checkpoint
         case .checkpoint: 0
         }
     }
+
+    /// Places of node pages that are kept for transactions that free space: as many as a deletion changes in a store
+    /// with a few dozen trees; a small store has fewer pages.
+    private var freeingNodes: Int {
+        // A forged header may have a ring that the map doesn't know.
+        Swift.max(0, Swift.min(64, (space.liveSectors - Int(ringSectors)) / space.pageSectors))
+    }
+
+    /// Whether half of that room is left.
+    var hasRoomForFreeing: Bool { space.freeNodes >= nodes(of: .freeing) + freeingNodes / 2 }
 
     private var directorySectors: UInt32 { SpaceDirectoryPage.sectors(maps: space.changedMaps.count) }
 

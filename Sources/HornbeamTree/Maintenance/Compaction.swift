@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compaction in place: the file's last pages are copied to free places below a limit, and its end is given back to the
-// file system. Done in short transactions between those of others, readers unhindered; every one of them leaves a whole
-// store, so that it can be stopped at any moment and begun again.
+// Compaction in place: half-empty leaves are filled up, the file's last pages are copied to free places below a limit,
+// and its end is given back to the file system. Done in short transactions between those of others, readers unhindered;
+// every one of them leaves a whole store, so that it can be stopped at any moment and begun again.
 
 import Glibc
 package import HornbeamPages
@@ -66,6 +66,7 @@ extension TreeWriting {
     /// of it is free. Goes on beside readers and commits, in short transactions between theirs. What can't be done, for
     /// want of room or because a call fails, is left to the next time.
     func giveBack(in pages: PageStore, isIdle: Bool) {
+        if isIdle { pack(in: pages) }
         guard let limit = try? pages.beginShrinking(isIdle: isIdle) else { return }
         defer { pages.endCompaction(.inThread) }
         do throws(StorageError) {
@@ -78,6 +79,21 @@ extension TreeWriting {
         } catch {
             pages.noteShrunk(from: limit, to: nil)
         }
+    }
+
+    /// Fills up the leaves that many deletions have left half empty, as long as `goesOn` says so after each step.
+    func pack(in pages: PageStore, while goesOn: () -> Bool = { true }) {
+        guard let removed = removals else { return }
+        let sum = removed.sum
+        guard sum >= RemovedEntries.worthLooking else { return }
+        var pass = CompactionPass(
+            pages, self, limit: nil, stepPages: Self.smallStep, packing: .byItself, stopsAtCommits: true,
+            wait: .inThread)
+        let isWhole = try? pass.run { _ in
+            pages.relieveThread()
+            return goesOn()
+        }
+        if isWhole == true { removed.forget(sum: sum) }
     }
 
     /// False if it was stopped, for a compaction or because commits go on: they need more room than those that rest.
@@ -126,6 +142,7 @@ private struct Compaction {
     }
 
     mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> CompactionResult {
+        guard try pack(progress) else { return result }
         for number in 0..<Self.maximumPasses where limit.fileSectors > limit.sectors {
             var pass = CompactionPass(
                 store.pages, store.writing, limit: limit, stepPages: stepPages, isClearing: isClearing,
@@ -148,6 +165,26 @@ private struct Compaction {
             limit = try nextLimit(pass, mayClear: number + 2 < Self.maximumPasses)
         }
         return result
+    }
+
+    /// Fills up leaves that deletions have left half empty; less is in use then. Goes as far as there is room, and
+    /// leaves can be read. False if it was stopped.
+    private mutating func pack(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
+        var pass = CompactionPass(
+            store.pages, store.writing, limit: limit, stepPages: stepPages, packing: .compact, wait: .behindOthers)
+        do throws(StorageError) {
+            result.isFinished = try pass.run(progress)
+        } catch {
+            switch error {
+            case .full, .corrupt: break
+            default: throw error
+            }
+        }
+        if pass.movedBytes > 0 {
+            result.movedBytes += pass.movedBytes
+            limit = try store.pages.renewCompaction(extra: 0)
+        }
+        return result.isFinished
     }
 
     /// Room that was made may be in pieces, and a long value needs one. So all else is crowded below a limit that
@@ -173,7 +210,7 @@ private struct Compaction {
     }
 }
 
-/// One walk over all trees, the catalogue last.
+/// One walk over all trees, the catalogue last: it moves pages below the limit, or fills up half-empty leaves.
 private struct CompactionPass {
     private enum Place {
         case tree([UInt8], from: [UInt8]?)
@@ -186,7 +223,9 @@ private struct CompactionPass {
 
     private let pages: PageStore
     private let writing: TreeWriting
-    private let limit: CompactionLimit
+    /// Nil where leaves are filled up in the background.
+    private let limit: CompactionLimit?
+    private let packing: PackingAim?
     /// Whether long values that find no room give way to behind the file's end.
     private let isClearing: Bool
     /// Pages that one transaction moves at most.
@@ -203,14 +242,15 @@ private struct CompactionPass {
     private var lastState: UInt64?
 
     init(
-        _ pages: PageStore, _ writing: TreeWriting, limit: CompactionLimit, stepPages: Int, isClearing: Bool = false,
-        stopsAtCommits: Bool = false, wait: TurnWait
+        _ pages: PageStore, _ writing: TreeWriting, limit: CompactionLimit?, stepPages: Int, isClearing: Bool = false,
+        packing: PackingAim? = nil, stopsAtCommits: Bool = false, wait: TurnWait
     ) {
         self.pages = pages
         self.writing = writing
         self.limit = limit
         self.stepPages = stepPages
         self.isClearing = isClearing
+        self.packing = packing
         self.stopsAtCommits = stopsAtCommits
         self.wait = wait
     }
@@ -221,8 +261,8 @@ private struct CompactionPass {
             if case .end = place { return true }
             guard try step() else { return false }
             let figures = CompactionProgress(
-                movedBytes: movedBytes, totalBytes: limit.toMove * UInt64(FileFormat.sectorSize),
-                fileBytes: limit.fileSectors * UInt64(FileFormat.sectorSize))
+                movedBytes: movedBytes, totalBytes: (limit?.toMove ?? 0) * UInt64(FileFormat.sectorSize),
+                fileBytes: (limit?.fileSectors ?? 0) * UInt64(FileFormat.sectorSize))
             guard progress(figures) else { return false }
         }
     }
@@ -235,50 +275,66 @@ private struct CompactionPass {
         transaction.durability = .none
         guard let writer = transaction.writer else { return false }
         if stopsAtCommits, let lastState, writer.view.transaction != lastState { return false }
-        // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
-        let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
-        guard room > 1 else {
+        guard var work = work(writer) else {
             lackedSectors += UInt64(Self.spareNodes * writer.pageSize / FileFormat.sectorSize)
             place = .end
             return true
         }
-        var relocation = Relocation(
-            writer: writer, budget: min(stepPages, room / 2), reads: 8 * stepPages, isClearing: isClearing)
-        while !relocation.isSpent {
+        while !work.isSpent {
             if case .end = place { break }
-            place = try next(transaction, &relocation)
+            place = try next(transaction, &work)
         }
         // A step that moves nothing makes no state.
-        lastState = relocation.movedBytes > 0 ? writer.birth : writer.view.transaction
+        lastState = work.movedBytes > 0 ? writer.birth : writer.view.transaction
         try transaction.commit()
-        movedBytes += UInt64(relocation.movedBytes)
-        stuckSectors += relocation.stuckSectors
+        movedBytes += UInt64(work.movedBytes)
+        stuckSectors += work.stuckSectors
+        if packing != nil, work.movedBytes > 0 { try checkpoint() }
         return true
+    }
+
+    /// What leaves took before they were filled up is free then, and recovery doesn't repeat what came after in leaves
+    /// that were more.
+    private func checkpoint() throws(StorageError) {
+        if case .inThread = wait { pages.checkpointInBackground() } else { try pages.checkpoint() }
+    }
+
+    /// Nil if there is no room to move anything to.
+    private func work(_ writer: TreeWriter) -> (any CompactionWork)? {
+        if let packing {
+            let budget = min(stepPages, max(Packing.least, writer.pages.spareNodes / 2))
+            return Packing(writer: writer, aim: packing, budget: budget, reads: 4 * stepPages)
+        }
+        // Each moved page may bring a copy of its branch along, and each tree a path; the rest is for the catalogue.
+        let room = writer.pages.nodesBelowLimit(enough: 2 * stepPages + Self.spareNodes) - Self.spareNodes
+        guard room > 1 else { return nil }
+        return Relocation(
+            writer: writer, budget: min(stepPages, room / 2), reads: 8 * stepPages, isClearing: isClearing)
     }
 
     /// Works in the tree at `place`; where to go on.
     private func next(
-        _ transaction: Transaction, _ relocation: inout Relocation
+        _ transaction: Transaction, _ step: inout any CompactionWork
     ) throws(StorageError) -> Place {
         switch place {
         case .end: return .end
         case .catalogue(let key):
-            let resume = try work(in: transaction.catalogue(), of: transaction, from: key, &relocation)
+            let resume = try work(in: transaction.catalogue(), of: transaction, from: key, &step)
             return resume.map { .catalogue(from: $0) } ?? .end
         case .tree(let name, let key):
             guard let (record, found) = try transaction.firstTree(from: name) else { return .catalogue(from: nil) }
             let tree = try transaction.open(record, found)
-            let resume = try work(in: tree, of: transaction, from: found == name ? key : nil, &relocation)
+            let resume = try work(in: tree, of: transaction, from: found == name ? key : nil, &step)
             // The next name there can be.
             return resume.map { .tree(found, from: $0) } ?? .tree(found + [0], from: nil)
         }
     }
 
     private func work(
-        in tree: OpenTreePointer, of transaction: Transaction, from key: [UInt8]?, _ relocation: inout Relocation
+        in tree: OpenTreePointer, of transaction: Transaction, from key: [UInt8]?, _ step: inout any CompactionWork
     ) throws(StorageError) -> [UInt8]? {
         do throws(StorageError) {
-            return try relocation.tree(tree, from: key)
+            return try step.tree(tree, from: key)
         } catch {
             throw transaction.named(error, tree)
         }

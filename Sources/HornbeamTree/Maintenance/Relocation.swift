@@ -4,16 +4,27 @@
 
 import HornbeamPages
 
+/// What a step of a compaction does in a tree.
+protocol CompactionWork {
+    /// Whether this step has done enough.
+    var isSpent: Bool { get }
+    /// Bytes that were moved.
+    var movedBytes: Int { get }
+    /// Sectors of pages beyond the limit that found no room below it.
+    var stuckSectors: UInt64 { get }
+    /// Does what it may in one tree, from `key` on (nil: from the start). Returns where the next step goes on, nil at
+    /// the tree's end.
+    mutating func tree(_ tree: OpenTreePointer, from key: [UInt8]?) throws(StorageError) -> [UInt8]?
+}
+
 /// One step's work on one tree. A node that lies below the limit and has nothing to move under it is only read; a leaf
 /// without long values not even that.
-struct Relocation {
+struct Relocation: CompactionWork {
     let writer: TreeWriter
     /// Pages that may still be moved, and nodes that may still be read.
     private var budget: Int
     private var reads: Int
-    /// Bytes that were moved.
     private(set) var movedBytes = 0
-    /// Sectors of pages beyond the limit that found no room below it.
     private(set) var stuckSectors: UInt64 = 0
 
     /// Whether long values that find no room below the limit give way, to behind the file's end if need be.
@@ -26,7 +37,6 @@ struct Relocation {
         self.isClearing = isClearing
     }
 
-    /// Whether this step has done enough.
     var isSpent: Bool { budget <= 0 || reads <= 0 }
 
     /// Values up to this size are moved by way of the transaction's memory, together with its other pages.
@@ -34,8 +44,6 @@ struct Relocation {
 
     private var nodeSectors: UInt32 { UInt32(writer.pageSize / FileFormat.sectorSize) }
 
-    /// Does what it may in one tree, from `key` on (nil: from the start). Returns where the next step goes on, nil at
-    /// the tree's end.
     mutating func tree(_ tree: OpenTreePointer, from key: [UInt8]?) throws(StorageError) -> [UInt8]? {
         let root = tree.pointee.root
         guard !root.isEmpty else { return nil }

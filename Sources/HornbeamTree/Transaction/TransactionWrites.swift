@@ -142,6 +142,7 @@ extension Transaction {
         let (writer, open) = try prepare(tree, isDropped: true)
         let catalogue = try catalogue()
         do throws(StorageError) {
+            writer.pages.note(addedEntries: -Int64(clamping: open.pointee.stored.root.count))
             try writer.drop(open)
             catalogue.pointee.changes &+= 1
             _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
@@ -214,6 +215,9 @@ extension Transaction {
         try settleReductions()
         for tree in changedTrees() {
             try placeLeaves(of: tree, writer)
+            let added = tree.pointee.addedEntries
+            writer.pages.note(addedEntries: added)
+            if added < 0 { writer.memory.removed.note(0 &- added, in: tree.pointee.number) }
             try storeRecord(tree.pointee.record, tree.pointee.name, writer, catalogue)
             tree.pointee.stored = tree.pointee.record
         }

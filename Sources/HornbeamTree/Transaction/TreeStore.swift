@@ -135,6 +135,9 @@ final class TreeWriting: Sendable {
         self.durability = durability
     }
 
+    /// Nil before the first write transaction.
+    var removals: RemovedEntries? { memory.withLock { $0?.removed } }
+
     func begin(_ pages: PageStore, _ wait: TurnWait) throws(StorageError) -> Transaction {
         let writer = try pages.beginWrite(wait)
         let memory = memory.withLock { (held) in

@@ -69,6 +69,9 @@ struct OpenTree {
     /// Whether the catalogue says something else of it. (Its options stay as they were created.)
     var isChanged: Bool { root != stored.root || longValues != stored.longValues }
 
+    /// Entries added since the record was stored last; negative if some were removed.
+    var addedEntries: Int64 { Int64(bitPattern: root.count &- stored.root.count) }
+
     var record: CatalogueRecord {
         CatalogueRecord(number: number, options: stored.options, root: root, longValues: longValues)
     }

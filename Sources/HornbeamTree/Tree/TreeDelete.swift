@@ -148,13 +148,15 @@ extension TreeWriter {
             pageSize: min(leftSize, try node(tree, right.page, birth: right.birth, level: level).size))
     }
 
-    /// Gives a branch's children at `index` and after it about the same share of their entries. False, and nothing is
-    /// changed, if the branch has no room for the separator that this needs.
-    private func shareOut(
-        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
+    /// Shares the entries of a branch's children at `index` and after it out anew: those before the place that `cut`
+    /// names by all of them and the capacity of a child go to the first. Without `cut` each gets about the same. False,
+    /// and nothing is changed, if `cut` names none or the branch has no room for the separator that this needs.
+    func shareOut(
+        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int,
+        cut: (EntryList, Int) -> Int? = { $0.splitIndex(capacity: $1) }
     ) throws(StorageError) -> Bool {
         let capacity = try smallerCapacity(tree, parent, index, level: level)
-        guard let list = try entries(tree, parent, index, level: level), let cut = list.splitIndex(capacity: capacity)
+        guard let list = try entries(tree, parent, index, level: level), let cut = cut(list, capacity)
         else { return false }
         let separator = memory.separators + (level & 1) * NodeLayout.longestKey
         let key = Bytes(start: separator, count: list.separator(at: cut, to: separator))
@@ -215,9 +217,10 @@ extension TreeWriter {
         list.write(0..<list.count, to: branch.base, size: branch.size)
     }
 
-    /// Joins a branch's children at `index` and after it, if they fit well in one node.
-    private func join(
-        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
+    /// Joins a branch's children at `index` and after it, if they fit well in one node. `fill`: how full that is at
+    /// most, in sixteenths.
+    func join(
+        _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int, fill: Int = 12
     ) throws(StorageError) -> Bool {
         let leftRecord = parent.view.child(index)
         let rightRecord = parent.view.child(index + 1)
@@ -226,9 +229,9 @@ extension TreeWriter {
         // Cheap and never wrong: joining saves at most the prefixes.
         let least = left.usedSize - left.prefixSize + right.usedSize - right.prefixSize
         let capacity = NodeLayout.capacity(pageSize: min(left.size, right.size))
-        guard least <= capacity * 3 / 4 else { return false }
+        guard least <= capacity * fill / 16 else { return false }
         guard let list = try entries(tree, parent, index, level: level),
-            list.nodeSize(0..<list.count) <= capacity * 3 / 4
+            list.nodeSize(0..<list.count) <= capacity * fill / 16
         else { return false }
 
         let keepsRight = rightRecord.birth == birth && leftRecord.birth != birth

@@ -30,6 +30,7 @@ final class WriterMemory: @unchecked Sendable {
     /// Two child records, or a long value's reference, on their way into cells.
     let reference: UnsafeMutableRawPointer
     let redo = RedoLog()
+    let removed = RemovedEntries()
 
     init(pageSize: Int) {
         self.pageSize = pageSize

@@ -241,4 +241,26 @@ struct UnwrittenPagesTests {
         #expect(try values(store).prefix(2) == [1, 3])
         try Toy.expectSound(store)
     }
+
+    @Test("leave no memory behind when commits rest, and some for the next ones before")
+    func idleMemory() throws {
+        let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 1024 * 4096))
+        for isIdle in [false, true] {
+            for number: UInt64 in 1...1000 {
+                let buffer = try #require(table.takeBuffer())
+                fill(buffer, number, birth: 1)
+                table.keeping(of: 1) { #expect(table.keep(number, buffer)) }
+            }
+            try table.write(.all, newest: { 1 }) { _, _ in }
+            #expect(table.memoryBytes == 1000 * 4096)
+            table.reclaim(before: .max, isIdle: isIdle)
+            #expect(table.memoryBytes == 0)
+        }
+        let buffer = try #require(table.takeBuffer())
+        table.giveBack(buffer)
+        table.reclaim(before: .max)
+        #expect(table.memoryBytes == 4096)
+        table.reclaim(before: .max, isIdle: true)
+        #expect(table.memoryBytes == 0)
+    }
 }

@@ -138,7 +138,7 @@ struct HeaderSlotTests {
 
     @Test("near the last checkpoint number is read, and refuses writes that could not be opened again")
     func lastCheckpoint() throws {
-        var (store, disk) = try store(transaction: nil, checkpoint: FileFormat.maximumNumber - 5)
+        var (store, disk) = try store(transaction: nil, checkpoint: FileFormat.maximumNumber - 6)
         try Toy.commit(ToyChange(cell: 1, value: 11), to: store)
         try store.checkpoint()
         #expect(throws: StorageError.self) { try store.beginWrite() }

@@ -32,13 +32,6 @@ struct CrashTests {
         try Toy.expectSound(again)
     }
 
-    /// The file of an empty store, so that not every run creates one.
-    private func emptyStore() throws -> [UInt8]? {
-        let disk = try SimulatedDisk()
-        try Toy.open(disk).close()
-        return disk.killedImage()
-    }
-
     /// A crash between the two header writes of a checkpoint left slot 1 naming the checkpoint before. The store was
     /// opened again, and went on to reuse what only that older checkpoint reached; then slot 0 was damaged. Slot 1 led
     /// to pages that had been overwritten, and every commit since was lost. Opening now renews a stale slot first.
@@ -90,7 +83,7 @@ struct CrashTests {
 
     @Test("acknowledged commits are there, and the state is a prefix", arguments: SeededGenerator.seeds(3))
     func everyCall(seed: UInt64) throws {
-        let empty = try emptyStore()
+        let empty = try Toy.emptyFile()
         var call = 1
         while true {
             let disk = try SimulatedDisk(image: empty)
@@ -114,7 +107,7 @@ struct CrashTests {
 
     @Test("recovery can itself be cut anywhere and begins anew", arguments: SeededGenerator.seeds(3))
     func recoveryOfRecovery(seed: UInt64) throws {
-        let disk = try SimulatedDisk(image: emptyStore())
+        let disk = try SimulatedDisk(image: Toy.emptyFile())
         var script = ToyScript(seed: seed)
         let store = try Toy.open(disk)
         try script.run(Self.steps, on: store)
@@ -138,7 +131,7 @@ struct CrashTests {
         "a failing write undoes its commit and no more, a failing sync stops the store",
         arguments: SeededGenerator.seeds(2), [EIO, ENOSPC])
     func everyFault(seed: UInt64, code: Int32) throws {
-        let empty = try emptyStore()
+        let empty = try Toy.emptyFile()
         var call = 1
         var errors = 0
         var failures = 0
@@ -176,7 +169,7 @@ struct CrashTests {
 
     @Test("a failing call while opening is a typed error, and the next opening works")
     func faultsWhileOpening() throws {
-        let disk = try SimulatedDisk(image: emptyStore())
+        let disk = try SimulatedDisk(image: Toy.emptyFile())
         var script = ToyScript(seed: 5)
         try script.run(Self.steps, on: Toy.open(disk))
         for start in [nil, disk.powerLossImage(seed: 3)] {
@@ -195,59 +188,5 @@ struct CrashTests {
             }
             #expect(call > 4)
         }
-    }
-
-    @Test("a full disk refuses a transaction and nothing else; with space again it goes on")
-    func fullDisk() throws {
-        let disk = try SimulatedDisk(image: emptyStore())
-        let store = try Toy.open(disk)
-        disk.sizeLimit = disk.size()
-        var cells = try Toy.cells(of: store)
-        var refusals = 0
-        for value in 1...200 {
-            let change = ToyChange(
-                cell: value % Toy.cells, value: UInt64(value), longSectors: UInt32(value % 40),
-                padding: value % 3 * 20_000)
-            do {
-                try Toy.commit(change, to: store, value % 5 == 0 ? .none : .full, large: value % 17 == 0)
-                cells[change.cell] = ToyCell(value: change.value, longSectors: change.longSectors)
-            } catch {
-                #expect(error == .full(path: disk.path))
-                refusals += 1
-            }
-            #expect(try Toy.cells(of: store) == cells)
-        }
-        #expect(refusals > 20 && refusals < 180)
-        try Toy.expectSound(store)
-        // What was acknowledged can be recovered and closed on the same full disk.
-        let full = try SimulatedDisk(image: disk.powerLossImage(seed: 9))
-        full.sizeLimit = disk.sizeLimit
-        let again = try Toy.open(full)
-        try Toy.expectSound(again)
-        try again.close()
-        disk.sizeLimit = .max
-        try Toy.commit(ToyChange(cell: 0, value: 9999, longSectors: 100), to: store)
-        try store.close()
-    }
-
-    @Test("on a full disk a transaction leaves a checkpoint the space it needs", arguments: 0..<6)
-    func reserve(offset: Int) throws {
-        let disk = try SimulatedDisk(image: emptyStore())
-        let store = try Toy.open(disk)
-        disk.sizeLimit = disk.size()
-        var refusals = 0
-        for round in 0..<4 {
-            for size in [120, 60, 30, 16, 8, 4, 2, 1, 1, 1, 1, 1] {
-                let change = ToyChange(
-                    cell: (size + round * 5) % Toy.cells, value: UInt64(size), longSectors: UInt32(size + offset))
-                do { try Toy.commit(change, to: store, .none) } catch {
-                    #expect(error == .full(path: disk.path))
-                    refusals += 1
-                }
-            }
-            try store.checkpoint()
-            try Toy.expectSound(store)
-        }
-        #expect(refusals > 4)
     }
 }

@@ -12,6 +12,7 @@ func ycsbScenario(_ run: Run, durability: Durability) throws {
     try withSession(of: store) { session in
         let all = Array(0..<run.count)
         try run.change("ycsb-load", run.count) { _ in try inBatches(all, of: 1_000) { try session.put(entries, $0) } }
+        run.awaitRest()
         var mix = YCSB(entries: entries, session: session, count: run.count, seed: run.seed)
         if durability == .full {
             return try run.look("ycsb-a-durable", operations) { _ in try mix.readAndUpdate(operations, reads: 0.5) }

@@ -9,6 +9,8 @@
 //   5 end      in the turn: the former pin goes, what only the former checkpoint reached is free, and so is the
 //              journal's part before the new position
 //
+// A transaction that finds no room checkpoints the state beneath it, still open: its own pages are not in the plan.
+//
 // Commits go on during 2 to 4: their pages take free places, their records follow those that the state has. What the
 // former checkpoint reaches stays until 5, so a crash before it finds either checkpoint whole, with the journal's chain
 // behind it. Which failure leaves what: see `CheckpointRun.Outcome`.
@@ -85,7 +87,7 @@ extension PageStore {
         inThreadsTurn {
             if side.run === begun { _ = concludeRun() }
             if isIdle { side.noteQuiet(begun.ringUse) }
-            reclaimUnread()
+            reclaimUnread(isIdle: isIdle)
         }
         resizeRing()
     }
@@ -105,6 +107,27 @@ extension PageStore {
     }
 }
 
+// MARK: A full disk
+
+extension PageStore {
+    /// For an open transaction that finds no room: checkpoints the state that it builds on, which frees what only the
+    /// former checkpoint reaches. The space map that it stores has the transaction's own pages free, as after an abort.
+    /// Returns whether anything became free; throws if the transaction can't commit any more.
+    func checkpoint(beneath writer: PageWriter) throws(StorageError) -> Bool {
+        // In a forked child the file is the parent's.
+        try checkProcess()
+        guard file.isDurable else { return false }
+        let free = side.space.freeSectors
+        try clearWay(whileOpen: true)
+        guard side.tip.transaction != side.header.transaction,
+            let run = try? begin(side.tip, journal: .keep, without: writer.ownRuns)
+        else { return side.space.freeSectors > free }
+        run.write(to: self)
+        if case .failed(let cause)? = concludeRun() { throw .failed(cause: cause) }
+        return side.space.freeSectors > free
+    }
+}
+
 // MARK: The steps
 
 extension PageStore {
@@ -116,23 +139,31 @@ extension PageStore {
         return try begin(side.tip, journal: journal)
     }
 
-    /// Ends the checkpoint that is under way, and waits until no commit is pending. In the turn.
-    func clearWay() throws(StorageError) {
+    /// In the turn: ends the checkpoint that is under way, and waits until no commit is pending. `isOpen`: as in
+    /// `settle`.
+    func clearWay(whileOpen isOpen: Bool = false) throws(StorageError) {
         // One that was undone is no hindrance.
         if let error = concludeRun(), side.run != nil { throw error }
         try pipeline.checkUsable()
         try pipeline.drain { show($0, isDurable: $1) }
-        settle()
+        settle(whileOpen: isOpen)
     }
 
-    func begin(_ state: PublishedState, journal: RingChange) throws(StorageError) -> CheckpointRun {
-        let plan = try CheckpointPlan(side: side, journal: journal)
-        let mark = pipeline.closeJournalSector()
+    /// `own`: places of an open transaction's pages, which the state doesn't have.
+    func begin(
+        _ state: PublishedState, journal: RingChange, without own: [SectorRun] = []
+    ) throws(StorageError) -> CheckpointRun {
         let faults = pipeline.faultCount
+        // After a failed write-through all pages since the last checkpoint are written once more by the next one; this
+        // one would leave out those that the transaction has written early.
+        guard own.isEmpty || faults == side.knownFaults else { throw .busy("a transaction is open") }
+        let plan = try CheckpointPlan(side: side, journal: journal)
+        let space = own.isEmpty ? side.space : side.space.withheld(own)
+        let mark = pipeline.closeJournalSector()
         let run = CheckpointRun(
             state: state, former: side.header,
             header: plan.header(of: state, after: side.header, fileSectors: side.space.sectorCount, mark: mark),
-            plan: plan, images: plan.images(side.space), mark: mark, ringUse: pipeline.journalUse.used,
+            plan: plan, images: plan.images(space), mark: mark, ringUse: pipeline.journalUse.used,
             dirtyBytes: side.dirtyBytes.load(ordering: .relaxed), allDirtyBytes: side.allDirtyBytes, faults: faults,
             rewrites: faults != side.knownFaults)
         side.retired.pin(state.transaction)

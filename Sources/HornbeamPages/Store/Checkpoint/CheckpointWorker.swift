@@ -166,10 +166,13 @@ final class CheckpointWorker: @unchecked Sendable {
                 store.maintenance.withLock { $0 }?(store, isQuiet)
             }
             rested = rest(until: store, afterFailure: failures > 0)
+            if rested == .ended { return }
         }
     }
 
     private enum Rest {
+        /// For so long that the thread ends. The next commit begins another one.
+        case ended
         /// By a commit or another occasion.
         case woken
         /// After which it is looked whether somebody waits for what others can't read yet.
@@ -184,6 +187,17 @@ final class CheckpointWorker: @unchecked Sendable {
     private static let momentsOfRest = 10
     /// Until what could not be written is tried again.
     private static let failureMilliseconds = 1000
+
+    /// Without anything to do for so long the thread ends: a process may have thousands of stores.
+    var uselessMilliseconds = 10_000
+
+    /// In the thread, which nobody waits for from here on.
+    private func letGo() {
+        running.store(false, ordering: .relaxed)
+        if let thread { pthread_detach(thread) }
+        (thread, store) = (nil, nil)
+        isAllowed = true
+    }
 
     private func begin(isIdle: Bool) -> Bool {
         monitor.locked {
@@ -202,8 +216,9 @@ final class CheckpointWorker: @unchecked Sendable {
             isResting.store(true, ordering: .sequentiallyConsistent)
             let isDueSoon = idle > 0 && store.needsCheckpoint
             isIdling.store(isDueSoon, ordering: .sequentiallyConsistent)
+            var hasEnded = false
             defer {
-                isResting.store(false, ordering: .relaxed)
+                if !hasEnded { isResting.store(false, ordering: .relaxed) }
                 isIdling.store(false, ordering: .relaxed)
             }
             // What a store that has failed can't tell it never will.
@@ -214,8 +229,12 @@ final class CheckpointWorker: @unchecked Sendable {
             }
             if isDueSoon { return monitor.wait(milliseconds: idle) ? .idleTime : .woken }
             // A commit that came between the looks may be the first to make a checkpoint necessary.
-            monitor.wait()
-            return .woken
+            guard monitor.wait(milliseconds: uselessMilliseconds), self.store != nil, !isWanted, !wantsRoom,
+                isResting.load(ordering: .relaxed)
+            else { return .woken }
+            hasEnded = true
+            letGo()
+            return .ended
         }
     }
 }

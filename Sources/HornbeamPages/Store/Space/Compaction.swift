@@ -90,12 +90,9 @@ extension PageStore {
 
     private func setLimit(extra: Int64) -> CompactionLimit {
         let live = UInt64(side.space.liveSectors) - side.ringSectors
-        let wanted = UInt64(Swift.max(0, Int64(live + live / 32 + Self.compactionSlack) + extra))
+        let wanted = UInt64(Swift.max(0, Int64(live + live / 32 + side.slack) + extra))
         return side.setLimit(wanted, ring: side.quietRing)
     }
-
-    /// For the copies of branches and of space pages that live side by side for a while.
-    static var compactionSlack: UInt64 { 128 }
 
     /// Makes durable what was moved so far, so that the places it left are free; the journal and space pages that lie
     /// beyond the limit get other places.
@@ -230,6 +227,9 @@ extension PageWriter {
         guard let limit = store.side.space.limit else { return false }
         return page + UInt64(sectors) > UInt64(limit) * FileFormat.extentSectors
     }
+
+    /// Places of node pages that may be taken before the file grows.
+    package var spareNodes: Int { store.side.spareNodes }
 
     /// How many node pages, at most `enough`, can be moved below the compaction's limit.
     package func nodesBelowLimit(enough: Int) -> Int { store.side.space.nodesBelowLimit(enough: enough) }

@@ -66,7 +66,7 @@ extension PageStore {
                 side.shrinking.isWorthwhile(occupied: occupied, sectors: former)
             else { return nil }
             let needed = Swift.max(occupied, peak)
-            let wanted = needed + needed / 8 + Self.compactionSlack
+            let wanted = needed + needed / 8 + side.slack
             let ring = isIdle ? side.quietRing : side.largestRing
             let end = side.ends(for: wanted, ring: ring).end
             guard former > end + Swift.max(Self.leastGain, end / 8) else { return nil }

@@ -35,6 +35,41 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
+    @Test("ends without anything to do for long, and the next commit begins another one")
+    func ends() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let store = try open(folder, idle: 10)
+        store.worker.uselessMilliseconds = 30
+        for round: UInt64 in 1...3 {
+            let before = store.statistics.checkpoint
+            try Toy.commit(ToyChange(cell: 1, value: round), to: store)
+            #expect(store.worker.isRunning)
+            eventually("no checkpoint") { store.statistics.checkpoint > before }
+            eventually("the thread goes on") { !store.worker.isRunning }
+        }
+        try Toy.commit(ToyChange(cell: 2, value: 9), to: store)
+        try store.close()
+        #expect(!store.worker.isRunning)
+    }
+
+    @Test("is there for a commit that comes as it ends", .seeded)
+    func endsBesideCommits() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        var random = SeededGenerator()
+        let store = try open(folder, idle: 1)
+        store.worker.uselessMilliseconds = 1
+        for value: UInt64 in 1...400 {
+            try Toy.commit(ToyChange(cell: 1, value: value), to: store, random.oneIn(2) ? .process : .full)
+            usleep(UInt32(random.below(4000)))
+        }
+        eventually("no checkpoint") { store.statistics.journalBytes == 0 }
+        #expect(try Toy.cells(of: store)[1].value == 400)
+        try Toy.expectSound(store)
+        try store.close()
+    }
+
     @Test("does not take a commit that wakes it for a while without one")
     func notIdle() throws {
         let folder = try TemporaryFolder()
