@@ -81,6 +81,7 @@ final class CheckpointWorker: @unchecked Sendable {
             return (self.thread, self.store)
         }
         if let thread { pthread_join(thread, nil) }
+        monitor.locked { while leaving > 0 { monitor.wait() } }
         store?.catchUp()
     }
 
@@ -140,7 +141,8 @@ final class CheckpointWorker: @unchecked Sendable {
         }
     }
 
-    fileprivate func work() {
+    /// Returns whether it ends for want of work.
+    fileprivate func work() -> Bool {
         var seen: UInt64 = 0
         var rested = Rest.woken
         var failures = 0
@@ -166,8 +168,9 @@ final class CheckpointWorker: @unchecked Sendable {
                 store.maintenance.withLock { $0 }?(store, isQuiet)
             }
             rested = rest(until: store, afterFailure: failures > 0)
-            if rested == .ended { return }
+            if rested == .ended { return true }
         }
+        return false
     }
 
     private enum Rest {
@@ -191,12 +194,23 @@ final class CheckpointWorker: @unchecked Sendable {
     /// Without anything to do for so long the thread ends: a process may have thousands of stores.
     var uselessMilliseconds = 10_000
 
-    /// In the thread, which nobody waits for from here on.
+    /// In the thread, which nobody joins from here on.
     private func letGo() {
         running.store(false, ordering: .relaxed)
         if let thread { pthread_detach(thread) }
         (thread, store) = (nil, nil)
         isAllowed = true
+        leaving += 1
+    }
+
+    /// Threads that have let go, but may still have the store.
+    private var leaving = 0
+
+    fileprivate func noteGone() {
+        monitor.locked {
+            leaving -= 1
+            monitor.broadcast()
+        }
     }
 
     private func begin(isIdle: Bool) -> Bool {
@@ -243,7 +257,9 @@ extension Unmanaged<CheckpointWorker> {
     /// The thread's body.
     fileprivate static func run(_ worker: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         hbs_name_thread(CheckpointWorker.threadName)
-        if let worker { Unmanaged.fromOpaque(worker).takeRetainedValue().work() }
+        if let worker = worker.map({ Unmanaged.fromOpaque($0).takeRetainedValue() }), worker.work() {
+            worker.noteGone()
+        }
         return nil
     }
 }

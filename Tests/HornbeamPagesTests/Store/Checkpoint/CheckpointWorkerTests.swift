@@ -70,6 +70,20 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
+    @Test("has gone when whoever lets go of the store has ended it, so that the file can be opened again", .seeded)
+    func endsBesideLettingGo() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        var random = SeededGenerator()
+        for value: UInt64 in 1...60 {
+            let store = try open(folder, idle: 1)
+            store.worker.uselessMilliseconds = 1
+            try Toy.commit(ToyChange(cell: 1, value: value), to: store)
+            usleep(UInt32(random.below(6000)))
+            store.endThread()
+        }
+    }
+
     @Test("does not take a commit that wakes it for a while without one")
     func notIdle() throws {
         let folder = try TemporaryFolder()
