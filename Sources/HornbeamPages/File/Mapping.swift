@@ -8,7 +8,7 @@ import Synchronization
 
 /// Owns an address range until the last reference goes. The base never changes.
 package final class Mapping: @unchecked Sendable {
-    // Sendable: both properties are constant; what the memory holds is guarded by its users' rules.
+    // Sendable: all properties are constant; what the memory holds is guarded by its users' rules.
     package let base: UnsafeMutableRawPointer
     /// Bytes.
     package let capacity: Int
@@ -20,12 +20,18 @@ package final class Mapping: @unchecked Sendable {
     /// The guard against SIGBUS, of a file's mapping; negative: none.
     private let faultGuard: Int32
     /// Whether it counts among `ofStores`.
-    private var isStores = false
+    private let isStores: Bool
 
     /// Maps `descriptor` read-only and shared, or anonymous writable memory if it is negative. Under a limit on
     /// address space (`ulimit -v`) takes half of the largest range there is, so that the program keeps the rest, but
     /// never less than `minimum`.
-    package init(descriptor: Int32, wanted: Int, minimum: Int, path: String) throws(StorageError) {
+    package convenience init(descriptor: Int32, wanted: Int, minimum: Int, path: String) throws(StorageError) {
+        try self.init(descriptor: descriptor, wanted: wanted, minimum: minimum, path: path, isStores: false)
+    }
+
+    private init(
+        descriptor: Int32, wanted: Int, minimum: Int, path: String, isStores: Bool
+    ) throws(StorageError) {
         var length = Swift.max(wanted, minimum)
         var mapped = hbs_map(descriptor, length)
         while mapped == nil {
@@ -42,6 +48,7 @@ package final class Mapping: @unchecked Sendable {
             base = half
         }
         self.base = base
+        self.isStores = isStores
         self.path = path
         self.descriptor = descriptor
         capacity = length
@@ -59,12 +66,11 @@ package final class Mapping: @unchecked Sendable {
         do throws(StorageError) {
             try self.init(
                 descriptor: descriptor, wanted: Swift.min(wanted, FileFormat.maximumFileBytes),
-                minimum: Swift.max(1 << 26, bytes), path: path)
+                minimum: Swift.max(1 << 26, bytes), path: path, isStores: true)
         } catch {
             Self.ofStores.subtract(1, ordering: .relaxed)
             throw error
         }
-        isStores = true
     }
 
     /// How many this process has now.

@@ -9,6 +9,12 @@
 //
 // Releasing a savepoint makes its pages those of the savepoint before it; births are never given back.
 
+/// Entries that a transaction's trees have more than before, and less.
+struct EntryChange {
+    var added: Int64 = 0
+    var removed: Int64 = 0
+}
+
 /// What rolling back restores.
 struct PageSavepoint {
     /// The newest birth of pages from before it.
@@ -17,6 +23,7 @@ struct PageSavepoint {
     var formerOwnBirth: UInt64
     /// Pages freed before it.
     var freedCount: Int
+    var entryChange: EntryChange
 }
 
 extension PageWriter {
@@ -27,7 +34,9 @@ extension PageWriter {
         guard birth + 1 < FileFormat.maximumNumber else {
             throw .unsupported("\(store.file.path) is at its last transaction number: copy it to a new store")
         }
-        savepoints.append(PageSavepoint(lastBirth: birth, formerOwnBirth: ownBirth, freedCount: freed.count))
+        savepoints.append(
+            PageSavepoint(
+                lastBirth: birth, formerOwnBirth: ownBirth, freedCount: freed.count, entryChange: entryChange))
         birth += 1
         ownBirth = birth
         side.frames.beginSavepoint(firstBirth: birth)
@@ -42,6 +51,7 @@ extension PageWriter {
         freed.removeSubrange(savepoint.freedCount...)
         side.frames.rollBack(to: index) { side.release($0) }
         releaseOpenLongPages(from: savepoint.lastBirth + 1)
+        entryChange = savepoint.entryChange
         side.unplaced.removeAll()
         savepoints.removeSubrange((index + 1)...)
         ownBirth = savepoint.lastBirth + 1

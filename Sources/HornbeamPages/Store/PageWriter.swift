@@ -31,11 +31,10 @@ package final class PageWriter {
     @exclusivity(unchecked) var savepoints: [PageSavepoint] = []
     /// Long values on their way; no page of the transaction refers to them.
     @exclusivity(unchecked) var openLongPages = OpenLongPages()
-    /// What this transaction must leave free.
+    /// Space that this transaction must leave free.
     @exclusivity(unchecked) private var reserve: SpaceReserve
-    /// Entries that its trees have more than before, and less; set by the tree layer before commit.
-    @exclusivity(unchecked) private var addedEntries: Int64 = 0
-    @exclusivity(unchecked) private var removedEntries: Int64 = 0
+    /// Noted by the tree layer before commit.
+    @exclusivity(unchecked) var entryChange = EntryChange()
     @exclusivity(unchecked) private(set) var isOpen = true
 
     /// A transaction with this number, or a greater one if it makes savepoints, on top of `state`. The caller has the
@@ -320,20 +319,20 @@ package final class PageWriter {
 
     /// Adds the change in a tree's number of entries. Wraps on numbers that only damage can make.
     package func note(addedEntries count: Int64) {
-        if count < 0 { removedEntries &-= count } else { addedEntries &+= count }
+        if count < 0 { entryChange.removed &-= count } else { entryChange.added &+= count }
     }
 
     /// A transaction that took of the room kept for those that free space must be one of them, or take no more than
     /// before. Half of that room may also go to deletions that are kept elsewhere or in a change log, and to changes of
     /// what somebody reads, which isn't free before they end.
     private func checkGrowth() throws(StorageError) {
-        // What took it may have been rolled back.
+        // A rollback may have given the reserved space back.
         guard reserve == .freeing, !side.has(.transaction) else { return }
         let born = ownRuns.reduce(0) { $0 + Int($1.count) }
         let gone = freed.reduce(0) { $0 + Int($1.run.count) }
-        let removes = removedEntries > 0 && addedEntries <= removedEntries
+        let removes = entryChange.removed > 0 && entryChange.added <= entryChange.removed
         if born < gone || born == gone && (removes || !store.isAnythingRead) { return }
-        guard removedEntries > 0 || born == gone, side.hasRoomForFreeing else { throw .full(path: side.file.path) }
+        guard entryChange.removed > 0 || born == gone, side.hasRoomForFreeing else { throw .full(path: side.file.path) }
     }
 
     /// All places that are free again if it aborts.

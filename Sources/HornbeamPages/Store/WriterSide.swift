@@ -60,7 +60,7 @@ final class WriterSide {
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
     @exclusivity(unchecked) var quietCheckpoints = 0
     @exclusivity(unchecked) var wantedRing: UInt64?
-    /// What is known for giving space back.
+    /// How much space commits need, and whether shrinking the file has failed.
     @exclusivity(unchecked) var shrinking = Shrinking()
     /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
     @exclusivity(unchecked) var oversizedCommits = 0

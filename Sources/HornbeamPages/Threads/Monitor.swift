@@ -44,6 +44,14 @@ final class Monitor: @unchecked Sendable {
         return pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT
     }
 
+    /// Waits no longer than until `deadline`. False, without waiting, if that has come.
+    func wait(until deadline: ContinuousClock.Instant) -> Bool {
+        let left = ContinuousClock.now.duration(to: deadline)
+        guard left > .zero else { return false }
+        _ = wait(milliseconds: Int(left / .milliseconds(1)) + 1)
+        return true
+    }
+
     func broadcast() { pthread_cond_broadcast(changed) }
     /// Wakes one of those who wait.
     func signal() { pthread_cond_signal(changed) }

@@ -27,7 +27,7 @@ final class WriterTurn: @unchecked Sendable {
     /// Those who wait in `take`, by numbers, in the order in which they came.
     private var waiting: [UInt64] = []
     private var lastNumber: UInt64 = 0
-    /// Those who wait in `takeBehindOthers` and `takeInThread`.
+    /// The number of threads that wait in `takeBehindOthers` and `takeInThread`.
     private var yielding = 0
     /// Whether the store's thread is to end: it gets no turn any more.
     private var isThreadEnding = false
@@ -77,14 +77,15 @@ final class WriterTurn: @unchecked Sendable {
     /// For whoever takes the turn again and again: all who wait in `take` by now have theirs before.
     func takeBehindOthers() {
         monitor.locked {
-            waitBehindOthers(until: nil) { false }
+            _ = waitBehindOthers(until: nil) { false }
             holder = pthread_self()
             isBrief = false
         }
     }
 
-    /// Waits until all who wait by now have had the turn and it is free, or there is no more need, or the time is up.
-    private func waitBehindOthers(until deadline: ContinuousClock.Instant?, _ isGivenUp: () -> Bool) {
+    /// Waits until all who wait by now have had the turn and it is free, or there is no more need. False if the time is
+    /// up before.
+    private func waitBehindOthers(until deadline: ContinuousClock.Instant?, _ isGivenUp: () -> Bool) -> Bool {
         let last = lastNumber
         yielding += 1
         defer { yielding -= 1 }
@@ -93,10 +94,9 @@ final class WriterTurn: @unchecked Sendable {
                 monitor.wait()
                 continue
             }
-            let left = ContinuousClock.now.duration(to: deadline)
-            guard left > .zero else { return }
-            _ = monitor.wait(milliseconds: Int(left / .milliseconds(1)) + 1)
+            guard monitor.wait(until: deadline) else { return false }
         }
+        return true
     }
 
     /// Briefly, for the store's own thread, after all who wait by now. False once that is to end: who ends it may hold
@@ -104,13 +104,13 @@ final class WriterTurn: @unchecked Sendable {
     func takeInThread(waiting milliseconds: Int? = nil) -> Bool? {
         monitor.locked {
             let deadline = milliseconds.map { ContinuousClock.now + .milliseconds($0) }
-            waitBehindOthers(until: deadline) { isThreadEnding }
+            let hasComeUp = waitBehindOthers(until: deadline) { isThreadEnding }
             if isThreadEnding {
                 // If it was this thread that was woken for the turn, it is the next one's.
                 monitor.broadcast()
                 return false
             }
-            if holder != nil { return nil }
+            guard hasComeUp else { return nil }
             holder = pthread_self()
             isBrief = true
             return true

@@ -333,12 +333,7 @@ package struct Cursor: ~Copyable {
         var level = levels
         while level > 0 {
             let node = try view.node(record.page, birth: record.birth, level: level)
-            var place = 0
-            while place < node.count - 1, rest >= node.child(place).count {
-                rest -= node.child(place).count
-                place += 1
-            }
-            record = push(level, node, place)
+            record = push(level, node, node.childIndex(ofEntry: &rest))
             level -= 1
         }
         enter(try view.leaf(record.page, birth: record.birth, of: tree.pointee.number))

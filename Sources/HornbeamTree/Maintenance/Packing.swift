@@ -31,6 +31,7 @@ struct Packing: CompactionWork {
     var isSpent: Bool { budget < window || reads <= 0 }
 
     mutating func tree(_ tree: OpenTreePointer, from key: [UInt8]?) throws(StorageError) -> [UInt8]? {
+        reads -= 1
         guard try isWorthALook(tree, isStart: key == nil) else { return nil }
         let removed = writer.memory.removed
         let number = tree.pointee.number
@@ -58,12 +59,13 @@ struct Packing: CompactionWork {
         return place
     }
 
-    private func isWorthALook(_ tree: OpenTreePointer, isStart: Bool) throws(StorageError) -> Bool {
+    private mutating func isWorthALook(_ tree: OpenTreePointer, isStart: Bool) throws(StorageError) -> Bool {
         guard Self.mayChange(tree), tree.pointee.root.level > 0 else { return false }
         guard aim.isAsked else {
             return writer.memory.removed.isMany(in: tree.pointee.number, of: tree.pointee.root.count)
         }
         guard isStart else { return true }
+        reads -= TreeWriter.packingSamples
         return try writer.hasEmptyLeaves(tree, aim)
     }
 

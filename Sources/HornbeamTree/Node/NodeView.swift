@@ -54,6 +54,18 @@ struct NodeView {
     @inline(__always)
     func child(_ index: Int) -> ChildRecord { ChildRecord(cell(index).value) }
 
+    /// By a branch's counts: the child with the entry before which there are `index` below this branch, and then how
+    /// many there are before it in the child; the last child if the counts don't reach that far.
+    @inline(__always)
+    func childIndex(ofEntry index: inout UInt64) -> Int {
+        var place = 0
+        while place < count - 1, index >= child(place).count {
+            index -= child(place).count
+            place += 1
+        }
+        return place
+    }
+
     /// Whether a branch's reduced value of that child must be computed before it is used.
     @inline(__always)
     func isStale(_ index: Int) -> Bool { cell(index).value.read64(16) & ChildRecord.staleBit != 0 }

@@ -63,9 +63,12 @@ extension TreeWriter {
         return packed
     }
 
+    /// Leaves that `hasEmptyLeaves` reads.
+    static var packingSamples: Int { 48 }
+
     /// By some of its leaves: whether filling them up would free as many as it should.
     func hasEmptyLeaves(_ tree: OpenTreePointer, _ aim: PackingAim) throws(StorageError) -> Bool {
-        let samples: UInt64 = 48
+        let samples = UInt64(Self.packingSamples)
         let entries = tree.pointee.root.count
         var used = 0
         var capacity = 0
@@ -88,12 +91,7 @@ extension TreeWriter {
         var level = root.level
         while level > 0 {
             let branch = try node(tree, record.page, birth: record.birth, level: level)
-            var place = 0
-            while place + 1 < branch.count, branch.child(place).count <= rest {
-                rest -= branch.child(place).count
-                place += 1
-            }
-            record = branch.child(place)
+            record = branch.child(branch.childIndex(ofEntry: &rest))
             level -= 1
         }
         return try node(tree, record.page, birth: record.birth, level: 0)

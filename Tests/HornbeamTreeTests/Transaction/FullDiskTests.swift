@@ -93,6 +93,21 @@ struct FullDiskTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
+    /// Whether there is no room for another value of a key, which then keeps its own.
+    private func isRefused(_ store: TreeStore, _ key: [UInt8], _ value: [UInt8]) throws -> Bool {
+        let write = try store.beginWrite()
+        let tree = try #require(try write.tree("first"))
+        do throws(StorageError) {
+            try write.put(tree, key, value)
+            try write.commit()
+            return false
+        } catch {
+            #expect(error == .full(path: "simulated disk"))
+            write.abort()
+            return true
+        }
+    }
+
     @Test("what takes no more than it frees works, what takes more is refused and undone")
     func replacing() throws {
         var random = SeededGenerator()
@@ -103,14 +118,7 @@ struct FullDiskTests {
             let tree = try #require(try write.tree("first"))
             try write.put(tree, key, [1, 2, 3])
             try write.commit()
-            let larger = try store.beginWrite()
-            do throws(StorageError) {
-                try larger.put(tree, key, [UInt8](repeating: 1, count: 100_000))
-                try larger.commit()
-            } catch {
-                larger.abort()
-                refused += 1
-            }
+            if try isRefused(store, key, [UInt8](repeating: 1, count: 100_000)) { refused += 1 }
             let read = try store.beginRead()
             #expect(try read.get(tree, key)?.count ?? 0 == 3)
             read.abort()
@@ -149,6 +157,30 @@ struct FullDiskTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
+    @Test("a tree that was dropped and came back by a rollback makes no room")
+    func droppedAndBack() throws {
+        let refused = try [false, true].map { drops in
+            var random = SeededGenerator()
+            let (store, keys) = try full(&random, isCompressed: false, longest: 300)
+            return try keys.prefix(100).count { key in
+                let write = try store.beginWrite()
+                let tree = try #require(try write.tree("first"))
+                let savepoint = try write.savepoint()
+                if drops { #expect(try write.dropTree("second")) }
+                try write.rollback(to: savepoint)
+                do throws(StorageError) {
+                    try write.put(tree, key, [UInt8](repeating: 1, count: 5_000))
+                    try write.commit()
+                    return false
+                } catch {
+                    write.abort()
+                    return true
+                }
+            }
+        }
+        #expect(refused[0] > 90 && refused[0] == refused[1], "\(refused)")
+    }
+
     @Test("updates while a reader holds what they replace leave room for deletions")
     func besideReader() throws {
         var random = SeededGenerator()
@@ -156,16 +188,7 @@ struct FullDiskTests {
         try store.checkpoint()
         let read = try store.beginRead()
         var refused = 0
-        for key in keys.prefix(300) {
-            let write = try store.beginWrite()
-            do throws(StorageError) {
-                try write.put(try write.tree("first") ?? TreeID(rawValue: 0), key, [1])
-                try write.commit()
-            } catch {
-                write.abort()
-                refused += 1
-            }
-        }
+        for key in keys.prefix(300) where try isRefused(store, key, [1]) { refused += 1 }
         #expect(refused > 0)
         for key in keys.suffix(3) {
             let write = try store.beginWrite()

@@ -18,7 +18,7 @@ final class CommitPace: @unchecked Sendable {
     private var start = ContinuousClock.now
     /// How long the medium took for a byte in the last checkpoint that had many.
     private var secondsPerByte = 0.0
-    /// What commits should have waited and haven't, because it was less than can be waited.
+    /// Seconds that commits have still to wait: fractions of a millisecond add up until they make one.
     private var owed = 0.0
 
     /// Of less the time says nothing about the bytes.
@@ -60,11 +60,9 @@ final class CommitPace: @unchecked Sendable {
             owed -= Double(milliseconds) / 1000
             let deadline = ContinuousClock.now + .milliseconds(milliseconds)
             while isUnderWay {
-                let rest = ContinuousClock.now.duration(to: deadline)
-                if rest > .zero {
-                    _ = monitor.wait(milliseconds: Int(rest / .milliseconds(1)) + 1)
-                } else if dirty() - ahead > bound {
-                    // What others give back is not told.
+                if monitor.wait(until: deadline) { continue }
+                if dirty() - ahead > bound {
+                    // Nobody broadcasts when pages become durable or free: look again soon.
                     _ = monitor.wait(milliseconds: 10)
                 } else {
                     return

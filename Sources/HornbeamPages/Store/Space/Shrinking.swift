@@ -4,15 +4,15 @@
 
 import Synchronization
 
-/// What decides about shrinking. In the writer's turn.
+/// The need for space lately, and the last failed try: they decide whether to shrink the file. In the writer's turn.
 struct Shrinking {
     /// Whether the space map's limit is that of the store's thread.
     var isUnderWay = false
     /// Sectors that were in use or held, but for the journal's ring, when each of the last checkpoints of commits
     /// ended.
     private var peaks: [UInt64] = []
-    /// What a file that could not be shrunk was like: it is left alone until that has changed.
-    private var failure: (occupied: UInt64, sectors: UInt64)?
+    /// The file's sizes when a try to shrink it failed. It is left alone until they have changed.
+    private var failure: (occupied: UInt64, sectors: UInt64, isRead: Bool)?
 
     private static let peaksKept = 8
 
@@ -31,14 +31,16 @@ struct Shrinking {
     mutating func forgetPeaks() { peaks.removeAll() }
 
     /// Shrinking has ended, with a gain or without one: because of a reader, or of long values that find no room, say,
-    /// or of a page that can't be read.
-    mutating func note(hasGained: Bool, occupied: UInt64, sectors: UInt64) {
-        failure = hasGained ? nil : (occupied, sectors)
+    /// or of a page that can't be read. `isRead`: somebody has a snapshot.
+    mutating func note(hasGained: Bool, occupied: UInt64, sectors: UInt64, isRead: Bool) {
+        failure = hasGained ? nil : (occupied, sectors, isRead)
     }
 
-    /// Whether a file is worth a try: unless one has failed, and it holds nearly as much and is hardly longer still.
-    func isWorthwhile(occupied: UInt64, sectors: UInt64) -> Bool {
+    /// Whether a file is worth a try: unless one has failed, and it holds nearly as much and is hardly longer still,
+    /// and no snapshot that may have been in the way has ended.
+    func isWorthwhile(occupied: UInt64, sectors: UInt64, isRead: Bool) -> Bool {
         guard let failure else { return true }
+        if failure.isRead, !isRead { return true }
         return occupied < failure.occupied / 8 * 7 || sectors > failure.sectors / 8 * 9
     }
 }
@@ -63,7 +65,7 @@ extension PageStore {
             let occupied = side.occupiedSectors
             let former = side.space.sectorCount
             guard let peak = isIdle ? 0 : side.shrinking.peak,
-                side.shrinking.isWorthwhile(occupied: occupied, sectors: former)
+                side.shrinking.isWorthwhile(occupied: occupied, sectors: former, isRead: isAnythingRead)
             else { return nil }
             let needed = Swift.max(occupied, peak)
             let wanted = needed + needed / 8 + side.slack
@@ -97,7 +99,7 @@ extension PageStore {
         inThreadsTurn {
             side.shrinking.note(
                 hasGained: sectors.map { $0 + Self.leastGain <= limit.fileSectors } ?? false,
-                occupied: side.occupiedSectors, sectors: side.space.sectorCount)
+                occupied: side.occupiedSectors, sectors: side.space.sectorCount, isRead: isAnythingRead)
         }
     }
 }
