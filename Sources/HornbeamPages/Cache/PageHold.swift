@@ -33,6 +33,10 @@ final class PageHold: @unchecked Sendable {
     private var chunkSize = 0
     private var chunkUsed = 0
 
+    /// The compressed leaf that the view has opened last, and how many it has.
+    let partial = PartialLeaf()
+    var partialReads = 0
+
     private static let smallestChunk = 4096
     private static let largestChunk = 1 << 18
 

@@ -19,6 +19,8 @@ final class Verification: Sendable {
     let mapping: Mapping?
     let cache: PageCache
     private let bitmap: Mapping?
+    /// Whether any compressed leaf was ever marked.
+    private let hasLeaves = Atomic(false)
     private let births: RememberedBirths?
     private let structure: StructureCheck
     /// Pages that the file hasn't got yet; nil where every page is written at once.
@@ -53,7 +55,7 @@ final class Verification: Sendable {
         unwritten =
             file.isDurable && !remembersBirths
             ? UnwrittenPages(pageSize: cache.pageSize, memoryBytes: Swift.max(0, cache.budget) / 2) : nil
-        let bytes = mapping.capacity / FileFormat.sectorSize / 8
+        let bytes = 2 * (mapping.capacity / FileFormat.sectorSize / 8)
         let bitmap = try Mapping(descriptor: -1, wanted: bytes, minimum: bytes, path: file.path)
         births = remembersBirths ? try RememberedBirths(mapping: mapping, path: file.path) : nil
         mapping.setVerifiedBits(births?.memory ?? bitmap)
@@ -103,6 +105,21 @@ final class Verification: Sendable {
         }
     }
 
+    /// Whether the compressed leaf that is stored there was verified, content included: it may be decoded by parts.
+    func isVerifiedLeaf(_ number: UInt64) -> Bool {
+        guard births == nil, let words, number < capacity else { return false }
+        return words[leafWord(of: number)].load(ordering: .acquiring) >> (number & 63) & 1 == 1
+    }
+
+    func markLeaf(_ number: UInt64) {
+        guard births == nil, let words, number < capacity else { return }
+        hasLeaves.store(true, ordering: .relaxed)
+        words[leafWord(of: number)].bitwiseOr(1 << (number & 63), ordering: .releasing)
+    }
+
+    /// Bits of their own behind the others: a page that a node's parent names must not pass for a raw one by them.
+    private func leafWord(of number: UInt64) -> Int { Int(capacity >> 6) + Int(number >> 6) }
+
     /// For a page whose bytes this process made and has just written.
     func mark(_ number: UInt64) {
         words?[Int(number >> 6)].bitwiseOr(1 << (number & 63), ordering: .releasing)
@@ -118,6 +135,11 @@ final class Verification: Sendable {
     func unmark(_ run: SectorRun) {
         unwritten?.remove(run)
         guard let words else { return }
+        Self.clear(run, in: words)
+        if hasLeaves.load(ordering: .relaxed) { Self.clear(run, in: words + leafWord(of: 0)) }
+    }
+
+    private static func clear(_ run: SectorRun, in words: UnsafeMutablePointer<Atomic<UInt64>>) {
         var sector = run.start
         while sector < run.end {
             let low = sector & 63
@@ -277,7 +299,7 @@ final class Verification: Sendable {
             throw Self.corrupt(expected, "its checksum does not match its content")
         }
         try Self.checkIdentity(header, expected)
-        guard header.flags == 0 || expected.isCompressible && header.flags == PageLayout.compressed else {
+        guard header.flags == 0 || expected.isCompressible && CompressedPage.isCompressed(flags: header.flags) else {
             throw Self.corrupt(expected, "it has flags \(header.flags)")
         }
         return header

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A leaf as a compressed tree stores it. Its page pointer says in how many sectors, so that it takes no more than it
-// needs; a leaf that doesn't save a sector is stored as it is.
+// needs; a leaf that doesn't save a sector is stored as it is. Compressed it is in blocks (`BlockPage`), so that one
+// value costs one of them. Files of before have leaves in one piece, which are read and no longer made:
 //
 //   offset size
 //        0   24  page header: flag 0 set, the size that of the stored page
@@ -33,7 +34,8 @@ package enum PagePointer {
 }
 
 enum CompressedPage {
-    private static let rawSize = 24
+    /// In both layouts.
+    static let rawSize = 24
     private static let blockSize = 28
     private static let block = 32
 
@@ -42,60 +44,43 @@ enum CompressedPage {
     /// Largest stored leaf in sectors: that of the largest node, raw.
     static var maximumSectors: UInt32 { UInt32(FileFormat.maximumPageSize / FileFormat.sectorSize) }
 
-    /// Writes the compressed form of `page` to `target`, which has the same size. The sectors it takes, sealed but for
-    /// the checksum; nil if it saves none.
-    static func make(_ page: Bytes, into target: UnsafeMutableRawBufferPointer) -> UInt32? {
-        guard let source = page.baseAddress, let start = target.baseAddress,
-            page.count > FileFormat.sectorSize + block
-        else { return nil }
-        let content = Bytes(rebasing: page[PageLayout.headerSize...])
-        let room = UnsafeMutableRawBufferPointer(rebasing: target[block..<page.count - FileFormat.sectorSize])
-        guard let size = LZ4.compress(content, into: room) else { return nil }
-        let sectors = FileFormat.sectors(bytes: block + size)
-        let end = sectors * FileFormat.sectorSize
-        start.copyMemory(from: source, byteCount: PageLayout.headerSize)
-        start.set(PageLayout.compressed, at: PageLayout.flags)
-        start.set(UInt32(sectors), at: PageLayout.sectors)
-        start.set(UInt32(page.count), at: rawSize)
-        start.set(UInt32(size), at: blockSize)
-        UnsafeMutableRawBufferPointer(rebasing: target[block + size..<end]).initializeMemory(
-            as: UInt8.self, repeating: 0)
-        return UInt32(sectors)
-    }
-
-    /// Hands out the page as a compressed tree stores it, but for the checksum: compressed, or itself if that saves no
-    /// sector.
-    static func withStored<Result>(
-        _ page: UnsafeMutableRawBufferPointer,
-        _ body: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Result
-    ) throws(StorageError) -> Result {
-        let target = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: page.count, alignment: FileFormat.sectorSize)
-        defer { target.deallocate() }
-        guard let sectors = make(Bytes(page), into: target) else { return try body(page) }
-        return try body(UnsafeMutableRawBufferPointer(rebasing: target[..<(Int(sectors) * FileFormat.sectorSize)]))
-    }
+    static func isCompressed(flags: UInt16) -> Bool { flags == PageLayout.compressed || flags == PageLayout.inBlocks }
 
     /// The size of the raw page that a stored one says it holds; nil if it can't.
     static func rawSize(of stored: Bytes) -> Int? {
         guard let start = stored.baseAddress, stored.count >= FileFormat.sectorSize else { return nil }
         let size = Int(start.u32(rawSize))
-        guard FileFormat.isValid(pageSize: size), size > stored.count, Int(start.u32(blockSize)) <= stored.count - block
-        else { return nil }
-        return size
+        return FileFormat.isValid(pageSize: size) && size > stored.count ? size : nil
     }
 
     /// Fills `page` with the raw page; what is wrong with the stored one, or nil.
     static func decode(_ stored: Bytes, into page: UnsafeMutableRawBufferPointer) -> String? {
-        guard let size = rawSize(of: stored), size == page.count, let source = stored.baseAddress,
-            let target = page.baseAddress
-        else { return "the sizes of its compressed content are impossible" }
+        guard let size = rawSize(of: stored), size == page.count, let source = stored.baseAddress else {
+            return "the sizes of its compressed content are impossible"
+        }
+        if PageHeader(reading: source).flags == PageLayout.inBlocks {
+            guard let blocks = BlockPage(stored) else { return "the sizes of its blocks are impossible" }
+            blocks.fillEnds(of: page)
+            for index in 0..<blocks.count where !blocks.decode(index, into: page) {
+                return "its block \(index) can't be decompressed"
+            }
+            return nil
+        }
+        guard Int(source.u32(blockSize)) <= stored.count - block else {
+            return "the size of its compressed content is impossible"
+        }
         let compressed = Bytes(rebasing: stored[block..<block + Int(source.u32(blockSize))])
         let content = UnsafeMutableRawBufferPointer(rebasing: page[PageLayout.headerSize...])
         guard LZ4.decompress(compressed, into: content) else { return "its content can't be decompressed" }
-        target.copyMemory(from: source, byteCount: PageLayout.headerSize)
-        target.set(UInt16(0), at: PageLayout.flags)
-        target.set(UInt32(size / FileFormat.sectorSize), at: PageLayout.sectors)
+        fillHeader(of: page, from: source)
         return nil
+    }
+
+    /// The raw page's header: the stored one, but for flags and size.
+    static func fillHeader(of page: UnsafeMutableRawBufferPointer, from stored: UnsafeRawPointer) {
+        guard let target = page.baseAddress else { return }
+        target.copyMemory(from: stored, byteCount: PageLayout.headerSize)
+        target.set(UInt16(0), at: PageLayout.flags)
+        target.set(UInt32(page.count / FileFormat.sectorSize), at: PageLayout.sectors)
     }
 }

@@ -5,22 +5,43 @@
 import CLZ4
 
 enum LZ4 {
-    /// The compressed size; nil if it would be more than `target` holds.
-    static func compress(_ source: Bytes, into target: UnsafeMutableRawBufferPointer) -> Int? {
+    /// Whether `source` was a block of exactly the target's size. `dictionary` is the one that it was made with.
+    static func decompress(
+        _ source: Bytes, into target: UnsafeMutableRawBufferPointer, dictionary: Bytes = Bytes(start: nil, count: 0)
+    ) -> Bool {
         guard let from = source.baseAddress, let to = target.baseAddress,
-            let count = Int32(exactly: source.count), let room = Int32(exactly: target.count)
-        else { return nil }
-        let size = LZ4_compress_default(
-            from.assumingMemoryBound(to: CChar.self), to.assumingMemoryBound(to: CChar.self), count, room)
-        return size > 0 ? Int(size) : nil
+            let count = Int32(exactly: source.count), let room = Int32(exactly: target.count),
+            let dictionarySize = Int32(exactly: dictionary.count)
+        else { return false }
+        return LZ4_decompress_safe_usingDict(
+            from.assumingMemoryBound(to: CChar.self), to.assumingMemoryBound(to: CChar.self), count, room,
+            dictionary.baseAddress?.assumingMemoryBound(to: CChar.self), dictionarySize) == room
+    }
+}
+
+/// The state of an encoder, which is too large to be made anew for each block.
+final class LZ4Encoder {
+    private let stream: UnsafeMutablePointer<LZ4_stream_t>
+
+    init() {
+        stream = .allocate(capacity: 1)
+        LZ4_initStream(stream, MemoryLayout<LZ4_stream_t>.size)
     }
 
-    /// Whether `source` was a block of exactly the target's size.
-    static func decompress(_ source: Bytes, into target: UnsafeMutableRawBufferPointer) -> Bool {
+    deinit { stream.deallocate() }
+
+    /// The compressed size; nil if it would be more than `target` holds. `dictionary` is needed for decoding, too.
+    func compress(
+        _ source: Bytes, into target: UnsafeMutableRawBufferPointer, dictionary: Bytes = Bytes(start: nil, count: 0)
+    ) -> Int? {
         guard let from = source.baseAddress, let to = target.baseAddress,
-            let count = Int32(exactly: source.count), let room = Int32(exactly: target.count)
-        else { return false }
-        return LZ4_decompress_safe(
-            from.assumingMemoryBound(to: CChar.self), to.assumingMemoryBound(to: CChar.self), count, room) == room
+            let count = Int32(exactly: source.count), let room = Int32(exactly: target.count),
+            let dictionarySize = Int32(exactly: dictionary.count)
+        else { return nil }
+        // Without a dictionary what is left of the last block must not be referred to either.
+        LZ4_loadDict(stream, dictionary.baseAddress?.assumingMemoryBound(to: CChar.self), dictionarySize)
+        let size = LZ4_compress_fast_continue(
+            stream, from.assumingMemoryBound(to: CChar.self), to.assumingMemoryBound(to: CChar.self), count, room, 1)
+        return size > 0 ? Int(size) : nil
     }
 }

@@ -8,6 +8,8 @@ final class UnplacedLeaves {
         /// Nil once it was freed or has its place.
         var bytes: UnsafeMutableRawPointer?
         var byteCount: Int
+        /// The stored form, in the mapping, of the committed leaf that it is a version of.
+        var former: Bytes?
     }
 
     @exclusivity(unchecked) private var leaves: [Leaf] = []
@@ -17,6 +19,8 @@ final class UnplacedLeaves {
 
     /// Bytes of memory that stay for later leaves.
     private let keptBound: Int
+    /// Made with the first leaf that is encoded.
+    private lazy var encoder = LeafEncoder()
 
     init(keptBound: Int) { self.keptBound = keptBound }
 
@@ -35,8 +39,14 @@ final class UnplacedLeaves {
         return UnsafeMutableRawBufferPointer(start: bytes, count: leaves[serial].byteCount)
     }
 
+    /// The leaf of a pointer as the tree stores it, but for the checksum. Good until the next call.
+    func encode(_ pointer: UInt64, _ parts: LeafParts) -> UnsafeMutableRawBufferPointer? {
+        guard let leaf = find(pointer) else { return nil }
+        return encoder.encode(leaf, parts, former: leaves[Int(PagePointer.number(pointer))].former)
+    }
+
     /// A new leaf, its bytes undefined.
-    func add(_ byteCount: Int) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
+    func add(_ byteCount: Int, former: Bytes? = nil) -> (number: UInt64, bytes: UnsafeMutableRawPointer) {
         let bytes: UnsafeMutableRawPointer
         if byteCount == CompressedPage.leafSize, let kept = spare.popLast() {
             bytes = kept
@@ -44,7 +54,7 @@ final class UnplacedLeaves {
             bytes = .allocate(byteCount: byteCount, alignment: FileFormat.sectorSize)
         }
         liveBytes += byteCount
-        leaves.append(Leaf(bytes: bytes, byteCount: byteCount))
+        leaves.append(Leaf(bytes: bytes, byteCount: byteCount, former: former))
         return (PagePointer.makeUnplaced(UInt64(leaves.count - 1)), bytes)
     }
 

@@ -6,7 +6,7 @@
 //        8    8  birth: the transaction that wrote it (space map and directory: the checkpoint's number)
 //       16    1  kind
 //       17    1  level: 0 for a leaf, its height for a branch
-//       18    2  flags: bit 0 for a compressed page
+//       18    2  flags: bit 0 for a page compressed in one piece, bit 1 for one in blocks
 //       20    4  size in sectors
 
 /// Byte offsets in a page's header.
@@ -18,8 +18,9 @@ package enum PageLayout {
     @inlinable package static var level: Int { 17 }
     @inlinable package static var flags: Int { 18 }
     @inlinable package static var sectors: Int { 20 }
-    /// The flag of a compressed page; no other is known.
+    /// The flag of a page compressed in one piece, and of one in blocks; no others are known.
     static var compressed: UInt16 { 1 }
+    static var inBlocks: UInt16 { 2 }
     /// Where the content of the page's kind starts.
     @inlinable package static var headerSize: Int { 24 }
 }

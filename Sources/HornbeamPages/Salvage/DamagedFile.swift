@@ -93,7 +93,8 @@ package final class DamagedFile {
             return nil
         }
         return stored.withBytes { (stored) -> [UInt8]? in
-            guard let start = stored.baseAddress, PageHeader(reading: start).flags == PageLayout.compressed else {
+            guard let start = stored.baseAddress, CompressedPage.isCompressed(flags: PageHeader(reading: start).flags)
+            else {
                 return Array(stored)
             }
             guard let size = CompressedPage.rawSize(of: stored) else { return nil }

@@ -282,7 +282,16 @@ extension PageStore {
             if header.kind == PageKind.longValue.code || header.flags != 0 {
                 PageHeader.seal(frame.buffer, number: frame.run.start)
             }
-            if header.flags == 0 { verification.mark(frame.run.start) }
+            noteVerified(frame)
+        }
+    }
+
+    /// These bytes were made and sealed here: readers need not verify them again.
+    private func noteVerified(_ frame: Frame) {
+        if PageHeader(reading: UnsafeRawPointer(frame.bytes)).flags == 0 {
+            verification.mark(frame.run.start)
+        } else {
+            verification.markLeaf(frame.run.start)
         }
     }
 
@@ -305,10 +314,7 @@ extension PageStore {
                 file.startWriteBack(at: first.run.byteOffset, count: UInt64(bytes))
             }
         }
-        // These bytes were made and sealed here: readers need not verify them again.
-        for frame in frames where PageHeader(reading: UnsafeRawPointer(frame.bytes)).flags == 0 {
-            verification.mark(frame.run.start)
-        }
+        for frame in frames { noteVerified(frame) }
     }
 
     #if HORNBEAM_CHECKS

@@ -68,6 +68,7 @@ extension PageView {
     }
 
     private func loadLeaf(_ expected: Verification.Expectation) throws(StorageError) -> UnsafeRawPointer {
+        if let loaded = try loadVerified(expected) { return UnsafeRawPointer(hold(loaded).pointee.bytes) }
         let verification = store.verification
         let cache = store.cache
         let loaded = try verification.withStored(expected) { (stored, isCompressed) throws(StorageError) in
@@ -76,9 +77,82 @@ extension PageView {
             return try cache.load(expected.number, birth: expected.birth, size: size) {
                 (buffer) throws(StorageError) in
                 try verification.decode(stored, expected, into: buffer)
+                verification.markLeaf(expected.number)
             }
         }
         if let loaded { return UnsafeRawPointer(hold(loaded).pointee.bytes) }
         return try start(of: fromFile(expected), expected)
+    }
+
+    /// A leaf that was verified before, decoded from the mapping.
+    private func loadVerified(_ expected: Verification.Expectation) throws(StorageError) -> CachedPage? {
+        guard let mapping, let stored = storedLeaf(expected), let size = CompressedPage.rawSize(of: stored) else {
+            return nil
+        }
+        return try store.cache.load(expected.number, birth: expected.birth, size: size) {
+            (buffer) throws(StorageError) in
+            let problem = CompressedPage.decode(stored, into: buffer)
+            // Zeros in place of what could not be read must not become a page of the cache.
+            try mapping.checkIsWhole()
+            if let problem { throw Verification.corrupt(expected, problem) }
+        }
+    }
+
+    /// The stored form of a committed compressed leaf where it lies in the mapping, if it was verified and is the one
+    /// that is meant.
+    private func storedLeaf(_ expected: Verification.Expectation) -> Bytes? {
+        guard let mapping, expected.birth < frameBirth, store.verification.isVerifiedLeaf(expected.number),
+            expected.sectors > 0, expected.sectors <= CompressedPage.maximumSectors,
+            expected.number < capacity, UInt64(expected.sectors) <= capacity - expected.number
+        else { return nil }
+        let bytes = mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
+        guard let start = bytes.baseAddress, case let header = PageHeader(reading: start),
+            header.birth == expected.birth, header.kind == PageKind.leaf.code, header.sectors == expected.sectors,
+            CompressedPage.isCompressed(flags: header.flags)
+        else { return nil }
+        return bytes
+    }
+
+    /// The same by a leaf's pointer.
+    func storedLeaf(_ pointer: UInt64, birth: UInt64) -> Bytes? {
+        if PagePointer.isUnplaced(pointer) { return nil }
+        return storedLeaf(
+            Verification.Expectation(
+                number: PagePointer.number(pointer), birth: birth, kind: .leaf, level: 0,
+                sectors: PagePointer.sectors(pointer), isCompressible: true))
+    }
+}
+
+// MARK: - By parts
+
+extension PageView {
+    /// The leaf that `pointer` names, to be decoded by parts: for whoever wants one value. Nil if it is at hand as a
+    /// whole, can't be read so, or may be wanted again: then it is to be read as any other (`page`).
+    ///
+    /// What is read again and again belongs into the cache, decoded. A leaf in eight goes there whatever is known of
+    /// it, so that those which are read most are there soon.
+    package func partialLeaf(_ pointer: UInt64, birth: UInt64) throws(StorageError) -> PartialLeaf? {
+        let number = PagePointer.number(pointer)
+        guard kept.find(number) == nil, cached.find(number) == nil else { return nil }
+        // As in `unverifiedPage`.
+        try store.checkProcess()
+        guard let stored = storedLeaf(pointer, birth: birth) else { return nil }
+        if hold == nil { takeHold() }
+        guard let hold else { return nil }
+        hold.partialReads &+= 1
+        guard hold.partialReads % Self.partialReadsForOne != 0,
+            hold.partial.open(stored, pointer: pointer, birth: birth)
+        else { return nil }
+        HoldFigures.increment(figures.pointee.misses)
+        return hold.partial
+    }
+
+    private static var partialReadsForOne: Int { 8 }
+
+    /// A copy of bytes of the view's own memory, for as long as values live.
+    package func keepCopy(of value: Bytes) -> Bytes {
+        guard let hold else { return value }
+        hold.dropExpired(store.cache)
+        return hold.copy(value)
     }
 }

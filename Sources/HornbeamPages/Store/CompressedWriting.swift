@@ -32,7 +32,8 @@ extension PageWriter {
             return (pointer, own)
         }
         let sectors = PageHeader(reading: source).sectors
-        let leaf = side.unplaced.add(Int(sectors) * FileFormat.sectorSize)
+        let leaf = side.unplaced.add(
+            Int(sectors) * FileFormat.sectorSize, former: view.storedLeaf(pointer, birth: birth))
         noteMemory()
         leaf.bytes.copyMemory(from: source, byteCount: Int(sectors) * FileFormat.sectorSize)
         // Zeros in place of a part that could not be read must not become a page.
@@ -42,20 +43,18 @@ extension PageWriter {
         return leaf
     }
 
-    /// Compresses a leaf and gives it a place; its pointer from now on. `unused` are bytes of it that mean nothing:
-    /// they go as zeros.
-    package func placeLeaf(_ pointer: UInt64, unused: Range<Int>) throws(StorageError) -> UInt64 {
+    /// Compresses a leaf, which is divided in these parts, and gives it a place; its pointer from now on. What is in no
+    /// part goes as zeros.
+    package func placeLeaf(_ pointer: UInt64, _ parts: LeafParts) throws(StorageError) -> UInt64 {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard let leaf = side.unplaced.find(pointer) else {
             throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
         }
-        UnsafeMutableRawBufferPointer(rebasing: leaf[unused]).initializeMemory(as: UInt8.self, repeating: 0)
-        let run = try CompressedPage.withStored(leaf) { (stored) throws(StorageError) in
-            let sectors = UInt32(stored.count / FileFormat.sectorSize)
-            let run = SectorRun(start: try takeRun(sectors), count: sectors)
-            newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
-            return run
-        }
+        parts.clearRest(of: leaf)
+        let stored = side.unplaced.encode(pointer, parts) ?? leaf
+        let sectors = UInt32(stored.count / FileFormat.sectorSize)
+        let run = SectorRun(start: try takeRun(sectors), count: sectors)
+        newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
         side.unplaced.free(pointer)
         return PagePointer.make(run.start, sectors: run.count)
     }

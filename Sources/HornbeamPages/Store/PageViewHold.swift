@@ -171,6 +171,7 @@ extension PageView {
         guard let hold else { return }
         letGo(to: 0)
         let cache = store.cache
+        hold.partial.close()
         hold.drop(&kept, cache)
         hold.dropAll(cache)
         hold.held = held
@@ -182,7 +183,7 @@ extension PageView {
         cache.giveBack(hold)
     }
 
-    private func takeHold() {
+    func takeHold() {
         let hold = store.cache.takeHold(isWriter: frameBirth != .max)
         held = hold.held
         kept = hold.pages

@@ -17,6 +17,7 @@ package final class StoreBuilder {
     private var filled = 0
     private var isOpen = true
 
+    private lazy var encoder = LeafEncoder()
     /// Of node pages: one write.
     private static let chunkSectors = Int(FileFormat.extentSectors)
 
@@ -57,16 +58,19 @@ package final class StoreBuilder {
         return run.start
     }
 
-    /// Adds a leaf of a compressed tree, given raw, and may change its checksum; its pointer.
-    package func addLeaf(_ page: UnsafeMutableRawBufferPointer) throws(StorageError) -> UInt64 {
-        try CompressedPage.withStored(page) { (stored) throws(StorageError) in
-            let sectors = UInt32(stored.count / FileFormat.sectorSize)
-            let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
-            PageHeader.seal(stored, number: run.start)
-            space.take(run)
-            try file.write(Bytes(stored), at: run.byteOffset)
-            return PagePointer.make(run.start, sectors: sectors)
-        }
+    /// Adds a leaf of a compressed tree, given raw and divided in these parts; its pointer. Changes what is in no part,
+    /// and maybe the checksum.
+    package func addLeaf(
+        _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts
+    ) throws(StorageError) -> UInt64 {
+        parts.clearRest(of: page)
+        let stored = encoder.encode(page, parts)
+        let sectors = UInt32(stored.count / FileFormat.sectorSize)
+        let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
+        PageHeader.seal(stored, number: run.start)
+        space.take(run)
+        try file.write(Bytes(stored), at: run.byteOffset)
+        return PagePointer.make(run.start, sectors: sectors)
     }
 
     /// Adds the value as a page with this birth, block by block, each verified before it gets the checksum of its new
@@ -129,18 +133,16 @@ package final class StoreBuilder {
     /// Leaves what is in use, and room for the space pages.
     private func cut() throws(StorageError) {
         let reserve = 2 * (space.changedMaps.count * space.pageSectors + 16)
-        let room = space.usedEnd >= FileFormat.initialFileSectors ? FileFormat.extentSectors : 0
         let unused = space.sectorCount - space.usedEnd
         let isTight = UInt64(space.freeSectors) < UInt64(reserve) + unused
-        let least = Swift.max(space.usedEnd + (isTight ? room : 0), FileFormat.initialFileSectors)
+        let least = space.usedEnd + (isTight ? FileFormat.extentSectors : 0)
         guard least < space.sectorCount else { return }
         space.cut(to: least)
         try file.shrink(to: least << FileFormat.sectorShift)
     }
 
     private func grow(to sectors: UInt64) throws(StorageError) {
-        let extent = FileFormat.extentSectors
-        let whole = (sectors + extent - 1) / extent * extent
+        let whole = FileFormat.fileSectors(with: sectors)
         try file.grow(to: whole << FileFormat.sectorShift)
         space.grow(to: whole)
     }

@@ -75,9 +75,9 @@ private struct BackupCopy {
     }
 
     /// Bytes of the buffers that a copy needs.
-    static func bufferSize(pageSize: Int) -> Int { nodeBuffers(pageSize) + PageStore.largestNode }
+    static func bufferSize(pageSize: Int) -> Int { nodeBuffers(pageSize) + 2 * PageStore.largestNode }
 
-    /// Of them, those of nodes of the store's page size. Behind them a leaf of a compressed tree has its place.
+    /// Of them, those of nodes of the store's page size. Behind them a leaf of a compressed tree has its place, and a copy of it.
     private static func nodeBuffers(_ pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
 
     mutating func run(_ report: Report) throws(StorageError) -> Bool {
@@ -133,7 +133,9 @@ private struct BackupCopy {
         let isCompressed = Self.isCompressed(record, level, source)
         let page =
             isCompressed
-            ? try target.addLeaf(UnsafeMutableRawBufferPointer(start: node.base, count: node.view.size))
+            ? try target.addLeaf(
+                UnsafeMutableRawBufferPointer(start: node.base, count: node.view.size),
+                node.compactIntoParts(scratch: buffers + Self.nodeBuffers(view.pageSize) + PageStore.largestNode))
             : try target.addNode(UnsafeRawPointer(node.base))
         // What it takes in the file, which may be less than what it holds.
         let sectors = Int(PagePointer.sectors(record.page))

@@ -9,6 +9,26 @@ extension NodeView {
     @inline(__always)
     func find(_ key: Bytes) -> (index: Int, found: Bool) { search(key, first: 0) }
 
+    /// `find` in a leaf whose cells are not there yet: `load` brings these bytes of the page before they are looked at.
+    /// Where it can't, the answer is that the key isn't here.
+    func find(_ key: Bytes, loading load: (Range<Int>) -> Bool) -> (index: Int, found: Bool) {
+        guard let start = key.baseAddress, key.count >= prefixSize,
+            prefixSize == 0 || start.order(base + (size &- prefixSize), prefixSize) == 0
+        else { return (0, false) }
+        let rest = Bytes(rebasing: key[prefixSize...])
+        let wanted = keyHead(start + prefixSize, rest.count)
+        let low = firstHead(wanted, from: 0, to: count)
+        guard low < count, head(low) == wanted else { return (low, false) }
+        return searchEqualHeads(head: wanted, from: low) { load(cellRange($0, load)) ? compare($0, rest) : 1 }
+    }
+
+    /// Where an entry's cell lies in the page; empty if its sizes can't be loaded.
+    private func cellRange(_ index: Int, _ load: (Range<Int>) -> Bool) -> Range<Int> {
+        let start = slot(index)
+        guard load(start..<start &+ NodeLayout.cellHeader) else { return 0..<0 }
+        return start..<start &+ cell(index).size
+    }
+
     /// The child of a branch whose range holds `key`.
     @inline(__always)
     func childIndex(_ key: Bytes) -> Int {

@@ -31,8 +31,35 @@ extension TreeWriter {
     }
 
     private func place(_ leaf: UInt64, birth: UInt64) throws(StorageError) -> UInt64 {
-        let node = try view.node(leaf, birth: birth, level: 0)
-        let arrays = NodeLayout.heads + NodeLayout.entryOverhead * node.count
-        return try pages.placeLeaf(leaf, unused: arrays..<node.size - node.heapSize)
+        let node = NodeEditor(leaf: UnsafeMutableRawPointer(mutating: try view.node(leaf, birth: birth, level: 0).base))
+        return try pages.placeLeaf(leaf, node.compactIntoParts(scratch: memory.page))
+    }
+}
+
+extension NodeEditor {
+    /// Brings a leaf's cells in the order of their keys, from the end to the start, without gaps, and divides them.
+    ///
+    /// A block ends where an entry would make it too large, or, from half of that size on, before an entry that its
+    /// own key's head chooses: so a change moves the ends of few other blocks, which needn't be encoded again then
+    /// (content-defined chunking: Muthitacharoen, Chen, Mazières, “A low-bandwidth network file system”, 2001).
+    func compactIntoParts(scratch: UnsafeMutableRawPointer) -> LeafParts {
+        compact(scratch: scratch)
+        let view = view
+        var blocks: [Int] = []
+        var block = 0
+        for index in (0..<view.count).reversed() {
+            let cell = view.cell(index).size
+            let most = blocks.isEmpty ? LeafParts.dictionarySize : LeafParts.blockSize
+            let isChosen = (view.head(index) &* 0x9E37_79B1) >> 30 == 0
+            if block > 0, block + cell > most || block >= most / 2 && isChosen {
+                blocks.append(block)
+                block = 0
+            }
+            block += cell
+        }
+        blocks.append(block)
+        return LeafParts(
+            headEnd: NodeLayout.heads + NodeLayout.entryOverhead * view.count, tailSize: view.prefixSize,
+            blocks: blocks)
     }
 }

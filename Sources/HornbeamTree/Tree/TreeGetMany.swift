@@ -34,16 +34,9 @@ extension TreeRoot {
                 level -= 1
             }
             for index in 0..<size {
-                let leaf = try view.leaf(group[index].page, birth: group[index].birth, of: tree)
-                let (place, found) = leaf.find(key(start + index))
-                guard found else {
-                    if view.holdsPages { view.keepWay() }
-                    body(start + index, nil)
-                    continue
-                }
-                let cell = leaf.cell(place)
-                let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
-                body(start + index, view.holdsPages ? view.keep(value) : value)
+                let key = key(start + index)
+                let value = try value(of: key, in: group[index].page, birth: group[index].birth, of: tree, in: view)
+                body(start + index, value)
             }
             start += size
         }
@@ -94,15 +87,13 @@ extension TreeRoot {
             entries[index] = EntryPlace(leaf: leaf.base, index: place)
         }
         for index in numbers.indices {
-            let leaf: NodeView
-            let result: (index: Int, found: Bool)
-            if let base = entries[index].leaf {
-                leaf = NodeView(leaf: base)
-                result = leaf.find(number: numbers[index], from: entries[index].index)
-            } else {
-                leaf = try view.leaf(leaves[index].page, birth: leaves[index].birth, of: tree)
-                result = leaf.find(number: numbers[index])
+            guard let base = entries[index].leaf else {
+                found[index] = try value(
+                    of: numbers[index], in: leaves[index].page, birth: leaves[index].birth, of: tree, in: view)
+                continue
             }
+            let leaf = NodeView(leaf: base)
+            let result = leaf.find(number: numbers[index], from: entries[index].index)
             guard result.found else {
                 if view.holdsPages { view.keepWay() }
                 found[index] = nil

@@ -57,7 +57,19 @@ extension TreeRoot {
     @inline(__always)
     func get(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
-        let leaf = try leaf(for: key, of: tree, in: view)
+        let place = try leafPlace(in: view) { $0.childIndex(key) }
+        return try value(of: key, in: place.page, birth: place.birth, of: tree, in: view)
+    }
+
+    /// The same in the leaf that holds it.
+    @inline(__always)
+    func value(
+        of key: Bytes, in page: UInt64, birth: UInt64, of tree: UInt32, in view: PageView
+    ) throws(StorageError) -> Bytes? {
+        if PagePointer.sectors(page) != 0, let part = try view.partialLeaf(page, birth: birth) {
+            return try Self.value(of: key, in: part, page, of: tree, in: view)
+        }
+        let leaf = try view.leaf(page, birth: birth, of: tree)
         return try value(in: leaf, at: leaf.find(key), in: view)
     }
 
@@ -65,8 +77,50 @@ extension TreeRoot {
     @inline(__always)
     func get(number: UInt64, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
-        let leaf = try leaf(of: tree, in: view) { $0.childIndex(number: number) }
+        let place = try leafPlace(in: view) { $0.childIndex(number: number) }
+        return try value(of: number, in: place.page, birth: place.birth, of: tree, in: view)
+    }
+
+    /// The same in the leaf that holds it.
+    @inline(__always)
+    func value(
+        of number: UInt64, in page: UInt64, birth: UInt64, of tree: UInt32, in view: PageView
+    ) throws(StorageError) -> Bytes? {
+        if PagePointer.sectors(page) != 0, let part = try view.partialLeaf(page, birth: birth) {
+            return try withUnsafeBytes(of: number.bigEndian) { (key) throws(StorageError) in
+                try Self.value(of: key, in: part, page, of: tree, in: view)
+            }
+        }
+        let leaf = try view.leaf(page, birth: birth, of: tree)
         return try value(in: leaf, at: leaf.find(number: number), in: view)
+    }
+
+    /// The value of `key` in a leaf that is decoded by parts: a copy, because the leaf's memory is for the next one.
+    @inline(never)
+    static func value(
+        of key: Bytes, in part: PartialLeaf, _ page: UInt64, of tree: UInt32, in view: PageView
+    ) throws(StorageError) -> Bytes? {
+        guard let base = part.bytes.baseAddress else { return nil }
+        let leaf = NodeView(base, size: part.bytes.count)
+        var isWhole = true
+        let (index, found) = leaf.find(key) { (range) in
+            if isWhole, !range.isEmpty, part.load(range) { return true }
+            isWhole = false
+            return false
+        }
+        let value = found ? leaf.cell(index).valueBytes : nil
+        let isLong = found && leaf.cell(index).isLong
+        // Zeros in place of what could not be read say nothing.
+        try view.checkIsWhole()
+        guard isWhole else {
+            let reason = "a part of its compressed content can't be decoded"
+            throw .corrupt(Corruption(page: PagePointer.number(page), reason: reason))
+        }
+        if leaf.stamp.tree != tree { throw view.foreign(page, leaf) }
+        guard let value else { return nil }
+        guard isLong, let reference = value.baseAddress else { return view.keepCopy(of: value) }
+        let long = try LongValue.read(LongReference(reference), in: view)
+        return view.holdsPages ? view.keep(long) : long
     }
 
     @inline(__always)
@@ -85,14 +139,15 @@ extension TreeRoot {
     /// The leaf whose range holds `key`. Not of an empty tree.
     @inline(__always)
     func leaf(for key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> NodeView {
-        try leaf(of: tree, in: view) { $0.childIndex(key) }
+        let place = try leafPlace(in: view) { $0.childIndex(key) }
+        return try view.leaf(place.page, birth: place.birth, of: tree)
     }
 
-    /// The leaf that a choice among each branch's children leads to.
+    /// Where the leaf lies that a choice among each branch's children leads to.
     @inline(__always)
-    private func leaf(
-        of tree: UInt32, in view: PageView, _ childIndex: (NodeView) -> Int
-    ) throws(StorageError) -> NodeView {
+    private func leafPlace(
+        in view: PageView, _ childIndex: (NodeView) -> Int
+    ) throws(StorageError) -> (page: UInt64, birth: UInt64) {
         var page = page
         var birth = birth
         var level = level
@@ -104,7 +159,7 @@ extension TreeRoot {
             level &-= 1
             view.prefetchNode(page)
         }
-        return try view.leaf(page, birth: birth, of: tree)
+        return (page, birth)
     }
 
     /// How many entries have keys less than `key`. Not of an empty tree.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed leaves by themselves: what goes in comes out, what can't be right is refused.
+// Compressed leaves by themselves: what goes in comes out, whole and by parts, and what can't be right is refused.
 
 import HornbeamTestSupport
 import Testing
@@ -9,8 +9,10 @@ import Testing
 @Suite("A compressed page")
 struct CompressedPageTests {
     private static let size = 32_768
+    private static let parts = LeafParts(
+        headEnd: 200, tailSize: 11, blocks: [2000] + [Int](repeating: 4096, count: 6) + [4000])
 
-    /// A raw leaf whose content repeats itself every `period` bytes.
+    /// A raw leaf whose blocks repeat themselves every `period` bytes.
     private func leaf(period: Int, _ random: inout SeededGenerator) -> [UInt8] {
         let pattern = random.bytes(period)
         var page = (0..<Self.size).map { pattern[$0 % period] }
@@ -18,17 +20,19 @@ struct CompressedPageTests {
             if let start = buffer.baseAddress {
                 PageHeader.write(to: start, birth: 7, kind: .leaf, level: 0, sectors: 8)
             }
+            Self.parts.clearRest(of: buffer)
         }
         return page
     }
 
-    /// The stored form, or nil if none is worth it.
-    private func stored(_ page: [UInt8]) -> [UInt8]? {
-        var target = [UInt8](repeating: 0xEE, count: page.count)
-        let sectors = page.withBytes { page in
-            target.withUnsafeMutableBytes { CompressedPage.make(page, into: $0) }
+    /// The stored form: the page itself if none is worth it.
+    private func stored(_ page: [UInt8], former: [UInt8]? = nil, parts: LeafParts = parts) -> [UInt8] {
+        var page = page
+        let encoder = LeafEncoder()
+        return page.withUnsafeMutableBytes { page in
+            guard let former else { return Array(encoder.encode(page, parts)) }
+            return former.withBytes { Array(encoder.encode(page, parts, former: $0)) }
         }
-        return sectors.map { Array(target[..<(Int($0) * 4096)]) }
     }
 
     private func decoded(_ stored: [UInt8], size: Int = size) -> (page: [UInt8], problem: String?) {
@@ -39,36 +43,137 @@ struct CompressedPageTests {
         return (page, problem)
     }
 
-    @Test("gives the raw page back, and takes fewer sectors", .seeded, arguments: [1, 7, 100, 3000, 16_000, 27_000])
+    @Test("gives the raw page back, and takes fewer sectors", .seeded, arguments: [1, 7, 100, 1500])
     func roundTrip(period: Int) throws {
         var random = SeededGenerator()
         let page = leaf(period: period, &random)
-        let small = try #require(stored(page))
+        let small = stored(page)
         #expect(small.count % 4096 == 0 && small.count < page.count)
         let result = decoded(small)
         #expect(result.problem == nil)
         #expect(result.page == page)
     }
 
+    @Test("gives the raw page back however it is divided", .seeded)
+    func anyParts() throws {
+        var random = SeededGenerator()
+        for _ in 0..<50 {
+            var page = leaf(period: 40 + random.below(1000), &random)
+            var parts = LeafParts(headEnd: 24 + random.below(3000), tailSize: random.below(900), blocks: [])
+            var room = Self.size - parts.headEnd - parts.tailSize
+            for _ in 0...random.below(64) where room > 0 {
+                parts.blocks.append(1 + random.below(min(room, 9000)))
+                room -= parts.blocks.last ?? 0
+            }
+            page.withUnsafeMutableBytes { parts.clearRest(of: $0) }
+            #expect(decodedIfSmaller(stored(page, parts: parts), page) == page)
+        }
+    }
+
+    private func decodedIfSmaller(_ stored: [UInt8], _ page: [UInt8]) -> [UInt8] {
+        stored.count < page.count ? decoded(stored).page : stored
+    }
+
     @Test("is not made where it saves no sector", .seeded)
     func incompressible() {
         var random = SeededGenerator()
-        #expect(stored(leaf(period: Self.size, &random)) == nil)
+        let page = leaf(period: Self.size, &random)
+        #expect(stored(page) == page)
+    }
+
+    @Test("is the same whether or not blocks of the former one are taken over", .seeded)
+    func takingOver() {
+        var random = SeededGenerator()
+        let before = leaf(period: 300, &random)
+        for _ in 0..<40 {
+            var after = before
+            let start = 200 + random.below(Self.size - 400)
+            for index in start..<start + 1 + random.below(100) { after[index] = UInt8(random.below(256)) }
+            after.withUnsafeMutableBytes { Self.parts.clearRest(of: $0) }
+            let result = stored(after, former: stored(before))
+            #expect(result == stored(after))
+            #expect(decodedIfSmaller(result, after) == after)
+        }
+    }
+
+    @Test("never takes a former block over that isn't the same, whatever its bytes are", .seeded)
+    func hostileFormer() {
+        var random = SeededGenerator()
+        let page = leaf(period: 700, &random)
+        let whole = stored(page)
+        for _ in 0..<500 {
+            var former = whole
+            for _ in 0...random.below(5) { former[24 + random.below(2000)] = UInt8(random.below(256)) }
+            #expect(decoded(stored(page, former: former)).page == page)
+        }
+    }
+
+    @Test("gives any bytes of its blocks by themselves, decoding what they lie in", .seeded)
+    func byParts() throws {
+        var random = SeededGenerator()
+        let page = leaf(period: 500, &random)
+        let small = stored(page)
+        let leaf = PartialLeaf()
+        let first = Self.size - 11 - Self.parts.blocks.reduce(0, +)
+        for round in 0..<100 {
+            try small.withBytes { small in
+                try #require(leaf.open(small, pointer: UInt64(round / 10), birth: 7))
+                #expect(Array(leaf.bytes[24..<first]) == Array(page[24..<first]))
+                #expect(Array(leaf.bytes[(Self.size - 11)...]) == Array(page[(Self.size - 11)...]))
+                let start = first + random.below(Self.size - 11 - first)
+                let end = min(Self.size - 11, start + 1 + random.below(6000))
+                try #require(leaf.load(start..<end))
+                #expect(Array(leaf.bytes[start..<end]) == Array(page[start..<end]))
+            }
+        }
+        #expect(!leaf.load(24..<28), "the head is in no block")
+        #expect(!leaf.load(Self.size - 12..<Self.size), "nor is the tail")
+    }
+
+    @Test("is read in the layout of before, too: in one piece", .seeded)
+    func onePiece() throws {
+        var random = SeededGenerator()
+        let page = leaf(period: 900, &random)
+        var old = [UInt8](repeating: 0, count: Self.size)
+        let size = try #require(
+            page.withBytes { page in
+                old.withUnsafeMutableBytes {
+                    LZ4Encoder().compress(
+                        Bytes(rebasing: page[24...]), into: UnsafeMutableRawBufferPointer(rebasing: $0[32...]))
+                }
+            })
+        old.removeLast(old.count - (32 + size + 4095) / 4096 * 4096)
+        old.withUnsafeMutableBytes { buffer in
+            guard let start = buffer.baseAddress else { return }
+            PageHeader.write(to: start, birth: 7, kind: .leaf, level: 0, sectors: UInt32(buffer.count / 4096))
+            start.set(PageLayout.compressed, at: PageLayout.flags)
+            start.set(UInt32(Self.size), at: 24)
+            start.set(UInt32(size), at: 28)
+        }
+        #expect(decoded(old).problem == nil)
+        #expect(decoded(old).page == page)
+        #expect(old.withBytes { !PartialLeaf().open($0, pointer: 1, birth: 7) || BlockPage($0) != nil })
     }
 
     @Test("is refused whatever its bytes are, and nothing is read or written outside of it", .seeded)
     func hostile() throws {
         var random = SeededGenerator()
         let page = leaf(period: 900, &random)
-        let whole = try #require(stored(page))
-        for _ in 0..<2000 {
+        let whole = stored(page)
+        let leaf = PartialLeaf()
+        for round in 0..<2000 {
             var copy = whole
             for _ in 0...random.below(3) {
-                copy[24 + random.below(random.oneIn(2) ? 40 : 900)] = UInt8(random.below(256))
+                copy[18 + random.below(random.oneIn(2) ? 60 : 900)] = UInt8(random.below(256))
             }
             let result = decoded(copy)
             // What is not refused has the right size; a checksum tells it from what was written.
             #expect(result.page.count == Self.size)
+            copy.withBytes { copy in
+                guard leaf.open(copy, pointer: UInt64(round), birth: 1) else { return }
+                let start = random.below(leaf.bytes.count)
+                _ = leaf.load(start..<start + 1 + random.below(leaf.bytes.count - start))
+            }
         }
         for size in [UInt32(0), 4095, 4096, 8192, 65_536, .max] {
             var copy = whole

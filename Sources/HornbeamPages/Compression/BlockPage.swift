@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A leaf compressed in blocks. What a search looks at first, the raw page's start and end, is stored as it is; what
+// lies between is divided in blocks, each of which is decoded by itself, but for the first: that is the dictionary of
+// the others, so that all together are as small as one piece would be. (Dictionaries for small blocks: Collet, LZ4;
+// the same as in Zstandard and RocksDB.)
+//
+//   offset size
+//        0   24  page header: flag 1 set, the size that of the stored page
+//       24    4  size of the raw page in bytes
+//       28    2  number of blocks, 1 to 64
+//       30    2  bytes of the raw page from byte 24 on that are stored as they are: its head
+//       32    2  the same of its end: its tail
+//       34    2  zero
+//       36    4  of each block: its size u16 in the raw page, and as it is stored u16; if they are equal, as it is
+//                then head, tail, blocks; zeros up to the sector's end
+//
+// The blocks lie side by side in the raw page, and end where its tail begins. What is between head and blocks is zero.
+
+/// How a raw leaf is divided.
+package struct LeafParts {
+    /// Where the head ends.
+    package var headEnd: Int
+    package var tailSize: Int
+    /// The blocks' sizes, in the order of their places.
+    package var blocks: [Int]
+
+    package init(headEnd: Int, tailSize: Int, blocks: [Int]) {
+        self.headEnd = headEnd
+        self.tailSize = tailSize
+        self.blocks = blocks
+    }
+
+    /// Zeros what is in no part of the leaf.
+    package func clearRest(of leaf: UnsafeMutableRawBufferPointer) {
+        let end = leaf.count - tailSize - blocks.reduce(0, +)
+        UnsafeMutableRawBufferPointer(rebasing: leaf[headEnd..<end]).initializeMemory(as: UInt8.self, repeating: 0)
+    }
+
+    /// Of the first block, the dictionary, and of the others, unless an entry alone is larger.
+    package static var dictionarySize: Int { 2048 }
+    package static var blockSize: Int { 4096 }
+}
+
+/// The bytes of a stored page whose sizes are right: nothing is read or written outside of it or of the raw page,
+/// whatever the blocks' bytes are. Lives as long as they do.
+struct BlockPage {
+    private let stored: UnsafeRawPointer
+    /// Of the raw page, in bytes.
+    let rawSize: Int
+    let count: Int
+    private let headSize: Int
+    private let tailSize: Int
+    /// Where in the raw page the blocks begin.
+    private let firstBlock: Int
+
+    static let blockCount = 28
+    static let headSize = 30
+    static let tailSize = 32
+    static let table = 36
+    static let tableEntry = 4
+    static let maximumBlocks = 64
+
+    /// Nil if the sizes can't be.
+    init?(_ page: Bytes) {
+        guard let size = CompressedPage.rawSize(of: page), let start = page.baseAddress else { return nil }
+        stored = start
+        rawSize = size
+        count = Int(start.u16(Self.blockCount))
+        headSize = Int(start.u16(Self.headSize))
+        tailSize = Int(start.u16(Self.tailSize))
+        guard 1...Self.maximumBlocks ~= count else { return nil }
+        var raw = 0
+        var compressed = 0
+        for index in 0..<count {
+            let entry = Self.table + Self.tableEntry * index
+            let size = Int(start.u16(entry))
+            guard size > 0, start.u16(entry + 2) <= size else { return nil }
+            raw += size
+            compressed += Int(start.u16(entry + 2))
+        }
+        guard PageLayout.headerSize + headSize + raw + tailSize <= size,
+            Self.table + Self.tableEntry * count + headSize + tailSize + compressed <= page.count
+        else { return nil }
+        firstBlock = size - tailSize - raw
+    }
+
+    /// Writes the header, the head and the tail of the raw page, and the zeros behind the head.
+    func fillEnds(of page: UnsafeMutableRawBufferPointer) {
+        guard let target = page.baseAddress, page.count == rawSize else { return }
+        CompressedPage.fillHeader(of: page, from: stored)
+        let head = stored + (Self.table + Self.tableEntry * count)
+        (target + PageLayout.headerSize).copyMemory(from: head, byteCount: headSize)
+        (target + (rawSize - tailSize)).copyMemory(from: head + headSize, byteCount: tailSize)
+        let headEnd = PageLayout.headerSize + headSize
+        UnsafeMutableRawBufferPointer(rebasing: page[headEnd..<firstBlock]).initializeMemory(
+            as: UInt8.self, repeating: 0)
+    }
+
+    /// The block that the raw page's byte at `offset` is in; nil if it is in none.
+    func index(of offset: Int) -> Int? {
+        guard offset >= firstBlock else { return nil }
+        var end = firstBlock
+        for index in 0..<count {
+            end += Int(stored.u16(Self.table + Self.tableEntry * index))
+            if offset < end { return index }
+        }
+        return nil
+    }
+
+    /// Where a block lies in the raw page, and its bytes as they are stored.
+    func place(of index: Int) -> (raw: Range<Int>, stored: Bytes) {
+        var raw = firstBlock
+        var start = Self.table + Self.tableEntry * count + headSize + tailSize
+        for earlier in 0..<index {
+            raw += Int(stored.u16(Self.table + Self.tableEntry * earlier))
+            start += Int(stored.u16(Self.table + Self.tableEntry * earlier + 2))
+        }
+        let entry = Self.table + Self.tableEntry * index
+        return (
+            raw..<raw + Int(stored.u16(entry)), Bytes(start: stored + start, count: Int(stored.u16(entry + 2)))
+        )
+    }
+
+    /// Decodes a block to its place in the raw page, where the first one is already if this is another. False if it
+    /// can't be.
+    func decode(_ index: Int, into page: UnsafeMutableRawBufferPointer) -> Bool {
+        let (raw, bytes) = place(of: index)
+        let dictionary = index == 0 ? raw.lowerBound..<raw.lowerBound : place(of: 0).raw
+        return Self.decode(
+            bytes, into: UnsafeMutableRawBufferPointer(rebasing: page[raw]),
+            dictionary: Bytes(rebasing: Bytes(page)[dictionary]))
+    }
+
+    static func decode(_ bytes: Bytes, into target: UnsafeMutableRawBufferPointer, dictionary: Bytes) -> Bool {
+        if bytes.count == target.count {
+            target.copyMemory(from: bytes)
+            return true
+        }
+        return LZ4.decompress(bytes, into: target, dictionary: dictionary)
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compressed leaf of which only the blocks that were asked for are decoded: how one value costs one block.
+
+/// Belongs to one view. One leaf at a time; what is decoded is good until the next is opened.
+package final class PartialLeaf {
+    private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var page = UnsafeMutableRawBufferPointer(start: nil, count: 0)
+    private var blocks: BlockPage?
+    /// A bit for each block that is decoded.
+    private var decoded: UInt64 = 0
+    private var pointer: UInt64 = 0
+    private var birth: UInt64 = 0
+
+    deinit { memory.deallocate() }
+
+    /// The raw page: the header, the arrays and the prefix, and of its entries what `load` has brought. The rest is
+    /// undefined.
+    package var bytes: Bytes { Bytes(page) }
+
+    /// False if the stored page is not one in blocks whose sizes are right.
+    func open(_ stored: Bytes, pointer: UInt64, birth: UInt64) -> Bool {
+        if pointer == self.pointer, birth == self.birth, blocks != nil { return true }
+        blocks = nil
+        guard let blocks = BlockPage(stored) else { return false }
+        if memory.count < blocks.rawSize {
+            memory.deallocate()
+            memory = .allocate(byteCount: blocks.rawSize, alignment: FileFormat.sectorSize)
+        }
+        page = UnsafeMutableRawBufferPointer(rebasing: memory[..<blocks.rawSize])
+        blocks.fillEnds(of: page)
+        decoded = 0
+        self.blocks = blocks
+        self.pointer = pointer
+        self.birth = birth
+        return true
+    }
+
+    /// The stored page may go.
+    func close() { blocks = nil }
+
+    /// Makes these bytes of the raw page be there. False if they are not in a block, or that can't be decoded.
+    package func load(_ range: Range<Int>) -> Bool {
+        guard let blocks, range.upperBound <= page.count, let first = blocks.index(of: range.lowerBound),
+            let last = blocks.index(of: range.upperBound - 1)
+        else { return false }
+        for index in first...last where decoded >> UInt64(index) & 1 == 0 {
+            if index > 0, decoded & 1 == 0, !decode(0, of: blocks) { return false }
+            guard decode(index, of: blocks) else { return false }
+        }
+        return true
+    }
+
+    private func decode(_ index: Int, of blocks: BlockPage) -> Bool {
+        guard blocks.decode(index, into: page) else { return false }
+        decoded |= 1 << UInt64(index)
+        return true
+    }
+}
