@@ -59,27 +59,31 @@ struct GhostList {
         var stamp: UInt64 = 0
     }
 
-    private var ghosts: [Ghost]
+    /// Empty until the first page is evicted: most stores fit in their cache.
+    private var ghosts: [Ghost] = []
+    private let count: Int
     private var now: UInt64 = 0
 
     /// For a cache of at most so many pages.
     init(pages: Int) {
         var count = 64
         while count < pages { count *= 2 }
-        ghosts = [Ghost](repeating: Ghost(), count: count)
+        self.count = count
     }
 
     private func place(_ number: UInt64) -> Int {
-        Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> 32) & (ghosts.count - 1)
+        Int(truncatingIfNeeded: (number &* 0x9E37_79B9_7F4A_7C15) >> 32) & (count - 1)
     }
 
     mutating func add(_ number: UInt64) {
+        if ghosts.isEmpty { ghosts = [Ghost](repeating: Ghost(), count: count) }
         now += 1
         ghosts[place(number)] = Ghost(number: number, stamp: now)
     }
 
     /// Whether the page was among the last `window` evicted ones. It is forgotten.
     mutating func take(_ number: UInt64, window: Int) -> Bool {
+        guard !ghosts.isEmpty else { return false }
         let place = place(number)
         let ghost = ghosts[place]
         guard ghost.number == number, ghost.stamp > 0 else { return false }

@@ -77,9 +77,12 @@ final class UnwrittenPages: @unchecked Sendable {
         addresses = (table + places * 8).bindMemory(to: Atomic<UInt>.self, capacity: places)
     }
 
+    /// Of numbers and addresses.
+    private var tableBytes: Int { 2 * places * 8 }
+
     deinit {
         munmap(memory, capacity * pageSize)
-        munmap(UnsafeMutableRawPointer(numbers), 2 * places * 8)
+        munmap(UnsafeMutableRawPointer(numbers), tableBytes)
     }
 
     // MARK: Reading: any thread
@@ -319,6 +322,8 @@ final class UnwrittenPages: @unchecked Sendable {
             spare.removeAll()
             fresh = 0
             madvise(memory + staying, capacity * pageSize - staying, MADV_DONTNEED)
+            // Zeros, as at the start: whoever looks for a page meanwhile finds that it isn't here.
+            if isIdle { madvise(UnsafeMutableRawPointer(numbers), tableBytes, MADV_DONTNEED) }
         }
     }
 

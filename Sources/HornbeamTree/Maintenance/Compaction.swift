@@ -66,6 +66,7 @@ extension TreeWriting {
     /// of it is free. Goes on beside readers and commits, in short transactions between theirs. What can't be done, for
     /// want of room or because a call fails, is left to the next time.
     func giveBack(in pages: PageStore, isIdle: Bool) {
+        defer { if isIdle { forgetMemory() } }
         if isIdle { pack(in: pages) }
         guard let limit = try? pages.beginShrinking(isIdle: isIdle) else { return }
         defer { pages.endCompaction(.inThread) }
@@ -83,7 +84,6 @@ extension TreeWriting {
 
     /// Fills up the leaves that many deletions have left half empty, as long as `goesOn` says so after each step.
     func pack(in pages: PageStore, while goesOn: () -> Bool = { true }) {
-        guard let removed = removals else { return }
         let sum = removed.sum
         guard sum >= RemovedEntries.worthLooking else { return }
         var pass = CompactionPass(

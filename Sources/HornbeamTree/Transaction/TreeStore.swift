@@ -127,21 +127,22 @@ package final class TreeStore: Sendable {
 final class TreeWriting: Sendable {
     let names: TreeNames
     private let durability: Durability
-    /// For whoever holds the write transaction; made by the first one.
+    /// For whoever holds the write transaction; made by the first one since commits have rested.
     private let memory = Mutex<WriterMemory?>(nil)
+    let removed = RemovedEntries()
 
     init(names: TreeNames, durability: Durability) {
         self.names = names
         self.durability = durability
     }
 
-    /// Nil before the first write transaction.
-    var removals: RemovedEntries? { memory.withLock { $0?.removed } }
+    /// Lets go of what the next write transaction can make again. One that is open keeps its own.
+    func forgetMemory() { memory.withLock { $0 = nil } }
 
     func begin(_ pages: PageStore, _ wait: TurnWait) throws(StorageError) -> Transaction {
         let writer = try pages.beginWrite(wait)
         let memory = memory.withLock { (held) in
-            let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
+            let memory = held ?? WriterMemory(pageSize: writer.view.pageSize, removed: removed)
             held = memory
             return memory
         }

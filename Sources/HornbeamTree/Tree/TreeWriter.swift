@@ -30,10 +30,12 @@ final class WriterMemory: @unchecked Sendable {
     /// Two child records, or a long value's reference, on their way into cells.
     let reference: UnsafeMutableRawPointer
     let redo = RedoLog()
-    let removed = RemovedEntries()
+    /// The store's.
+    let removed: RemovedEntries
 
-    init(pageSize: Int) {
+    init(pageSize: Int, removed: RemovedEntries = RemovedEntries()) {
         self.pageSize = pageSize
+        self.removed = removed
         path = .allocate(capacity: NodeLayout.maximumLevels)
         // Leaves of compressed trees have sizes of their own.
         let largest = FileFormat.maximumPageSize

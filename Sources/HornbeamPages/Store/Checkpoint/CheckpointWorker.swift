@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were made
-// or put aside, or when nothing has been committed for a while. A store without it checkpoints in the commits
-// themselves. It makes room for pages in memory, and gives space back after a checkpoint.
+// or put aside, or when nothing has been committed for a while. A store without it, for which there may be none free
+// (`StoreThreads`), checkpoints in the commits themselves. It makes room for pages in memory, and gives space back after
+// a checkpoint.
 // Once commits rest it also writes for other processes what they couldn't read yet, and before if one of them waits.
 
-import CHornbeamShims
-import Glibc
 import Synchronization
 
-/// Keeps its store alive while it runs: `PageStore.close` ends the thread, and so does whoever lets go of a store that
+/// Keeps its store alive while it runs: `PageStore.close` ends its work, and so does whoever lets go of a store that
 /// is not closed, by `PageStore.endThread`.
-final class CheckpointWorker: @unchecked Sendable {
+final class CheckpointWorker: StoreWork, @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
-    /// Nil when it doesn't run. Strong, so that the thread is never the last to use the store.
+    /// Nil when it neither runs nor waits for a thread. Strong, so that the thread is never the last to use the store.
     private var store: PageStore?
-    private var thread: pthread_t?
+    /// Threads in `serve`: one that has let go of the store may still be there when the next one comes.
+    private var serving = 0
+    /// Since when it waits for a thread, and the newest transaction then.
+    private var waiting: (since: ContinuousClock.Instant, newest: UInt64)?
     private var isWanted = false
     private var wantsRoom = false
     private let busy = Atomic<Bool>(false)
@@ -33,35 +35,32 @@ final class CheckpointWorker: @unchecked Sendable {
     private func start(for store: PageStore) {
         self.store = store
         isAllowed = false
-        var thread = pthread_t()
-        let worker = Unmanaged.passRetained(self)
-        let code = Self.withoutSignals {
-            pthread_create(&thread, nil, { Unmanaged<CheckpointWorker>.run($0) }, worker.toOpaque())
+        waiting = (.now, store.pipeline.newestNumber)
+        switch StoreThreads.shared.take(self) {
+        case .begun: running.store(true, ordering: .relaxed)
+        case .waits: break
+        case .noThread: self.store = nil
         }
-        if code == 0 {
-            self.thread = thread
+    }
+
+    /// In a thread, which is this store's for now.
+    func serve() {
+        let waited = monitor.locked { () -> (newest: UInt64, isLong: Bool)? in
+            // It may have been stopped while it waited.
+            guard let store, let waiting else { return nil }
+            self.waiting = nil
+            serving += 1
             running.store(true, ordering: .relaxed)
-        } else {
-            self.store = nil
-            worker.release()
+            let idle = store.options.idleMilliseconds
+            return (waiting.newest, idle > 0 && waiting.since.duration(to: .now) >= .milliseconds(idle))
+        }
+        guard let waited else { return }
+        work(since: waited.newest, hasRested: waited.isLong)
+        monitor.locked {
+            serving -= 1
+            monitor.broadcast()
         }
     }
-
-    /// A thread that is begun in `body` is not chosen for signals that are sent to the process: a program that waits
-    /// for them, or handles them in a thread of its own, must not find ours among its threads. Those that come of a
-    /// fault stay.
-    private static func withoutSignals(_ body: () -> Int32) -> Int32 {
-        var blocked = sigset_t()
-        var former = sigset_t()
-        sigfillset(&blocked)
-        for fault in [SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&blocked, fault) }
-        pthread_sigmask(SIG_SETMASK, &blocked, &former)
-        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
-        return body()
-    }
-
-    /// Shown by the system's tools, such as `top`; at most 15 bytes.
-    static var threadName: String { "hornbeam" }
 
     /// Without a lock, as `isReady`: whoever asks may have the pipeline's, which the thread takes with its own.
     var isRunning: Bool { running.load(ordering: .relaxed) }
@@ -71,17 +70,17 @@ final class CheckpointWorker: @unchecked Sendable {
     private let running = Atomic<Bool>(false)
     let isWaiting = Atomic(false)
 
-    /// Ends the thread and waits for it. What it would have told is told: the store may live on without it.
+    /// Ends the thread's work and waits for that. What it would have told is told: the store may live on without it.
     func stop() {
-        let (thread, store) = monitor.locked { () -> (pthread_t?, PageStore?) in
-            defer { (self.thread, self.store) = (nil, nil) }
+        let store = monitor.locked { () -> PageStore? in
+            defer { self.store = nil }
             running.store(false, ordering: .relaxed)
             isAllowed = false
             monitor.broadcast()
-            return (self.thread, self.store)
+            return self.store
         }
-        if let thread { pthread_join(thread, nil) }
-        monitor.locked { while leaving > 0 { monitor.wait() } }
+        StoreThreads.shared.remove(self)
+        monitor.locked { while serving > 0 { monitor.wait() } }
         store?.catchUp()
     }
 
@@ -141,10 +140,10 @@ final class CheckpointWorker: @unchecked Sendable {
         }
     }
 
-    /// Returns whether it ends for want of work.
-    fileprivate func work() -> Bool {
-        var seen: UInt64 = 0
-        var rested = Rest.woken
+    /// `newest`: the newest transaction when it began to wait for a thread; `hasRested`: that was long ago.
+    private func work(since newest: UInt64, hasRested: Bool) {
+        var seen = newest
+        var rested = hasRested ? Rest.idleTime : .woken
         var failures = 0
         var stillMoments = 0
         while let store = monitor.locked({ self.store }) {
@@ -168,13 +167,12 @@ final class CheckpointWorker: @unchecked Sendable {
                 store.maintenance.withLock { $0 }?(store, isQuiet)
             }
             rested = rest(until: store, afterFailure: failures > 0)
-            if rested == .ended { return true }
+            if rested == .ended { return }
         }
-        return false
     }
 
     private enum Rest {
-        /// For so long that the thread ends. The next commit begins another one.
+        /// For so long that the thread is free for another store. The next commit asks for one again.
         case ended
         /// By a commit or another occasion.
         case woken
@@ -191,26 +189,15 @@ final class CheckpointWorker: @unchecked Sendable {
     /// Until what could not be written is tried again.
     private static let failureMilliseconds = 1000
 
-    /// Without anything to do for so long the thread ends: a process may have thousands of stores.
+    /// Without anything to do for so long the thread is let go: a process may have thousands of stores. If others wait
+    /// for one, after the slice of that time which it is in.
     var uselessMilliseconds = 10_000
+    private static let sliceMilliseconds = 500
 
-    /// In the thread, which nobody joins from here on.
     private func letGo() {
         running.store(false, ordering: .relaxed)
-        if let thread { pthread_detach(thread) }
-        (thread, store) = (nil, nil)
+        store = nil
         isAllowed = true
-        leaving += 1
-    }
-
-    /// Threads that have let go, but may still have the store.
-    private var leaving = 0
-
-    fileprivate func noteGone() {
-        monitor.locked {
-            leaving -= 1
-            monitor.broadcast()
-        }
     }
 
     private func begin(isIdle: Bool) -> Bool {
@@ -243,23 +230,17 @@ final class CheckpointWorker: @unchecked Sendable {
             }
             if isDueSoon { return monitor.wait(milliseconds: idle) ? .idleTime : .woken }
             // A commit that came between the looks may be the first to make a checkpoint necessary.
-            guard monitor.wait(milliseconds: uselessMilliseconds), self.store != nil, !isWanted, !wantsRoom,
-                isResting.load(ordering: .relaxed)
-            else { return .woken }
+            guard isResting.load(ordering: .relaxed) else { return .woken }
+            var left = uselessMilliseconds
+            while left > 0, !StoreThreads.shared.isAnyWaiting {
+                guard monitor.wait(milliseconds: min(left, Self.sliceMilliseconds)), self.store != nil, !isWanted,
+                    !wantsRoom, isResting.load(ordering: .relaxed)
+                else { return .woken }
+                left -= Self.sliceMilliseconds
+            }
             hasEnded = true
             letGo()
             return .ended
         }
-    }
-}
-
-extension Unmanaged<CheckpointWorker> {
-    /// The thread's body.
-    fileprivate static func run(_ worker: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-        hbs_name_thread(CheckpointWorker.threadName)
-        if let worker = worker.map({ Unmanaged.fromOpaque($0).takeRetainedValue() }), worker.work() {
-            worker.noteGone()
-        }
-        return nil
     }
 }

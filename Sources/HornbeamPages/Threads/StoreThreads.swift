@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads that look after the stores of this process: a few for all of them, as long as there is something to do.
+
+import CHornbeamShims
+import Glibc
+import Synchronization
+
+/// What a thread does for one store.
+protocol StoreWork: AnyObject, Sendable {
+    /// Returns when there is nothing to do for a while.
+    func serve()
+}
+
+/// At most so many threads at a time. What finds none free waits until one has ended the work of another store.
+final class StoreThreads: @unchecked Sendable {
+    // Sendable: everything variable is guarded by `monitor`, but for the atomic.
+    private let monitor = Monitor()
+    private let most: Int
+    private var count = 0
+    private var waiting: [any StoreWork] = []
+    private let waitingCount = Atomic<Int>(0)
+    private let generation = hbs_fork_generation()
+
+    init(most: Int) { self.most = most }
+
+    enum Answer { case begun, waits, noThread }
+
+    /// Has a thread serve it, now or later.
+    func take(_ work: any StoreWork) -> Answer {
+        let isFree = monitor.locked { () -> Bool in
+            guard count == most else {
+                count += 1
+                return true
+            }
+            waiting.append(work)
+            waitingCount.store(waiting.count, ordering: .relaxed)
+            return false
+        }
+        guard isFree else { return .waits }
+        if begin(work) { return .begun }
+        monitor.locked { count -= 1 }
+        return .noThread
+    }
+
+    /// It waits no longer.
+    func remove(_ work: any StoreWork) {
+        guard isAnyWaiting else { return }
+        monitor.locked {
+            waiting.removeAll { $0 === work }
+            waitingCount.store(waiting.count, ordering: .relaxed)
+        }
+    }
+
+    /// Whether a thread that has nothing to do should end its work. Any thread.
+    var isAnyWaiting: Bool { waitingCount.load(ordering: .relaxed) > 0 }
+
+    private func begin(_ work: any StoreWork) -> Bool {
+        let start = Unmanaged.passRetained(Start(threads: self, work: work))
+        var thread = pthread_t()
+        let code = Self.withoutSignals { pthread_create(&thread, nil, { Start.run($0) }, start.toOpaque()) }
+        guard code == 0 else {
+            start.release()
+            return false
+        }
+        pthread_detach(thread)
+        return true
+    }
+
+    private final class Start {
+        let threads: StoreThreads
+        let work: any StoreWork
+
+        init(threads: StoreThreads, work: any StoreWork) {
+            self.threads = threads
+            self.work = work
+        }
+
+        static func run(_ start: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+            hbs_name_thread(StoreThreads.name)
+            guard let start = start.map({ Unmanaged<Start>.fromOpaque($0).takeRetainedValue() }) else { return nil }
+            var work: (any StoreWork)? = start.work
+            while let next = work {
+                next.serve()
+                work = start.threads.next()
+            }
+            return nil
+        }
+    }
+
+    /// The work that has waited longest; nil ends the thread.
+    private func next() -> (any StoreWork)? {
+        monitor.locked {
+            guard !waiting.isEmpty else {
+                count -= 1
+                return nil
+            }
+            defer { waitingCount.store(waiting.count, ordering: .relaxed) }
+            return waiting.removeFirst()
+        }
+    }
+
+    /// Shown by the system's tools, such as `top`; at most 15 bytes.
+    static var name: String { "hornbeam" }
+
+    /// A thread that is begun in `body` is not chosen for signals that are sent to the process: a program that waits
+    /// for them, or handles them in a thread of its own, must not find ours among its threads. Those that come of a
+    /// fault stay.
+    private static func withoutSignals(_ body: () -> Int32) -> Int32 {
+        var blocked = sigset_t()
+        var former = sigset_t()
+        sigfillset(&blocked)
+        for fault in [SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS] { sigdelset(&blocked, fault) }
+        pthread_sigmask(SIG_SETMASK, &blocked, &former)
+        defer { pthread_sigmask(SIG_SETMASK, &former, nil) }
+        return body()
+    }
+
+    // MARK: Of the process
+
+    private static let address = Atomic<UInt>(0)
+
+    /// This process's. A forked child has none of its parent's threads, and maybe a lock that one of them held: it
+    /// begins with its own.
+    static var shared: StoreThreads {
+        while true {
+            let known = address.load(ordering: .acquiring)
+            if let known = UnsafeRawPointer(bitPattern: known) {
+                let threads = Unmanaged<StoreThreads>.fromOpaque(known).takeUnretainedValue()
+                if threads.generation == hbs_fork_generation() { return threads }
+            }
+            let own = Unmanaged.passRetained(StoreThreads(most: 32))
+            let result = address.compareExchange(
+                expected: known, desired: UInt(bitPattern: own.toOpaque()), ordering: .acquiringAndReleasing)
+            if result.exchanged { return own.takeUnretainedValue() }
+            own.release()
+        }
+    }
+}
