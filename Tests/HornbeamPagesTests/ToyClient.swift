@@ -59,7 +59,7 @@ enum Toy {
     }
 
     static func open(
-        _ file: any StoreFile, _ options: StoreOptions = StoreOptions()
+        _ file: any StoreFile, _ options: StoreOptions = StoreOptions.withLargeRing
     ) throws(StorageError) -> PageStore {
         try PageStore.open(file: file, options: options, structure: structure, replay: replay)
     }
@@ -67,7 +67,8 @@ enum Toy {
     /// The file of an empty store, so that not every run creates one.
     static func emptyFile() throws -> [UInt8]? {
         let disk = try SimulatedDisk()
-        try open(disk).close()
+        // Closing would give it a small ring.
+        _ = try open(disk)
         return disk.killedImage()
     }
 

@@ -14,7 +14,7 @@ struct CorruptionTests {
 
     /// A file with four commits in its journal, the same file closed, and the trees after the third and fourth commit.
     private func makeStore() throws -> (open: [UInt8], closed: [UInt8], states: [[ModelTree]]) {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         var random = SeededGenerator()
         let disk = try SimulatedDisk()
@@ -185,7 +185,7 @@ struct CorruptionTests {
     // without end.
     @Test("Forged siblings whose keys overlap are refused when they would be joined, shared out or split")
     func overlappingSiblings() throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: options)

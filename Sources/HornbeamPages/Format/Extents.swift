@@ -94,13 +94,22 @@ extension SpaceMap {
         return true
     }
 
-    /// Takes `count` free sectors in a row, at any alignment: a short run beside the transaction's node pages if it
-    /// fits there. With `sparingNodes` the lowest that leaves all free places of node pages as they are.
-    mutating func takeRun(_ count: UInt32, sparingNodes: Bool = false) -> UInt64? {
+    /// Where a run is to lie.
+    enum RunPlace {
+        /// A short one beside the transaction's node pages if it fits there.
+        case anywhere
+        /// As low as there is room.
+        case lowest
+        /// The same, but leaving all free places of node pages as they are.
+        case lowestSparingNodes
+    }
+
+    /// Takes `count` free sectors in a row, at any alignment.
+    mutating func takeRun(_ count: UInt32, _ place: RunPlace = .anywhere) -> UInt64? {
         let length = Int(count)
         guard length <= freeSectors else { return nil }
-        if sparingNodes {
-            let start = firstRun(length, from: 0, to: Int(sectorCount), sparingNodes: true)
+        if place != .anywhere {
+            let start = firstRun(length, from: 0, to: Int(sectorCount), sparingNodes: place == .lowestSparingNodes)
             if let start { take(SectorRun(start: UInt64(start), count: count)) }
             return start.map { UInt64($0) }
         }

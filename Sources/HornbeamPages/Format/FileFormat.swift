@@ -21,12 +21,24 @@ package enum FileFormat {
 
     /// The unit of allocation policy and of file growth: 1 MiB.
     package static var extentSectors: UInt64 { 256 }
+    /// The same of a file that is smaller than an extent.
+    static var smallSectors: UInt64 { 16 }
 
-    static var initialJournalFirst: UInt64 { extentSectors }
-    static var initialJournalSectors: UInt64 { 256 }
+    static var initialJournalFirst: UInt64 { reservedSectors }
+    package static var initialJournalSectors: UInt64 { 16 }
     static var maximumJournalSectors: UInt64 { 16_384 }
-    /// Header slots, the first pages and the journal ring.
-    static var initialFileSectors: UInt64 { initialJournalFirst + initialJournalSectors }
+    /// Header slots, the journal ring and the first pages.
+    static var initialFileSectors: UInt64 { 32 }
+
+    /// The largest size of a file within so many sectors, and the smallest that has them.
+    static func fileSectors(within sectors: UInt64) -> UInt64 {
+        let unit = sectors < extentSectors ? smallSectors : extentSectors
+        return sectors / unit * unit
+    }
+    static func fileSectors(with sectors: UInt64) -> UInt64 {
+        let unit = sectors <= extentSectors ? smallSectors : extentSectors
+        return (sectors + unit - 1) / unit * unit
+    }
 
     static var minimumPageSize: Int { 4096 }
     package static var maximumPageSize: Int { 65_536 }

@@ -118,7 +118,7 @@ extension HeaderSlot {
         guard checkpoint < FileFormat.maximumNumber, transaction < FileFormat.maximumNumber else {
             return "checkpoint \(checkpoint) or transaction \(transaction) beyond the limit"
         }
-        guard fileSectors % FileFormat.extentSectors == 0, fileSectors >= FileFormat.initialFileSectors,
+        guard FileFormat.fileSectors(within: fileSectors) == fileSectors, fileSectors >= FileFormat.initialFileSectors,
             fileSectors <= UInt64(FileFormat.maximumFileBytes >> Int(FileFormat.sectorShift))
         else { return "file size of \(fileSectors) sectors" }
         guard fileSectors <= fileBytes >> FileFormat.sectorShift else {
@@ -132,6 +132,15 @@ extension HeaderSlot {
         }
         guard root.page < fileSectors else { return "root at sector \(root.page)" }
         return nil
+    }
+
+    /// Gives a new file a ring of this many sectors: before the first pages or, a large one, in extents of its own.
+    mutating func takeFirstRing(_ count: UInt64) {
+        let isSmall = count < FileFormat.extentSectors
+        journal = JournalRing(
+            first: isSmall ? FileFormat.initialJournalFirst : FileFormat.extentSectors, count: count)
+        let others = FileFormat.initialFileSectors - FileFormat.initialJournalSectors
+        fileSectors = isSmall ? FileFormat.fileSectors(with: others + count) : journal.run.end
     }
 
     private func isInside(first: UInt64, count: UInt64) -> Bool {

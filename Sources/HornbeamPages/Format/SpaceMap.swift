@@ -18,7 +18,8 @@ struct SpaceMap {
     let extentsPerMap: Int
     /// A bit at each multiple of `pageSectors`: 0101…, 00010001…, and so on.
     private let alignedBits: UInt64
-    var sectorCount: UInt64 { UInt64(freeInExtent.count) * FileFormat.extentSectors }
+    /// Of the file, which may be smaller than an extent: what is behind its end is held, so that nobody takes it.
+    private(set) var sectorCount: UInt64 = 0
 
     private(set) var live: [UInt64] = []
     private(set) var held: [UInt64] = []
@@ -55,11 +56,26 @@ struct SpaceMap {
         alignedBits = UInt64.max / ((1 << UInt64(pageSectors)) - 1)
     }
 
-    /// Adds free extents up to `sectors` (whole extents).
+    /// Adds free sectors up to `sectors` (a size that a file may have).
     mutating func grow(to sectors: UInt64) {
-        let extents = Int(sectors / FileFormat.extentSectors)
-        let added = extents - freeInExtent.count
+        guard sectors > sectorCount else { return }
+        let former = sectorCount
+        let extents = (sectors + FileFormat.extentSectors - 1) / FileFormat.extentSectors
+        addExtents(Int(extents) - freeInExtent.count)
+        // To be set, these must be in the file.
+        sectorCount = extents * FileFormat.extentSectors
+        if former % FileFormat.extentSectors > 0 { release(Self.restOfExtent(former)) }
+        if sectors < sectorCount { retire(Self.restOfExtent(sectors)) }
+        sectorCount = sectors
+    }
+
+    private static func restOfExtent(_ start: UInt64) -> SectorRun {
+        SectorRun(start: start, count: UInt32(FileFormat.extentSectors - start % FileFormat.extentSectors))
+    }
+
+    private mutating func addExtents(_ added: Int) {
         guard added > 0 else { return }
+        let extents = freeInExtent.count + added
         floors.noteFreed(inExtent: freeInExtent.count)
         live.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
         held.append(contentsOf: repeatElement(0, count: added * Self.wordsPerExtent))
@@ -76,10 +92,10 @@ struct SpaceMap {
         return live[Int(start) / 64..<live.count].reduce(0) { $0 + UInt64($1.nonzeroBitCount) }
     }
 
-    /// Sectors up to the end of the last extent that is not wholly free.
+    /// Sectors up to the end of the last extent that is not wholly free, or to that of the file.
     var usedEnd: UInt64 {
         let last = freeInExtent.lastIndex { $0 < FileFormat.extentSectors }
-        return UInt64(last.map { $0 + 1 } ?? 0) * FileFormat.extentSectors
+        return min(UInt64(last.map { $0 + 1 } ?? 0) * FileFormat.extentSectors, sectorCount)
     }
 
     /// Where the file could end if little moved, in sectors: what is in use behind it is 64 extents at most and half of
@@ -105,6 +121,7 @@ struct SpaceMap {
         let extents = Int(sectors / FileFormat.extentSectors)
         let removed = freeInExtent.count - extents
         guard removed > 0 else { return }
+        sectorCount = sectors
         live.removeLast(removed * Self.wordsPerExtent)
         held.removeLast(removed * Self.wordsPerExtent)
         freeInExtent.removeLast(removed)
@@ -233,7 +250,8 @@ struct SpaceMap {
         let first = index * extentsPerMap * Self.wordsPerExtent
         let count = min(extentsPerMap * Self.wordsPerExtent, live.count - first)
         for offset in 0..<max(0, count) {
-            let word = words(offset)
+            // What is behind the end is in no use, whatever the file says.
+            let word = words(offset) & ~held[first + offset]
             let extent = (first + offset) / Self.wordsPerExtent
             let delta = word.nonzeroBitCount - live[first + offset].nonzeroBitCount
             freeNodes -= freeGroups(first + offset).nonzeroBitCount

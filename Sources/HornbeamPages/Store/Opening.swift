@@ -54,9 +54,10 @@ extension PageStore {
     private static func create(
         _ file: any StoreFile, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
-        let header = HeaderSlot(
+        var header = HeaderSlot(
             pageSize: UInt32(options.pageSize), identifierLow: .random(in: 0...UInt64.max),
             identifierHigh: .random(in: 0...UInt64.max))
+        header.takeFirstRing(options.ringSectors)
         var space = SpaceMap(pageSize: options.pageSize)
         space.grow(to: header.fileSectors)
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
@@ -108,7 +109,7 @@ extension PageStore {
         return try follower.find(isOpening: true) { (found) throws(StorageError) in
             try follower.note(found)
             var space = SpaceMap(pageSize: Int(header.pageSize))
-            space.grow(to: found.root.fileSectors / FileFormat.extentSectors * FileFormat.extentSectors)
+            space.grow(to: FileFormat.fileSectors(within: found.root.fileSectors))
             let state = PublishedState(transaction: found.root.transaction, root: found.root.root)
             let side = WriterSide(
                 file: file, verification: verification, space: space, header: found.header ?? header, state: state,
@@ -163,12 +164,11 @@ extension PageStore {
     ) throws(StorageError) -> PageStore {
         var space = SpaceMap(pageSize: Int(header.pageSize))
         // The file may have grown since the checkpoint; what the map does not know is free.
-        let extents = try file.size() >> FileFormat.sectorShift / FileFormat.extentSectors
-        let capacity = UInt64(file.maximumBytes) >> FileFormat.sectorShift / FileFormat.extentSectors
-        guard extents <= capacity else {
+        let sectors = FileFormat.fileSectors(within: try file.size() >> FileFormat.sectorShift)
+        guard sectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
             throw .unsupported("\(file.path) is larger than the address space this process may use")
         }
-        space.grow(to: extents * FileFormat.extentSectors)
+        space.grow(to: sectors)
         verification.noteFileSize(sectors: space.sectorCount)
         let state = PublishedState(transaction: header.transaction, root: header.root)
         let side = WriterSide(

@@ -186,21 +186,21 @@ extension WriterSide {
         if let page = space.takeNode(minimumFree: Self.worthwhileExtent), keeps(reserve, taking: node(page)) {
             return page
         }
-        do throws(StorageError) {
-            try grow(by: wanted + sectors(of: reserve))
-        } catch .full(let path) {
-            guard let page = space.takeNode(minimumFree: wanted), keeps(reserve, taking: node(page)) else {
-                throw .full(path: path)
-            }
-            return page
+        // By little at a time, if the file is small, until there is the reserve beside it.
+        while true {
+            var isFull = false
+            do throws(StorageError) { try grow(by: wanted) } catch .full { isFull = true }
+            if let page = space.takeNode(minimumFree: wanted), keeps(reserve, taking: node(page)) { return page }
+            if isFull { throw .full(path: file.path) }
         }
-        return try found(space.takeNode(minimumFree: wanted))
     }
 
     private func node(_ page: UInt64) -> SectorRun { SectorRun(start: page, count: UInt32(space.pageSectors)) }
 
-    func takeRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
-        let start = try findRun(count, keeping: reserve)
+    func takeRun(
+        _ count: UInt32, _ place: SpaceMap.RunPlace = .anywhere, keeping reserve: SpaceReserve
+    ) throws(StorageError) -> UInt64 {
+        let start = try findRun(count, place, keeping: reserve)
         noteTaken(SectorRun(start: start, count: count))
         return start
     }
@@ -214,25 +214,23 @@ extension WriterSide {
         verification.unmark(run)
     }
 
-    private func findRun(_ count: UInt32, keeping reserve: SpaceReserve) throws(StorageError) -> UInt64 {
-        if let start = space.takeRun(count), keeps(reserve, taking: SectorRun(start: start, count: count)) {
+    private func findRun(
+        _ count: UInt32, _ place: SpaceMap.RunPlace, keeping reserve: SpaceReserve
+    ) throws(StorageError) -> UInt64 {
+        if let start = space.takeRun(count, place), keeps(reserve, taking: SectorRun(start: start, count: count)) {
             return start
         }
-        do throws(StorageError) {
-            // A run may begin and end within places of node pages.
-            try grow(by: Int(count) + 2 * space.pageSectors + sectors(of: reserve))
-        } catch .full(let path) {
-            guard let start = space.takeRun(count, sparingNodes: true),
-                keeps(reserve, taking: SectorRun(start: start, count: count))
-            else { throw .full(path: path) }
-            return start
+        // A run may begin and end within places of node pages.
+        var needed = Int(count) + 2 * space.pageSectors
+        while true {
+            var isFull = false
+            do throws(StorageError) { try grow(by: needed) } catch .full { isFull = true }
+            let start = space.takeRun(count, isFull ? .lowestSparingNodes : place)
+            if let start, keeps(reserve, taking: SectorRun(start: start, count: count)) { return start }
+            if isFull { throw .full(path: file.path) }
+            // There is room for the run: the rest is the reserve's.
+            needed = space.pageSectors
         }
-        return try found(space.takeRun(count))
-    }
-
-    private func found(_ number: UInt64?) throws(StorageError) -> UInt64 {
-        guard let number else { throw .full(path: file.path) }
-        return number
     }
 
     /// Whether `run`, which was just taken, leaves the reserve; if not, it is free again.
@@ -291,14 +289,15 @@ extension WriterSide {
 
     /// Grows the file by a part of it, at least by what is needed; if the disk has no room for that much, by the least.
     private func grow(by needed: Int) throws(StorageError) {
-        let extent = FileFormat.extentSectors
-        let least = (UInt64(needed) + extent - 1) / extent * extent
-        let wanted = Swift.max(least, space.sectorCount / 32 / extent * extent)
+        let former = space.sectorCount
+        let part = former < FileFormat.extentSectors ? former / 4 : former / 32
+        let least = FileFormat.fileSectors(with: former + UInt64(needed))
+        let wanted = Swift.max(least, FileFormat.fileSectors(within: former + part))
         do throws(StorageError) {
-            try grow(to: space.sectorCount + wanted)
+            try grow(to: wanted)
         } catch .full(let path) {
             guard wanted > least else { throw .full(path: path) }
-            try grow(to: space.sectorCount + least)
+            try grow(to: least)
         }
     }
 

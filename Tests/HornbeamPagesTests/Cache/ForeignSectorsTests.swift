@@ -11,7 +11,7 @@ import Testing
 struct ForeignSectorsTests {
     /// A store's image, its root page, and the leaf of cell 0.
     private func store() throws -> (image: DiskImage, root: UInt64, leaf: UInt64, entry: Int, free: UInt64) {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk, options)

@@ -11,7 +11,7 @@ import Testing
 @Suite("A store without a mapping")
 struct ReadAccessTests {
     private static func options(cacheBytes: Int) -> StoreOptions {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = .read
         options.cacheBytes = cacheBytes
         return options

@@ -33,7 +33,7 @@ struct WatchTests {
 
     /// A mapped store with leaves that nobody has looked at yet, and one of them.
     private func store() throws -> (store: PageStore, leaf: Verification.Expectation) {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = .mapped
         let hook = hook
         func open() throws -> PageStore {

@@ -64,7 +64,7 @@ struct FileLocksTests {
     func unsupported(code: Int32) throws {
         let none = LockCalls(set: { _, _, _, _ in code }, find: { _, _ in (code, 0, 0) })
         for readOnly in [false, true] {
-            var options = StoreOptions()
+            var options = StoreOptions.withLargeRing
             options.readOnly = readOnly
             let path = path
             do {

@@ -17,7 +17,7 @@ struct LinuxFileTests {
     init() throws { folder = try TemporaryFolder() }
 
     private func open(_ change: (inout StoreOptions) -> Void = { _ in }) throws(StorageError) -> PageStore {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         change(&options)
         return try PageStore.open(path: path, options: options, structure: Toy.structure, replay: Toy.replay)
     }
@@ -70,7 +70,7 @@ struct LinuxFileTests {
         let isDone = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
             let opened = Result {
-                var options = StoreOptions()
+                var options = StoreOptions.withLargeRing
                 options.lockWaitMilliseconds = 5000
                 return try PageStore.open(
                     path: path, options: options, structure: Toy.structure, replay: Toy.replay)
@@ -115,10 +115,11 @@ struct LinuxFileTests {
         }
         #expect(throws: StorageError.notAStore(path: folder.path, reason: "it is a directory")) {
             try PageStore.open(
-                path: folder.path, options: StoreOptions(), structure: Toy.structure, replay: Toy.replay)
+                path: folder.path, options: StoreOptions.withLargeRing, structure: Toy.structure, replay: Toy.replay)
         }
         #expect(throws: StorageError.notAStore(path: "/dev/null", reason: "it is not a regular file")) {
-            try PageStore.open(path: "/dev/null", options: StoreOptions(), structure: Toy.structure, replay: Toy.replay)
+            try PageStore.open(
+                path: "/dev/null", options: StoreOptions.withLargeRing, structure: Toy.structure, replay: Toy.replay)
         }
     }
 
@@ -130,7 +131,8 @@ struct LinuxFileTests {
         #expect(try folder.names() == [])
         let lost = folder.path("none/store")
         #expect(throws: StorageError.io(operation: "create", path: lost, errno: ENOENT)) {
-            try PageStore.open(path: lost, options: StoreOptions(), structure: Toy.structure, replay: Toy.replay)
+            try PageStore.open(
+                path: lost, options: StoreOptions.withLargeRing, structure: Toy.structure, replay: Toy.replay)
         }
     }
 

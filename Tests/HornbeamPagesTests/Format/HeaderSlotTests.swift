@@ -9,10 +9,12 @@ import Testing
 @Suite("A header slot")
 struct HeaderSlotTests {
     private var slot: HeaderSlot {
-        HeaderSlot(
+        var slot = HeaderSlot(
             pageSize: 8192, identifierLow: 3, identifierHigh: 4, checkpoint: 5, transaction: 6,
             root: RootRecord(page: 300, birth: 6, count: 8, level: 2, nextTree: 9),
             directory: PageReference(page: 20, birth: 5), directorySectors: 1, journalPosition: 17, generation: 18)
+        slot.takeFirstRing(256)
+        return slot
     }
 
     private func read(_ bytes: [UInt8]) -> HeaderSlot.Reading { bytes.withBytes { HeaderSlot.read($0) } }
@@ -75,6 +77,23 @@ struct HeaderSlotTests {
         #expect(throws: StorageError.self) { try HeaderSlot.choose([.damaged, .absent], path: "p", fileBytes: 9) }
         #expect(throws: StorageError.notAStore(path: "p", reason: "the file is empty")) {
             try HeaderSlot.choose([.absent, .absent], path: "p", fileBytes: 0)
+        }
+    }
+
+    @Test("allows a file of whole extents, or of a part of one in steps")
+    func sizes() {
+        for sectors: UInt64 in 0...1100 {
+            var slot = slot
+            slot.takeFirstRing(16)
+            slot.root.page = 24
+            slot.journalPosition = 3
+            slot.fileSectors = sectors
+            let isAllowed = sectors >= 32 && sectors % (sectors < 256 ? 16 : 256) == 0
+            #expect((slot.problem(fileBytes: 2000 * 4096) == nil) == isAllowed, "\(sectors)")
+            #expect(
+                FileFormat.fileSectors(within: sectors) <= sectors && FileFormat.fileSectors(with: sectors) >= sectors)
+            let isSize = FileFormat.fileSectors(within: sectors) == sectors
+            #expect(isSize == (FileFormat.fileSectors(with: sectors) == sectors), "\(sectors)")
         }
     }
 

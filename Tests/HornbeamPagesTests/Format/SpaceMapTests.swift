@@ -242,4 +242,46 @@ struct SpaceMapTests {
         #expect(copy.freeSectors == space.freeSectors)
         #expect(copy.changedMaps.allSatisfy { !$0 })
     }
+
+    @Test("of a file smaller than an extent gives no place behind its end, and grows in steps", .seeded)
+    func smallFile() {
+        var random = SeededGenerator()
+        for _ in 0..<20 {
+            var space = SpaceMap(pageSize: 8192)
+            var taken: Set<UInt64> = []
+            var size: UInt64 = 32
+            space.grow(to: size)
+            while size < 1024 {
+                let count = UInt32(1 + random.below(5))
+                let place = random.oneIn(2) ? space.takeNode(minimumFree: 2) : space.takeRun(count)
+                if let place {
+                    #expect(place < size)
+                    taken.formUnion((place..<size).filter { space.isLive(SectorRun(start: $0, count: 1)) })
+                } else {
+                    #expect(space.sectorCount == size)
+                    size = FileFormat.fileSectors(with: size + 1 + UInt64(random.below(60)))
+                    space.grow(to: size)
+                }
+                #expect(space.liveSectors + space.freeSectors == Int(size))
+                #expect(space.usedEnd <= size && space.sectorCount == size)
+                if random.oneIn(4), let sector = taken.randomElement(using: &random) {
+                    taken.remove(sector)
+                    space.release(SectorRun(start: sector, count: 1))
+                }
+                #if HORNBEAM_CHECKS
+                    space.checkInvariants()
+                #endif
+            }
+        }
+    }
+
+    @Test("ignores what a stored map says of places behind the end")
+    func behindEnd() {
+        var space = SpaceMap(pageSize: 8192)
+        space.grow(to: 48)
+        space.load(map: 0) { (_) in .max }
+        #expect(space.freeSectors == 0 && space.liveSectors == 48)
+        space.grow(to: 64)
+        #expect(space.freeSectors == 16 && space.takeRun(16) == 48)
+    }
 }

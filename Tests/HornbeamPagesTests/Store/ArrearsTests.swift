@@ -20,7 +20,7 @@ struct ArrearsTests {
 
         init(idle: Int = 60_000) throws {
             disk = try SimulatedDisk()
-            var options = StoreOptions()
+            var options = StoreOptions.withLargeRing
             options.pageSize = 4096
             options.idleMilliseconds = idle
             process = try SimulatedProcess(on: disk, shared, options: options)
@@ -32,7 +32,7 @@ struct ArrearsTests {
         }
 
         func reader() throws -> PageStore {
-            var options = StoreOptions()
+            var options = StoreOptions.withLargeRing
             options.readOnly = true
             return try PageStore.follow(
                 file: try SimulatedProcess(on: disk, shared, options: options), options: options,

@@ -62,7 +62,7 @@ struct ClosingTests {
     func follower() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         let path = folder.path("store.hornbeam")
         let writer = try PageStore.open(path: path, options: options, structure: Toy.structure, replay: Toy.replay)
         try Toy.commit(ToyChange(cell: 1, value: 1), to: writer)

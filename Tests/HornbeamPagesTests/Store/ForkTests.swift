@@ -62,11 +62,13 @@ struct ForkTests {
             hbs_process_unlock()
         }
         isHeld.wait()
-        let status = try inChild { (try? LinuxFile.open(path: path, options: StoreOptions())) == nil ? 1 : 0 }
+        let status = try inChild {
+            (try? LinuxFile.open(path: path, options: StoreOptions.withLargeRing)) == nil ? 1 : 0
+        }
         #expect(status == 0)
         thread.sync {}
         // The parent's lock is its own again, and its file another one.
-        let file = try LinuxFile.open(path: path, options: StoreOptions())
+        let file = try LinuxFile.open(path: path, options: StoreOptions.withLargeRing)
         file.close()
     }
 }

@@ -96,7 +96,7 @@ struct PageStoreTests {
 
     @Test("works with every page size", arguments: [4096, 8192, 16_384, 32_768, 65_536])
     func pageSizes(size: Int) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = size
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk, options)
@@ -114,7 +114,7 @@ struct PageStoreTests {
 
     @Test("refuses a page size that is none", arguments: [0, 1024, 5000, 131_072])
     func wrongPageSize(size: Int) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = size
         #expect(throws: StorageError.self) { try Toy.open(MemoryFile(), options) }
     }
@@ -127,7 +127,7 @@ struct PageStoreTests {
             for value in 1...20 { try Toy.commit(ToyChange(cell: value % 4, value: UInt64(value)), to: store) }
             let cells = try Toy.cells(of: store)
             if closes { try store.close() }
-            var options = StoreOptions()
+            var options = StoreOptions.withLargeRing
             options.readOnly = true
             let copy = try SimulatedDisk(image: disk.powerLossImage(seed: 1))
             if closes {
@@ -230,7 +230,7 @@ struct PageStoreTests {
 
     @Test("refuses a page that is newer than the snapshot, on its first touch", arguments: [PageAccess.mapped, .read])
     func newerPage(access: PageAccess) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = access
         let store = try Toy.open(try SimulatedDisk(), options)
         try Toy.commit(ToyChange(cell: 1, value: 5), to: store)
@@ -271,7 +271,8 @@ struct PageStoreTests {
         }
         try Toy.expectSound(store)
         let again = try PageStore.open(
-            file: try SimulatedDisk(image: disk.killedImage()), options: StoreOptions(), structure: Toy.structure,
+            file: try SimulatedDisk(image: disk.killedImage()), options: StoreOptions.withLargeRing,
+            structure: Toy.structure,
             replay: { (redo, writer) throws(StorageError) in
                 let change = try ToyChange(redo: redo)
                 if end == .recovery { try Self.applyWasting(change, writer) } else { try Toy.apply(change, writer) }

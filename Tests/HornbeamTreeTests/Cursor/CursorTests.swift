@@ -20,7 +20,7 @@ struct CursorTests {
     }
 
     private func store(_ model: ModelTree) throws -> TreeStore {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let store = try TreeStore.inMemory(options: options)
         let transaction = try store.beginWrite()
@@ -184,7 +184,7 @@ struct CursorTests {
             let key = kind.key(&random, maximum: 1024, counter: &counter)
             model.put(key, [UInt8](repeating: UInt8(random.below(256)), count: size))
         }
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         options.access = reading.isCalled ? .read : .mapped
         // Too little to keep what is read.
@@ -399,7 +399,7 @@ struct CursorTests {
     @Test("After a move that failed a cursor stands on no entry", arguments: [PageAccess.mapped, .read])
     func failedMove(access: PageAccess) throws {
         let disk = try SimulatedDisk()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = access
         let store = try TreeStore.open(file: disk, options: options)
         let write = try store.beginWrite()

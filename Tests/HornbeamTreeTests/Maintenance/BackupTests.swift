@@ -255,7 +255,7 @@ struct BackupTests {
         try store.close()
         let looks = Mutex(0)
         let pages = try PageStore.open(
-            file: disk, options: StoreOptions(),
+            file: disk, options: StoreOptions.withLargeRing,
             structure: { page, kind in
                 looks.withLock { $0 += 1 }
                 return NodeValidation.problem(page, kind: kind)

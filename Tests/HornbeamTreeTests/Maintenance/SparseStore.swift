@@ -16,7 +16,7 @@ struct SparseStore {
     init(seed: UInt64 = SeededGenerator.seed) { random = SeededGenerator(seed: seed) }
 
     static var options: StoreOptions {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         return options
     }

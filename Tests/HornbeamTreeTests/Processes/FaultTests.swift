@@ -19,7 +19,7 @@ struct FaultTests {
 
     /// A mapped store with entries over several MiB, none of them read yet.
     private func store() throws -> TreeStore {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = .mapped
         do {
             let store = try TreeStore.open(at: path, options: options)
@@ -89,7 +89,7 @@ struct FaultTests {
     // trusted it yet: one sector that couldn't be read ended the whole store until it was opened again.
     @Test("refuses compressed leaves and parts of values that it never saw, and goes on with the others")
     func untouchedParts() throws {
-        let options = StoreOptions()
+        let options = StoreOptions.withLargeRing
         let count = 300
         func long(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number % 251) + 1, count: 20_000) }
         func text(_ number: Int) -> [UInt8] {

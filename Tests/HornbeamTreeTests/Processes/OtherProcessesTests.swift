@@ -74,7 +74,7 @@ struct OtherProcessesTests {
 
     @Test("tell what of the file is used, its checkpoint and its journal, with a writer and without")
     func figures() throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.readOnly = true
         let writer = try writer()
         let beside = try TreeStore.open(at: path, options: options)
@@ -106,7 +106,7 @@ struct OtherProcessesTests {
 
     @Test("count as held by snapshots, once, what is read here and by others, and nothing else")
     func snapshotBytes() throws {
-        let store = try TreeStore.open(at: path, options: StoreOptions())
+        let store = try TreeStore.open(at: path, options: StoreOptions.withLargeRing)
         func put(_ value: UInt8) throws {
             let write = try store.beginWrite()
             let tree = try #require(try write.tree("t", create: true))
@@ -229,9 +229,9 @@ struct OtherProcessesTests {
     @Test("a second store of the file in one process is refused, whatever it is for")
     func oneProcess() throws {
         let store = try TreeStore.open(at: path)
-        var reading = StoreOptions()
+        var reading = StoreOptions.withLargeRing
         reading.readOnly = true
-        for options in [StoreOptions(), reading] {
+        for options in [StoreOptions.withLargeRing, reading] {
             #expect(throws: StorageError.busy("\(path) is open in another process or another store")) {
                 try TreeStore.open(at: path, options: options)
             }

@@ -22,7 +22,7 @@ struct RecoveringWriterTests {
     func waits() throws {
         let disk = try SimulatedDisk()
         let shared = SimulatedProcess.Shared()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let first = try SimulatedProcess(on: disk, shared, options: options)
         var store: TreeStore? = try TreeStore.open(file: first, options: options)

@@ -48,7 +48,7 @@ private let marks = Reduction(name: "marks", size: 20) { Marks() }
 @Suite("Reductions whose values may be absent")
 struct ReductionFolderTests {
     private var smallPages: StoreOptions {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         return options
     }

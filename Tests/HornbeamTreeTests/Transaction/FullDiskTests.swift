@@ -17,7 +17,7 @@ struct FullDiskTests {
     ) throws -> (store: TreeStore, keys: [[UInt8]]) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
-        disk.sizeLimit = disk.size() + room
+        disk.sizeLimit = (2 << 20) + room
         let options = TreeOptions(isCompressed: isCompressed)
         var keys: [[UInt8]] = []
         var isFull = false

@@ -11,7 +11,7 @@ import Testing
 @Suite("A savepoint")
 struct SavepointTests {
     private func store(cacheBytes: Int = 1 << 20) throws -> TreeStore {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         options.cacheBytes = cacheBytes
         return try TreeStore.inMemory(options: options)
@@ -107,7 +107,7 @@ struct SavepointTests {
     @Test("makes a change that failed midway undone, and the transaction goes on")
     func failure() throws {
         let disk = try SimulatedDisk()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let store = try TreeStore.open(file: disk, options: options)
         let write = try store.beginWrite()

@@ -12,7 +12,7 @@ import Testing
 @Suite("A transaction that spills its pages")
 struct SpillTests {
     private static func options(cacheBytes: Int) -> StoreOptions {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         options.cacheBytes = cacheBytes
         return options

@@ -152,7 +152,7 @@ struct TransactionTests {
 
     @Test("The longest name, with the longest reduction's, is like any other", arguments: [4096, 8192, 16384])
     func longestName(pageSize: Int) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = pageSize
         let limit = CatalogueRecord.maximumName(pageSize: pageSize)
         let named = String(repeating: "r", count: StoredOptions.maximumName)

@@ -14,7 +14,7 @@ struct AppendTests {
     @Test("Appends among other changes of several trees leave what the model says", .seeded, arguments: [false, true])
     func model(isReduced: Bool) throws {
         var random = SeededGenerator()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let count = Reduction.sum(of: Int64.self)
         let store = try TreeStore.inMemory(options: options, reductions: [count])
@@ -89,7 +89,7 @@ struct AppendTests {
     func getMany(kind: KeyKind) throws {
         var random = SeededGenerator()
         var counter: UInt64 = 0
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let store = try TreeStore.inMemory(options: options)
         let write = try store.beginWrite()

@@ -38,7 +38,7 @@ struct NeighbourTests {
         /// The store after the kill, and a transaction that has found in the tree what should be in it.
         mutating func reopened(_ model: ModelTree) throws -> (TreeStore, Transaction, TreeID) {
             disk = try SimulatedDisk(disk.imageAfterKill())
-            var options = StoreOptions()
+            var options = StoreOptions.withLargeRing
             options.pageSize = 4096
             let store = try TreeStore.open(file: disk, options: options, reductions: [Kind.sum])
             let transaction = try store.beginWrite()
@@ -93,7 +93,7 @@ struct NeighbourTests {
     @Test("runs among other changes leave what the model says", .seeded, arguments: Kind.allCases)
     func runs(kind: Kind) throws {
         var random = SeededGenerator()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let store = try TreeStore.inMemory(options: options, reductions: [Kind.sum])
         var models = [ModelTree(), ModelTree()]

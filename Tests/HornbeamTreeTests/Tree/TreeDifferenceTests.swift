@@ -124,14 +124,14 @@ struct TreeDifferenceTests {
 
     @Test("is that of their contents, with positions", .seeded, arguments: KeyKind.allCases)
     func model(kind: KeyKind) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         try run(kind, options, isCompressed: false, rounds: 20)
     }
 
     @Test("also where pages are compressed, or read by calls", .seeded, arguments: [true, false], [true, false])
     func access(isCompressed: Bool, isMapped: Bool) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = isMapped ? .mapped : .read
         options.cacheBytes = 1 << 18
         try run(.random, options, isCompressed: isCompressed, rounds: 15)

@@ -13,7 +13,7 @@ struct TreeModelTests {
     @Test(
         "Any script leaves what the model says, in memory", .seeded, arguments: KeyKind.allCases, [4096, 8192, 65536])
     func inMemory(kind: KeyKind, pageSize: Int) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = pageSize
         let holder = StoreHolder(try TreeStore.inMemory(options: options))
         var script = Script(kind: kind, pageSize: pageSize, steps: 9000)
@@ -24,7 +24,7 @@ struct TreeModelTests {
     @Test(
         "Any script leaves what the model says with compressed leaves", .seeded, arguments: [4096, 8192], [true, false])
     func compressed(pageSize: Int, isMapped: Bool) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = pageSize
         options.access = isMapped ? .mapped : .read
         options.cacheBytes = 1 << 18
@@ -50,7 +50,7 @@ struct TreeModelTests {
     func inFile(kind: KeyKind) throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         options.durability = .process
         var isClosing = false

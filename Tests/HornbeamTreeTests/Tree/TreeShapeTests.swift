@@ -115,7 +115,7 @@ struct TreeShapeTests {
         arguments: Order.allCases, [0, 300])
     func fill(order: Order, keySize: Int) throws {
         var random = SeededGenerator()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let store = try TreeStore.inMemory(options: options)
         let transaction = try store.beginWrite()
@@ -176,7 +176,7 @@ struct TreeShapeTests {
 
     @Test("Deleting a range or a tree reads branches and the edges, no leaf between", arguments: [false, true])
     func readsNoLeaves(isDropped: Bool) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let disk = try SimulatedDisk()
         var store = try TreeStore.open(file: disk, options: options)
@@ -209,7 +209,7 @@ struct TreeShapeTests {
     @Test("A range of any start and end is deleted, from trees of several levels", .seeded)
     func deletesRanges() throws {
         var random = SeededGenerator()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let store = try TreeStore.inMemory(options: options)
         let start = try store.beginWrite()

@@ -36,7 +36,7 @@ struct ValueReaderTests {
     @Test("Any part of a value is what was put", .seeded, arguments: [PageAccess.mapped, .read])
     func parts(access: PageAccess) throws {
         var random = SeededGenerator()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = access
         let values = [0, 1, 900, 5000, 65_536, 65_537, 300_000].map { random.bytes($0) }
         let disk = try SimulatedDisk()
@@ -57,7 +57,7 @@ struct ValueReaderTests {
     @Test(
         "Damage in one part of a value doesn't keep the others from being read", arguments: [PageAccess.mapped, .read])
     func damage(access: PageAccess) throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = access
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: options)
@@ -128,7 +128,7 @@ struct ValueReaderTests {
     @Test("A transaction's own values can be read wherever they are", .seeded, arguments: [PageAccess.mapped, .read])
     func own(access: PageAccess) throws {
         var random = SeededGenerator()
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.access = access
         options.cacheBytes = 1 << 20
         let store = try TreeStore.open(file: try SimulatedDisk(), options: options)

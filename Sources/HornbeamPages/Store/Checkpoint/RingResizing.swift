@@ -31,10 +31,14 @@ extension WriterSide {
         return sectors
     }
 
-    private static var leastLargestRing: UInt64 { 4 * FileFormat.initialJournalSectors }
+    private static var leastLargestRing: UInt64 { 1024 }
 
-    /// The size that the ring shrinks to once commits rest.
-    var quietRing: UInt64 { largestRing / 4 }
+    /// The size that the ring shrinks to once commits rest; of a small store a quarter of what is in use.
+    var quietRing: UInt64 {
+        var sectors = FileFormat.initialJournalSectors
+        while sectors < largestRing / 4, sectors * 4 << FileFormat.sectorShift <= liveBytes { sectors *= 2 }
+        return sectors
+    }
 
     /// The ring's next size, if it may grow. In large steps: each is a place of its own.
     var grownRing: UInt64? {
@@ -48,7 +52,7 @@ extension WriterSide {
         if used >= capacity / 8 { quietCheckpoints = 0 }
         if capacity > largestRing {
             wantedRing = largestRing
-        } else if used > capacity / 2 {
+        } else if used >= capacity / 2 {
             wantedRing = grownRing
         }
         if wantedRing == capacity { wantedRing = nil }
@@ -124,7 +128,8 @@ extension PageStore {
     /// In the turn: a place for another ring, if there is one.
     private func holdRing(of count: UInt64) -> (ring: JournalRing, former: JournalRing)? {
         guard (try? checkUsable()) != nil else { return nil }
-        guard let first = try? side.takeRun(UInt32(count), keeping: .transaction) else { return nil }
+        // Low, so that the file's end can be cut off.
+        guard let first = try? side.takeRun(UInt32(count), .lowest, keeping: .transaction) else { return nil }
         let ring = JournalRing(first: first, count: count)
         side.space.retire(ring.run)
         return (ring, side.header.journal)

@@ -148,7 +148,7 @@ extension PageStore {
     /// In the turn, with no checkpoint under way. The file's size after, in sectors.
     private func cut(to wanted: UInt64) throws(StorageError) -> UInt64 {
         let former = side.space.sectorCount
-        let end = Swift.max(wanted, FileFormat.initialFileSectors)
+        let end = Swift.max(wanted, FileFormat.extentSectors)
         guard file.isDurable, end < former else { return former }
         side.space.cut(to: end)
         do throws(StorageError) {
@@ -202,10 +202,10 @@ extension WriterSide {
         return (limit, limit + min(ringSectors, ring))
     }
 
-    /// Whole extents with so many sectors, and no fewer than a new file has.
+    /// Whole extents with so many sectors, at least one.
     private static func extents(of sectors: UInt64) -> UInt64 {
         let extent = FileFormat.extentSectors
-        return max((sectors + extent - 1) / extent * extent, FileFormat.initialFileSectors)
+        return max((sectors + extent - 1) / extent, 1) * extent
     }
 
     /// The size of the ring that the journal needs to get in another place, if it does. In pieces there may be room

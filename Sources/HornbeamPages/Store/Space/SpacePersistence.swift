@@ -98,7 +98,7 @@ struct CheckpointPlan {
     /// A ring of another size or place. Without the space for it the old one serves on.
     private mutating func takeJournal(of count: UInt64, _ side: WriterSide) {
         guard count <= FileFormat.maximumJournalSectors,
-            let first = try? side.takeRun(UInt32(count), keeping: .transaction)
+            let first = try? side.takeRun(UInt32(count), .lowest, keeping: .transaction)
         else { return }
         zeroesJournal = true
         setJournal(JournalRing(first: first, count: count), side)

@@ -69,7 +69,7 @@ struct CheckpointPlanTests {
     /// A store whose disk can't grow and is full of single sectors, every other one of them free, but for `nodes` free
     /// places of node pages. With the sectors that were taken for that.
     private func fragmentedStore(pageSize: Int, nodes: Int) throws -> (PageStore, SimulatedDisk, [SectorRun]) {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = pageSize
         options.checkpointBytes = 1 << 30
         let disk = try SimulatedDisk()
@@ -152,9 +152,9 @@ struct CheckpointPlanTests {
         space.release(SectorRun(start: 8, count: 6))
         space.release(SectorRun(start: 17, count: 3))
         #expect(space.freeNodes == 1)
-        #expect(space.takeRun(3, sparingNodes: true) == 17)
-        #expect(space.takeRun(2, sparingNodes: true) == 12)
-        #expect(space.takeRun(1, sparingNodes: true) == nil)
+        #expect(space.takeRun(3, .lowestSparingNodes) == 17)
+        #expect(space.takeRun(2, .lowestSparingNodes) == 12)
+        #expect(space.takeRun(1, .lowestSparingNodes) == nil)
         #expect(space.freeNodes == 1)
         #expect(space.takeRun(1) == 8)
         #expect(space.freeNodes == 0)
@@ -162,7 +162,7 @@ struct CheckpointPlanTests {
 
     @Test("moves only the parts of the space map that changed")
     func onlyChanges() throws {
-        var options = StoreOptions()
+        var options = StoreOptions.withLargeRing
         options.pageSize = 4096
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk, options)
@@ -189,7 +189,7 @@ struct CheckpointPlanTests {
     @Test("doubles a journal that filled up by itself, and none that was asked for early")
     func journalGrowth() throws {
         for asked in [0, 100_000] {
-            var options = StoreOptions()
+            var options = StoreOptions.withLargeRing
             options.checkpointBytes = asked
             let disk = try SimulatedDisk()
             let store = try Toy.open(disk, options)

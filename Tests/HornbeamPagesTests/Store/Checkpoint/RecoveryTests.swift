@@ -33,7 +33,7 @@ struct RecoveryTests {
     func unreadableJournal() throws {
         let image = try image()
         for record: UInt64 in 0..<6 {
-            let disk = try disk(image, without: FileFormat.initialJournalFirst + record)
+            let disk = try disk(image, without: FileFormat.extentSectors + record)
             #expect(throws: StorageError.io(operation: "read", path: disk.path, errno: EIO)) { try Toy.open(disk) }
             #expect(disk.calls == 0)
         }

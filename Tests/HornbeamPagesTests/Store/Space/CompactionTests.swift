@@ -48,7 +48,7 @@ struct CompactionTests {
         }
         #expect(grown <= 1 && Set(sizes).count <= 2, "\(grown) times, \(sizes)")
         // Long values of 8,000 sectors, what a file begins with, and two extents that are used in part or not at all.
-        let used = 8_000 + FileFormat.initialFileSectors
+        let used = 8_000 + 2 * FileFormat.extentSectors
         #expect(sizes[0] <= 4096 * (used + 2 * FileFormat.extentSectors), "\(sizes)")
     }
 
