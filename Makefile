@@ -119,7 +119,7 @@ tsan: deps
 	$(TSAN) .build/tsan/debug/hornbeam-proof threads 4 $(SEED)
 	$(SWIFT) build --build-tests --sanitize=thread --scratch-path .build/tsan
 	$(TSAN) .build/tsan/debug/hornbeamPackageTests.xctest --testing-library swift-testing \
-	    --filter 'ConcurrencyProofTests|PageStoreTests|GroupCommit|CheckpointWorker|ArrearsTests|UnwrittenPages|PageCache|DatabaseTests|ObservationTests|LiveConcurrency'
+	    --filter 'ConcurrencyProofTests|StripedCount|IdlePlaces|IdleReads|PinnedAgain|PageStoreTests|GroupCommit|CheckpointWorker|ArrearsTests|UnwrittenPages|PageCache|DatabaseTests|ObservationTests|LiveConcurrency'
 
 # Damaged and forged files, and some of the other proofs, under the address sanitizer.
 asan: deps

@@ -18,7 +18,7 @@ struct piece {
     _Atomic(struct piece *) next;
 };
 
-static atomic_uint generation;
+uint32_t hbs_generation;
 static struct piece first;
 static pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -28,7 +28,7 @@ void hbs_process_unlock(void) { pthread_mutex_unlock(&process_mutex); }
 
 static void in_child(void) {
     hbs_process_unlock();
-    atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    __atomic_fetch_add(&hbs_generation, 1, __ATOMIC_RELAXED);
     for (struct piece *piece = &first; piece != NULL; piece = atomic_load(&piece->next)) {
         for (int index = 0; index < capacity; index++) {
             int held = atomic_exchange(&piece->descriptors[index], 0);
@@ -40,10 +40,6 @@ static void in_child(void) {
 // When the library is loaded, and not by the first who needs it: a fork could come in the middle of that.
 __attribute__((constructor)) static void prepare(void) {
     pthread_atfork(hbs_process_lock, hbs_process_unlock, in_child);
-}
-
-uint32_t hbs_fork_generation(void) {
-    return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
 static struct piece *next_of(struct piece *piece) {

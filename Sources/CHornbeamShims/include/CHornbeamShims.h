@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few lines of C that Swift can't say: what glibc declares only under _GNU_SOURCE, and what must run inside a signal
-// handler or between fork and the child's first instruction.
+// The few lines of C that Swift can't say: what glibc declares only under _GNU_SOURCE, what must run inside a signal
+// handler or between fork and the child's first instruction, and variables of a thread.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -84,8 +84,10 @@ void hbs_survive_file_limit(void);
 
 // Fork (fork.c)
 
-/// How many forks lie between the process in which this library was loaded and this one.
-uint32_t hbs_fork_generation(void);
+/// How many forks lie between the process in which this library was loaded and this one. Each transaction asks for it
+/// more than once.
+extern uint32_t hbs_generation;
+static inline uint32_t hbs_fork_generation(void) { return __atomic_load_n(&hbs_generation, __ATOMIC_RELAXED); }
 
 /// Guards what all stores of a process share. Held across a fork, so that it is free in the child and what it guards is
 /// whole there. Never taken by one who has it.
@@ -98,3 +100,22 @@ int hbs_fork_close(int descriptor);
 
 /// Before the descriptor is closed in the ordinary way.
 void hbs_fork_forget(int descriptor);
+
+// Stripes (stripes.c)
+
+/// In how many stripes counts are kept that many threads change: a power of two, from 2 to 64, and in between at least
+/// the number of processors that were online when the library was loaded.
+extern uint32_t hbs_stripes;
+static inline uint32_t hbs_stripe_count(void) { return hbs_stripes; }
+
+/// The calling thread's stripe plus one; 0: it has none yet. (The model makes it two instructions, in a shared library too.)
+extern _Thread_local uint32_t hbs_thread_stripe __attribute__((tls_model("initial-exec")));
+
+/// Gives the calling thread its stripe. Threads get them in turn: as many threads as there are stripes have one each.
+uint32_t hbs_take_stripe(void);
+
+/// The calling thread's stripe.
+static inline uint32_t hbs_stripe(void) {
+    uint32_t known = hbs_thread_stripe;
+    return known != 0 ? known - 1 : hbs_take_stripe();
+}

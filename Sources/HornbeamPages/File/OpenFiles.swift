@@ -28,9 +28,7 @@ final class OpenFile: Sendable {
     private static nonisolated(unsafe) var files: [FileIdentity: UInt32] = [:]
 
     private static func withFiles<Result>(_ body: (inout [FileIdentity: UInt32]) -> Result) -> Result {
-        hbs_process_lock()
-        defer { hbs_process_unlock() }
-        return body(&files)
+        withProcessLock { body(&files) }
     }
 
     /// Nil if a store of this process has the file open.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// A count that many threads change at the same time. One word would send its cache line from processor to processor:
+// threads that do nothing but read would wait for each other there. So each thread has a line of its own to count in,
+// and whoever wants to know adds the lines up.
+//
+//   holder                                  who waits for holders to go
+//   1 adds one to its stripe                1 stores the mark: no holder counts from here on
+//   2 looks for the mark: there isn't one,  2 adds up all stripes: 0, or somebody may still hold
+//     or it takes the one away again
+//
+// No holder is missed. A holder is counted in one stripe, wholly: it leaves in the stripe that it entered, whatever
+// thread it is in by then. All four steps are sequentially consistent, so they have one order (Dekker's). If the
+// holder's look (2) came before the mark, its count (1) came before that too, and so before each load of the sum, that
+// of its stripe among them: the load sees it unless it has left. So the sum is never less than the number of holders
+// that were there before the mark and hold on until the sum is done. It may be more, by those who are about to take
+// their one away again: that only makes somebody wait longer.
+
+public import CHornbeamShims
+public import Synchronization
+
+/// The lines of memory that threads have for themselves. Each thread has one of `count`; if there are more threads than
+/// that, some share one.
+@usableFromInline
+package enum Stripes {
+    /// From one to the next: two cache lines, because the processor fetches them in pairs.
+    @inlinable package static var distance: Int { 128 }
+
+    /// A power of two.
+    package static var count: Int { Int(hbs_stripe_count()) }
+
+    /// The calling thread's.
+    @inlinable @inline(__always)
+    package static var mine: Int { Int(hbs_stripe()) }
+}
+
+/// The count. A value like a pointer: whoever makes one deallocates it, when nobody may enter it any more.
+@usableFromInline
+package struct StripedCount: @unchecked Sendable {
+    /// Where a holder is counted.
+    @usableFromInline
+    package struct Stripe: @unchecked Sendable {
+        @usableFromInline let count: UnsafeMutablePointer<Atomic<Int>>
+
+        @inlinable @inline(__always)
+        init(_ count: UnsafeMutablePointer<Atomic<Int>>) { self.count = count }
+
+        @inlinable @inline(__always)
+        package func enter() { count.pointee.add(1, ordering: .sequentiallyConsistent) }
+
+        /// Releasing: what the holder did happened before others see that it has gone.
+        @inlinable @inline(__always)
+        package func leave() { count.pointee.subtract(1, ordering: .releasing) }
+    }
+
+    /// The first stripe's word. Each lies in the middle of its bytes, so that its cache line is no other memory's,
+    /// however the whole is aligned.
+    @usableFromInline let first: UnsafeMutableRawPointer
+
+    /// The memory of one that was deallocated, or 0: each commit makes one and lets go of another.
+    private static let spare = Atomic<UInt>(0)
+
+    /// A count of nobody.
+    package init() {
+        let memory =
+            UnsafeMutableRawPointer(bitPattern: Self.spare.exchange(0, ordering: .acquiring))
+            ?? .allocate(byteCount: Stripes.count * Stripes.distance, alignment: 8)
+        first = memory + Stripes.distance / 2
+        for index in 0..<Stripes.count {
+            (first + index * Stripes.distance).initializeMemory(as: Atomic<Int>.self, to: Atomic(0))
+        }
+    }
+
+    package func deallocate() {
+        let memory = first - Stripes.distance / 2
+        let former = Self.spare.exchange(UInt(bitPattern: memory), ordering: .acquiringAndReleasing)
+        UnsafeMutableRawPointer(bitPattern: former)?.deallocate()
+    }
+
+    /// The count that has this address.
+    @inlinable @inline(__always)
+    package init(at address: UnsafeMutableRawPointer) { first = address }
+
+    package var address: UnsafeMutableRawPointer { first }
+
+    @inlinable @inline(__always)
+    package subscript(index: Int) -> Stripe {
+        Stripe((first + index &* Stripes.distance).assumingMemoryBound(to: Atomic<Int>.self))
+    }
+
+    /// The calling thread's stripe.
+    @inlinable @inline(__always)
+    package var mine: Stripe { self[Stripes.mine] }
+
+    /// Holders in all stripes.
+    package var total: Int {
+        var sum = 0
+        for index in 0..<Stripes.count { sum &+= self[index].count.pointee.load(ordering: .sequentiallyConsistent) }
+        return sum
+    }
+}
