@@ -31,7 +31,7 @@
 
 import Synchronization
 
-/// Tells states and keeps them, each by a reader's count of its own. Nil where nobody else can have the file open.
+/// Tells states and keeps them, each by a hold (`PublishedState.hold`). Nil where nobody else can have the file open.
 final class Announcer: @unchecked Sendable {
     // Sendable: `sector` is touched with `known` locked only.
     private let file: any StoreFile
@@ -97,7 +97,7 @@ final class Announcer: @unchecked Sendable {
             try neighbours.begin(life: known.newest.identity.life)
             known.hasBegun = true
             guard isWhole else { return }
-            state.readers.add(1, ordering: .relaxed)
+            state.hold()
             known.told = state
             known.toldTransaction = state.transaction
         }
@@ -111,7 +111,7 @@ final class Announcer: @unchecked Sendable {
         neighbours.hasBegun()
     }
 
-    /// Tells a durable state, of whose readers' count one is for this. It is kept until another one is told and no
+    /// Tells a durable state, of whose holds one is for this. It is kept until another one is told and no
     /// reader has it. A failure is no failure of the commit: others see an older state a little longer.
     func tell(_ state: PublishedState, _ figures: PageStatistics) {
         known.withLock { tell(state, figures, &$0) }
@@ -119,14 +119,14 @@ final class Announcer: @unchecked Sendable {
 
     private func tell(_ state: PublishedState, _ figures: PageStatistics, _ known: inout Known) {
         guard known.hasBegun, known.toldTransaction.map({ $0 < state.transaction }) ?? true else {
-            state.readers.subtract(1, ordering: .releasing)
+            state.letGo()
             return
         }
         if let told = known.told { known.former.append(told) }
         known.told = state
         known.toldTransaction = state.transaction
         if let untold = known.untold, untold.transaction <= state.transaction {
-            untold.readers.subtract(1, ordering: .releasing)
+            untold.letGo()
             known.untold = nil
         }
         known.newest.transaction = state.transaction
@@ -138,23 +138,23 @@ final class Announcer: @unchecked Sendable {
         settleArrears(&known)
     }
 
-    /// Keeps a durable state that can't be told yet, of whose readers' count one is for this, and says so to whoever
+    /// Keeps a durable state that can't be told yet, of whose holds one is for this, and says so to whoever
     /// opens the file from here on. False if somebody has it open already, or may have: then it must be told now.
     func keep(_ state: PublishedState) -> Bool {
         known.withLock { known in
             let newest = max(known.toldTransaction ?? 0, known.untold?.transaction ?? 0)
             guard known.hasBegun, newest < state.transaction else {
-                state.readers.subtract(1, ordering: .releasing)
+                state.letGo()
                 return true
             }
-            known.untold?.readers.subtract(1, ordering: .releasing)
+            known.untold?.letGo()
             known.untold = state
             do throws(StorageError) {
                 try beginArrears(&known)
                 let isAttended = try neighbours.attendsAny()
                 attended.store(isAttended, ordering: .relaxed)
                 if isAttended || known.isUncertain { return !isAttended }
-                known.told?.readers.subtract(1, ordering: .releasing)
+                known.told?.letGo()
                 known.told = nil
                 return true
             } catch {
@@ -236,7 +236,7 @@ final class Announcer: @unchecked Sendable {
             else { return nil }
             known.former.removeAll { state in
                 if pins.contains(where: { $0.contains(state.transaction) }) { return false }
-                state.readers.subtract(1, ordering: .releasing)
+                state.letGo()
                 return true
             }
             known.pinned = known.former.count
@@ -250,13 +250,6 @@ final class Announcer: @unchecked Sendable {
         side.unpin(free.checkpoint)
     }
 
-    /// How many of the state's readers are kept up here: for other processes that read it, or that may begin to.
-    func holds(on state: PublishedState) -> Int {
-        known.withLock { known in
-            (known.told === state ? 1 : 0) + (known.untold === state ? 1 : 0) + known.former.count { $0 === state }
-        }
-    }
-
     /// The transactions whose states other processes had pinned when `collect` looked last.
     var pinned: Set<UInt64> { known.withLock { Set($0.former.prefix($0.pinned).map(\.transaction)) } }
 }
@@ -267,7 +260,7 @@ extension PageStore {
     func tellNewest() {
         guard let announcer = side.announcer else { return }
         let state = newest.withLock { newest in
-            newest.state.readers.add(1, ordering: .relaxed)
+            newest.state.hold()
             return newest.state
         }
         if verification.unwritten?.isWritten(state: state.transaction) ?? true {
@@ -312,7 +305,7 @@ extension PageStore {
         // It may be no longer the newest, and forgotten but for the checkpoint's pin.
         side.retired.pin(state.transaction)
         side.older.append(state)
-        state.readers.add(1, ordering: .relaxed)
+        state.hold()
         announcer.tell(state, newest.withLock { $0.statistics })
     }
 }

@@ -164,7 +164,7 @@ extension PageStore {
         let base = side.tip
         side.tip = next
         show(next)
-        if side.retired.isEmpty, base.readerCount == 0 {
+        if side.retired.isEmpty, base.isForgotten {
             // Nothing is pinned, the former state neither: what would be retired is free again at once.
             for page in freed { side.release(page.run) }
         } else {
@@ -204,7 +204,7 @@ extension PageStore {
     /// All states before `settled` that have readers are in `side.older`.
     private func reclaimUnwritten(upTo settled: PublishedState) {
         guard let unwritten = verification.unwritten, unwritten.isWaiting else { return }
-        let oldest = side.older.lazy.filter { self.isRead($0) }.map(\.transaction).min() ?? settled.transaction
+        let oldest = side.older.lazy.filter(\.isRead).map(\.transaction).min() ?? settled.transaction
         unwritten.reclaim(before: Swift.min(oldest, settled.transaction))
     }
 
@@ -214,7 +214,7 @@ extension PageStore {
         guard let unwritten = verification.unwritten, isIdle || unwritten.isWaiting else { return }
         // A state that has been replaced by one which is not settled yet isn't among the older ones.
         let state = newest.withLock { $0.state }
-        guard state === side.settled, !isRead(state), !side.older.contains(where: isRead) else { return }
+        guard state === side.settled, !state.isRead, !side.older.contains(where: \.isRead) else { return }
         unwritten.reclaim(before: .max, isIdle: isIdle)
     }
 

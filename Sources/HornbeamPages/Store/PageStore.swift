@@ -102,19 +102,20 @@ package final class PageStore: @unchecked Sendable {
         UInt(bitPattern: Unmanaged.passUnretained(state).toOpaque())
     }
 
-    /// Pins a state that the caller has kept since an earlier read, if it is still the newest: no lock, and nobody
-    /// else's memory but the count.
+    /// Pins a state that the caller has kept since an earlier read, if it is still the newest: no lock, and no
+    /// memory that another thread writes.
     ///
     /// Counted first, looked at second, while the writer stores the new address first and looks at the counts of older
-    /// states second, all in one order (Dekker's): either the writer sees the pin, or this sees the new address. The
-    /// state is alive, so no other has its address.
+    /// states second, all in one order: either the writer sees the pin, or this sees the new address (`StripedCount`).
+    /// The state is alive, so no other has its address. Nil if it isn't the newest any more.
     @inline(__always)
-    func pin(again state: PublishedState) -> Bool {
-        guard follower == nil else { return false }
-        state.readers.add(1, ordering: .sequentiallyConsistent)
-        if newestAddress.load(ordering: .sequentiallyConsistent) == Self.address(of: state) { return true }
-        state.readers.subtract(1, ordering: .releasing)
-        return false
+    func pin(again state: PublishedState) -> StripedCount.Stripe? {
+        guard follower == nil else { return nil }
+        let stripe = state.readers.mine
+        stripe.enter()
+        if newestAddress.load(ordering: .sequentiallyConsistent) == Self.address(of: state) { return stripe }
+        stripe.leave()
+        return nil
     }
 
     /// New readers see the state from here on.
@@ -127,16 +128,22 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    private func pinNewest() throws(StorageError) -> PublishedState {
+    private func pinNewest() throws(StorageError) -> PinnedState {
         try checkProcess()
-        if let follower { return try follower.begin() }
-        let state = newest.withLock { newest -> PublishedState? in
-            guard !newest.isClosed else { return nil }
-            newest.state.readers.add(1, ordering: .relaxed)
-            return newest.state
+        if let follower {
+            let state = try follower.begin()
+            let stripe = state.readers.mine
+            stripe.enter()
+            return PinnedState(state: state, stripe: stripe)
         }
-        guard let state else { throw .invalid("the store is closed") }
-        return state
+        let pinned = newest.withLock { newest -> PinnedState? in
+            guard !newest.isClosed else { return nil }
+            let stripe = newest.state.readers.mine
+            stripe.enter()
+            return PinnedState(state: newest.state, stripe: stripe)
+        }
+        guard let pinned else { throw .invalid("the store is closed") }
+        return pinned
     }
 
     /// Whether two states of the same transaction are the same: not beside a writer of another process, which may begin
@@ -147,10 +154,10 @@ package final class PageStore: @unchecked Sendable {
     package func endRead(_ view: PageView) { view.unpin() }
 
     /// A view lets go of its state. Not in a forked child: the pin is the parent's.
-    func unpin(_ state: PublishedState) {
+    func unpin(_ state: PublishedState, _ stripe: StripedCount.Stripe) {
+        // First: a follower closes once it has no snapshot, and then nobody may be counted.
+        stripe.leave()
         follower?.end(state)
-        // Releasing: what was read through the view happened before the writer sees the count and reuses pages.
-        state.readers.subtract(1, ordering: .releasing)
     }
 
     // MARK: Processes
@@ -279,7 +286,7 @@ package final class PageStore: @unchecked Sendable {
             guard follower?.close() ?? true else { return false }
             // First, as in `show`: who pins the newest again must see it, or be seen.
             newestAddress.store(0, ordering: .sequentiallyConsistent)
-            guard !isRead(newest.state), !side.older.contains(where: isRead) else {
+            guard !newest.state.isRead, !side.older.contains(where: \.isRead) else {
                 newestAddress.store(Self.address(of: newest.state), ordering: .sequentiallyConsistent)
                 return false
             }
@@ -333,14 +340,9 @@ package final class PageStore: @unchecked Sendable {
         worker.stop()
     }
 
-    /// Whether a view of this process has the state.
-    func isRead(_ state: PublishedState) -> Bool {
-        state.readerCount > side.announcer?.holds(on: state) ?? 0
-    }
-
     /// In the turn: whether any view, of another process too, has a state.
     var isAnythingRead: Bool {
-        isRead(side.tip) || side.older.contains(where: isRead) || side.announcer?.pinned.isEmpty == false
+        side.tip.isRead || side.older.contains(where: \.isRead) || side.announcer?.pinned.isEmpty == false
     }
 
     // MARK: Figures
@@ -374,7 +376,7 @@ package final class PageStore: @unchecked Sendable {
         let free = UInt64(side.space.freeSectors) << FileFormat.sectorShift
         figures.retiredBytes = figures.fileBytes - free - figures.usedBytes
         // A state may be among the older ones twice.
-        let read = Set(side.older.lazy.filter { self.isRead($0) }.map(\.transaction))
+        let read = Set(side.older.lazy.filter(\.isRead).map(\.transaction))
         let readByOthers = side.announcer?.pinned ?? []
         figures.snapshotBytes = side.retired.sectors(heldByAnyOf: read.union(readByOthers)) << FileFormat.sectorShift
         figures.checkpointRetiredBytes = side.checkpointRetiredSectors << FileFormat.sectorShift

@@ -50,11 +50,12 @@ package final class PageView {
     /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a
     /// variable counts references, of which a read transaction of one get would have twelve.)
     @exclusivity(unchecked) private var state: Unmanaged<PublishedState>?
-    /// Whether it pins the state.
-    @exclusivity(unchecked) private var isPinned: Bool
+    /// Where it is counted as a reader of the state, whatever thread ends it; nil if it doesn't pin the state.
+    @exclusivity(unchecked) private var pin: StripedCount.Stripe?
 
     /// A reader's view of a state whose reader count already includes it.
-    init(store: PageStore, pinned state: PublishedState) {
+    init(store: PageStore, pinned: PinnedState) {
+        let state = pinned.state
         self.store = store
         pageSize = store.pageSize
         newest = state.transaction
@@ -72,7 +73,7 @@ package final class PageView {
         unmanagedFrames = nil
         unplaced = nil
         self.state = .passRetained(state)
-        isPinned = true
+        pin = pinned.stripe
     }
 
     /// The writer's view. It needs no pin: only its own commit could free what it sees.
@@ -96,7 +97,7 @@ package final class PageView {
         unmanagedFrames = .passUnretained(frames)
         self.unplaced = unplaced
         self.state = nil
-        isPinned = false
+        pin = nil
     }
 
     deinit {
@@ -105,20 +106,20 @@ package final class PageView {
     }
 
     /// The view of another state, whose reader count already includes it, once its own is unpinned.
-    func renew(_ state: PublishedState) {
-        newest = state.transaction
-        root = state.root
-        self.state?.release()
-        self.state = .passRetained(state)
-        isPinned = true
+    func renew(_ pinned: PinnedState) {
+        newest = pinned.state.transaction
+        root = pinned.state.root
+        state?.release()
+        state = .passRetained(pinned.state)
+        pin = pinned.stripe
     }
 
     /// Pins the state that it has seen last once more, if that is still the newest.
     @inline(__always)
     func renew() -> Bool {
-        guard let state, state._withUnsafeGuaranteedRef({ store.pin(again: $0) }) else { return false }
-        isPinned = true
-        return true
+        guard let state else { return false }
+        pin = state._withUnsafeGuaranteedRef { store.pin(again: $0) }
+        return pin != nil
     }
 
     /// Throws if bytes that were trusted could not be read (a file that was cut short, a fault of the medium): they may
@@ -157,13 +158,13 @@ package final class PageView {
     func unpin() {
         // In a forked child the pin is the parent's, and another of its threads may have held the cache's lock.
         guard store.isHere else {
-            isPinned = false
+            pin = nil
             return
         }
-        endHold()
-        guard isPinned, let state else { return }
-        isPinned = false
-        state._withUnsafeGuaranteedRef { store.unpin($0) }
+        if hold != nil { endHold() }
+        guard let pin, let state else { return }
+        self.pin = nil
+        state._withUnsafeGuaranteedRef { store.unpin($0, pin) }
     }
 
     /// The node page's bytes after verification, header first, `pageSize` bytes. They live as long as the view is not

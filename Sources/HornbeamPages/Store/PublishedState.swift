@@ -3,23 +3,42 @@
 
 import Synchronization
 
-/// A committed state. Constant but for the number of its readers.
+/// A committed state. Constant but for the numbers of those who need it.
 final class PublishedState: Sendable {
     let transaction: UInt64
     let root: RootRecord
     /// Views that pin it. A pin counts only if it was taken while the state was the newest: under `Newest`'s lock, or
     /// by counting first and looking second (`PageStore.pin(again:)`). So the count may be higher than that of views
-    /// for a moment, which only delays the reuse of pages.
-    let readers = Atomic<Int>(0)
+    /// for a moment, which only delays the reuse of pages. Whoever reuses pages sees each pin that counts: what
+    /// `StripedCount` calls the mark is here that the newest state is another one.
+    let readers = StripedCount()
+    /// How often it is kept for other processes, which read it or may begin to: see `Announcer`. A hold is taken while
+    /// the state is the newest, under `Newest`'s lock, or in the writer's turn.
+    private let holds = Atomic<Int>(0)
 
     init(transaction: UInt64, root: RootRecord) {
         self.transaction = transaction
         self.root = root
     }
 
-    /// As whoever reuses pages must see it: partner of the releasing subtraction in `PageStore.unpin`, and of the
-    /// addition in `PageStore.pin(again:)`, which came before the look at the newest state.
-    var readerCount: Int { readers.load(ordering: .sequentiallyConsistent) }
+    deinit { readers.deallocate() }
+
+    /// Whether a view of this process has the state. False for the newest state, which others may begin to read at any
+    /// moment, says that all who read it when this began have ended.
+    var isRead: Bool { readers.total != 0 }
+
+    /// Whether nobody needs its pages, in this process or another.
+    var isForgotten: Bool { holds.load(ordering: .sequentiallyConsistent) == 0 && !isRead }
+
+    func hold() { holds.add(1, ordering: .sequentiallyConsistent) }
+
+    func letGo() { holds.subtract(1, ordering: .releasing) }
+}
+
+/// A state and where its newest reader is counted.
+struct PinnedState {
+    let state: PublishedState
+    let stripe: StripedCount.Stripe
 }
 
 /// What threads share of a store, under one short lock.

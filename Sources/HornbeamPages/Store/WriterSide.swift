@@ -135,9 +135,8 @@ extension WriterSide {
     /// Drops the pins of states whose readers have gone, so that their pages can be used again.
     func collectPins() {
         announcer?.collect(self)
-        guard older.contains(where: { $0.readerCount == 0 }) else { return }
         older.removeAll { state in
-            guard state.readerCount == 0 else { return false }
+            guard state.isForgotten else { return false }
             unpin(state.transaction)
             return true
         }

@@ -135,15 +135,21 @@ private final class Rereading: Sendable {
         do {
             let view = try store.beginRead()
             var rounds = 0
+            var same = 0
             while !isOver.load(ordering: .relaxed) {
                 let last = view.transaction
                 store.endRead(view)
                 let isSame = try store.beginRead(again: view)
                 rounds += 1
+                if isSame { same += 1 }
                 // Mostly short reads: those meet a commit as they begin.
                 if rounds % 32 == 0 { try look(view, after: last, isSame: isSame) } else { try glance(view) }
             }
             store.endRead(view)
+            found.withLock { (found) in
+                found.same += same
+                found.others += rounds - same
+            }
         } catch {
             note("\(error)")
         }
@@ -163,9 +169,6 @@ private final class Rereading: Sendable {
             if cells[0].value != number || cells[1].value != number {
                 note("\(cells[0].value) and \(cells[1].value) in state \(number)")
             }
-        }
-        found.withLock { found in
-            if isSame { found.same += 1 } else { found.others += 1 }
         }
     }
 

@@ -51,7 +51,7 @@ extension PageStore {
         defer { turn.give() }
         dropLeftLimit()
         guard !isClosed, !hasFailed, side.isChanged, side.space.limit == nil else { return nil }
-        guard !isRead(side.tip), !side.older.contains(where: isRead) else { return nil }
+        guard !side.tip.isRead, !side.older.contains(where: \.isRead) else { return nil }
         // What a checkpoint under way frees is free after it.
         try clearWay()
         guard let end = side.space.worthwhileEnd else { return nil }
