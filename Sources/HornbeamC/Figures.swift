@@ -54,6 +54,6 @@ public func hb_figures_of(_ store: OpaquePointer?, _ figures: UnsafeMutablePoint
             UnsafeMutableRawBufferPointer(start: target, count: size)
                 .copyMemory(from: Bytes(rebasing: bytes[..<min(size, bytes.count)]))
         }
-        return (Result.ok, staysInside: false)
+        return Result.ok
     }
 }

@@ -24,10 +24,16 @@ protocol HandleObject: AnyObject {
 
 /// One slot. All zero, as it comes from the kernel, it is a free slot that was never used.
 private struct HandleSlot: ~Copyable {
-    /// The handle's bits while it is live, else 0. Stored with release after the other fields, loaded with acquire.
+    /// From one to the next: two cache lines, for each read transaction writes its own.
+    static var distance: Int { 128 }
+
+    /// The handle's bits while it is live, else 0, or of a store that is being closed `HandleTable.closing` of them.
+    /// Stored with release after the other fields, loaded with acquire.
     let stamp = Atomic<UInt>(0)
-    /// Of a store: calls inside it and open transactions; far below zero while it is being closed.
-    let users = Atomic<Int>(0)
+    /// A `StripedCount` of the calls inside a store and of its open transactions, from the first store on that has the
+    /// slot. It is the slot's for ever: whoever has the handle of a former store may count there at any moment, before
+    /// it looks at the stamp and takes its one away again.
+    let users = Atomic<UnsafeMutableRawPointer?>(nil)
     /// Of a free slot: index + 1 of the next free one; 0 ends the list.
     let link = Atomic<UInt64>(0)
     /// The retained object. Only the slot's owner touches this and the next field.
@@ -40,11 +46,10 @@ enum HandleTable {
     /// Bits of a handle, from the lowest: 3 kind, 20 index, 41 turns.
     private static let indexBits: UInt = 20
     private static let capacity = 1 << 20
-    private static let closing = -(1 << 40)
 
     /// Address space for all slots, zeroed; the kernel gives memory when a slot is first used. Nil before the first
     /// handle. (A constant that is made at its first use would cost a call at every one.)
-    nonisolated(unsafe) private static let slots = Atomic<UnsafeMutablePointer<HandleSlot>?>(nil)
+    nonisolated(unsafe) private static let slots = Atomic<UnsafeMutableRawPointer?>(nil)
     /// Slots that were ever used.
     private static let used = Atomic<Int>(0)
     /// The list of free slots: low half, index + 1 of the first; high half, a count of changes, so that a slot that was
@@ -54,18 +59,24 @@ enum HandleTable {
     /// The slot that `handle` claims to be the stamp of.
     @inline(__always)
     private static func slot(_ bits: UInt) -> UnsafeMutablePointer<HandleSlot>? {
-        slots.load(ordering: .acquiring).map { $0 + Int((bits >> 3) & (1 << indexBits - 1)) }
+        slots.load(ordering: .acquiring).map {
+            slot(Int(truncatingIfNeeded: (bits >> 3) & (1 << indexBits - 1)), in: $0)
+        }
+    }
+
+    @inline(__always)
+    private static func slot(_ index: Int, in slots: UnsafeMutableRawPointer) -> UnsafeMutablePointer<HandleSlot> {
+        (slots + index &* HandleSlot.distance).assumingMemoryBound(to: HandleSlot.self)
     }
 
     /// The slots, made if need be; nil when the system has no address space left.
-    private static func madeSlots() -> UnsafeMutablePointer<HandleSlot>? {
+    private static func madeSlots() -> UnsafeMutableRawPointer? {
         if let made = slots.load(ordering: .acquiring) { return made }
-        let size = capacity * MemoryLayout<HandleSlot>.stride
+        let size = capacity * HandleSlot.distance
         let memory = mmap(nil, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
         guard let memory, memory != MAP_FAILED else { return nil }
-        let mine = memory.bindMemory(to: HandleSlot.self, capacity: capacity)
-        let result = slots.compareExchange(expected: nil, desired: mine, ordering: .acquiringAndReleasing)
-        guard let others = result.original else { return mine }
+        let result = slots.compareExchange(expected: nil, desired: memory, ordering: .acquiringAndReleasing)
+        guard let others = result.original else { return memory }
         munmap(memory, size)
         return others
     }
@@ -88,7 +99,10 @@ enum HandleTable {
         guard let index = takeSlot(slots) else {
             throw .invalid("\(capacity) stores, transactions and cursors are open: close some")
         }
-        let slot = slots + index
+        let slot = slot(index, in: slots)
+        if Object.kind == .store, slot.pointee.users.load(ordering: .acquiring) == nil {
+            slot.pointee.users.store(StripedCount().address, ordering: .releasing)
+        }
         slot.pointee.object = Unmanaged.passRetained(object).toOpaque()
         // The kind in the low bits is never zero.
         return stamp(slot, UInt(index) << 3 | Object.kind.rawValue).unsafelyUnwrapped
@@ -142,10 +156,10 @@ enum HandleTable {
         return object
     }
 
-    private static func takeSlot(_ slots: UnsafeMutablePointer<HandleSlot>) -> Int? {
+    private static func takeSlot(_ slots: UnsafeMutableRawPointer) -> Int? {
         var head = free.load(ordering: .acquiring)
         while case let index = Int(head & 0xFFFF_FFFF) - 1, index >= 0 {
-            let next = slots[index].link.load(ordering: .relaxed)
+            let next = slot(index, in: slots).pointee.link.load(ordering: .relaxed)
             let changed = (head >> 32 &+ 1) << 32 | next
             let result = free.compareExchange(
                 expected: head, desired: changed, ordering: .acquiringAndReleasing)
@@ -160,10 +174,11 @@ enum HandleTable {
 
     private static func giveSlot(_ slot: UnsafeMutablePointer<HandleSlot>) {
         guard let slots = slots.load(ordering: .acquiring) else { return }
+        let index = (UnsafeMutableRawPointer(slot) - slots) / HandleSlot.distance
         var head = free.load(ordering: .acquiring)
         while true {
             slot.pointee.link.store(head & 0xFFFF_FFFF, ordering: .relaxed)
-            let changed = (head >> 32 &+ 1) << 32 | UInt64(slot - slots + 1)
+            let changed = (head >> 32 &+ 1) << 32 | UInt64(index + 1)
             let result = free.compareExchange(
                 expected: head, desired: changed, ordering: .acquiringAndReleasing)
             if result.exchanged { return }
@@ -173,25 +188,61 @@ enum HandleTable {
 }
 
 // A store is used from many threads at once, so each use is counted and closing it waits for none: it is refused.
+// Whoever enters counts first and looks at the stamp second; whoever closes changes the stamp first and adds up second
+// (`StripedCount`). A closing that is refused puts the stamp back.
 extension HandleTable {
-    /// Enters a store: it can't be closed until `leave`. Nil if the handle isn't live.
+    /// What the stamp of a store is while it is closed. No handle has such bits.
+    private static func closing(_ bits: UInt) -> UInt { bits | 7 }
+
+    /// Enters a store: it can't be closed until the stripe is left. Nil if the handle isn't live.
     @inline(__always)
-    static func enter(_ handle: OpaquePointer?) -> Unmanaged<StoreHandle>? {
+    static func enter(_ handle: OpaquePointer?) -> (store: Unmanaged<StoreHandle>, stripe: StripedCount.Stripe)? {
         let bits = UInt(bitPattern: handle)
-        guard bits & 7 == HandleKind.store.rawValue, let slot = slot(bits) else { return nil }
-        // Counted first, looked at second: whoever closes sees the count, or we see the closing.
-        if slot.pointee.users.add(1, ordering: .sequentiallyConsistent).oldValue >= 0,
-            slot.pointee.stamp.load(ordering: .sequentiallyConsistent) == bits, let object = slot.pointee.object
-        {
-            return .fromOpaque(object)
-        }
-        slot.pointee.users.subtract(1, ordering: .sequentiallyConsistent)
+        guard bits & 7 == HandleKind.store.rawValue, let slot = slot(bits),
+            let users = slot.pointee.users.load(ordering: .acquiring)
+        else { return nil }
+        let stripe = StripedCount(at: users).mine
+        repeat {
+            stripe.enter()
+            if slot.pointee.stamp.load(ordering: .sequentiallyConsistent) == bits, let object = slot.pointee.object {
+                return (.fromOpaque(object), stripe)
+            }
+            stripe.leave()
+        } while isStillLive(slot, bits)
         return nil
     }
 
-    @inline(__always)
-    static func leave(_ handle: OpaquePointer?) {
-        _ = slot(UInt(bitPattern: handle))?.pointee.users.subtract(1, ordering: .sequentiallyConsistent)
+    /// Whether the store behind the handle is live, once it is decided whether an attempt to close it is refused.
+    @inline(never)
+    private static func isStillLive(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) -> Bool {
+        guard slot.pointee.stamp.load(ordering: .acquiring) != 0 else { return false }
+        return withProcessLock { slot.pointee.stamp.load(ordering: .acquiring) == bits }
+    }
+
+    /// Changes the stamp of a store that nobody uses to `closing`, and calls `.busy` what somebody uses or closes. Nil:
+    /// the handle isn't live.
+    private static func claim(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) throws(StorageError)
+        -> StoreHandle?
+    {
+        // Under the lock, so that a thread that enters meanwhile can wait for the decision; and a child that is forked
+        // meanwhile doesn't find the store closed.
+        let (found, store) = withProcessLock { () -> (UInt, StoreHandle?) in
+            let closing = closing(bits)
+            let mark = slot.pointee.stamp.compareExchange(
+                expected: bits, desired: closing, ordering: .sequentiallyConsistent)
+            guard mark.exchanged, let object = slot.pointee.object,
+                let users = slot.pointee.users.load(ordering: .acquiring)
+            else { return (mark.original, nil) }
+            guard StripedCount(at: users).total == 0 else {
+                slot.pointee.stamp.store(bits, ordering: .sequentiallyConsistent)
+                return (closing, nil)
+            }
+            return (closing, Unmanaged<StoreHandle>.fromOpaque(object).takeUnretainedValue())
+        }
+        if store == nil, found == closing(bits) {
+            throw .busy("transactions are open, or other threads are inside the store: end them, then close it")
+        }
+        return store
     }
 
     /// Runs `release` on a store that nobody uses, then ends its handle, unless `release` says to keep it.
@@ -199,22 +250,13 @@ extension HandleTable {
     static func close(
         _ handle: OpaquePointer?, release: (StoreHandle) -> (result: Int32, keep: Bool)
     ) throws(StorageError) -> Int32? {
-        guard let unmanaged = find(handle, StoreHandle.self), let slot = slot(UInt(bitPattern: handle)) else {
+        let bits = UInt(bitPattern: handle)
+        guard bits & 7 == HandleKind.store.rawValue, let slot = slot(bits), let store = try claim(slot, bits) else {
             return nil
         }
-        let claim = slot.pointee.users.compareExchange(
-            expected: 0, desired: closing, ordering: .sequentiallyConsistent)
-        guard claim.exchanged else {
-            throw .busy("transactions are open, or other threads are inside the store: end them, then close it")
-        }
-        // Another thread may have closed it between the look and the claim.
-        let isLive = slot.pointee.stamp.load(ordering: .acquiring) == UInt(bitPattern: handle)
-        let outcome = isLive ? release(unmanaged.takeUnretainedValue()) : nil
-        let isOver = outcome.map { !$0.keep } ?? false
-        if isOver { slot.pointee.stamp.store(0, ordering: .sequentiallyConsistent) }
-        // Before the slot is given back: its next owner must be able to enter.
-        slot.pointee.users.subtract(closing, ordering: .sequentiallyConsistent)
-        if isOver { _ = takeObject(slot) as StoreHandle? }
-        return outcome?.result
+        let (result, isKept) = release(store)
+        slot.pointee.stamp.store(isKept ? bits : 0, ordering: .sequentiallyConsistent)
+        if !isKept { _ = takeObject(slot) as StoreHandle? }
+        return result
     }
 }

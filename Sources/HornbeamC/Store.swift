@@ -81,22 +81,32 @@ final class WriterHands: Sendable {
     }
 }
 
-/// Runs `body` inside the store, which can't be closed meanwhile. Keeps the store entered if `body` says so.
+/// Runs `body` inside the store, which can't be closed meanwhile.
 @inline(__always)
-func inStore(
-    _ handle: OpaquePointer?, _ body: (StoreHandle) throws(StorageError) -> (result: Int32, staysInside: Bool)
+func inStore(_ handle: OpaquePointer?, _ body: (StoreHandle) throws(StorageError) -> Int32) -> Int32 {
+    enteringStore(handle) { (store, _) throws(StorageError) in
+        try store.trees.checkProcess()
+        return (try body(store), staysInside: false)
+    }
+}
+
+/// Runs `body` inside the store. If `body` says so the store stays entered until somebody leaves the stripe. It runs in
+/// a forked child too: `body` must check the process.
+@inline(__always)
+func enteringStore(
+    _ handle: OpaquePointer?,
+    _ body: (StoreHandle, StripedCount.Stripe) throws(StorageError) -> (result: Int32, staysInside: Bool)
 ) -> Int32 {
-    guard let store = HandleTable.enter(handle) else {
+    guard let (store, stripe) = HandleTable.enter(handle) else {
         return Failure.invalid("the store's handle is NULL, was closed, or is no store's")
     }
     return store._withUnsafeGuaranteedRef { (store) in
         do throws(StorageError) {
-            try store.trees.checkProcess()
-            let (result, staysInside) = try body(store)
-            if !staysInside { HandleTable.leave(handle) }
+            let (result, staysInside) = try body(store, stripe)
+            if !staysInside { stripe.leave() }
             return result
         } catch {
-            HandleTable.leave(handle)
+            stripe.leave()
             return Failure.report(error)
         }
     }
@@ -224,7 +234,7 @@ public func hb_checkpoint(_ store: OpaquePointer?) -> Int32 {
         try store.writer.waiting(orThrow: ownWriter("a checkpoint")) { () throws(StorageError) in
             try store.trees.checkpoint()
         }
-        return (Result.ok, staysInside: false)
+        return Result.ok
     }
 }
 
@@ -244,9 +254,9 @@ public func hb_check(
                 problem.withCString { report?(context, $0) }
             }
         }
-        guard !isSound || problems > 0 else { return (Result.ok, staysInside: false) }
+        guard !isSound || problems > 0 else { return Result.ok }
         let words = "the check found \(problems) problems; the first: \(firstProblem)"
-        return (Failure.report(.corrupt(Corruption(reason: words))), staysInside: false)
+        return Failure.report(.corrupt(Corruption(reason: words)))
     }
 }
 
@@ -254,7 +264,7 @@ public func hb_check(
 public func hb_backup(_ store: OpaquePointer?, _ path: UnsafePointer<CChar>?) -> Int32 {
     inStore(store) { (store) throws(StorageError) in
         try store.trees.backup(to: try text(path, "the path"))
-        return (Result.ok, staysInside: false)
+        return Result.ok
     }
 }
 
@@ -264,6 +274,6 @@ public func hb_compact(_ store: OpaquePointer?) -> Int32 {
         _ = try store.writer.waiting(orThrow: ownWriter("a compaction")) { () throws(StorageError) in
             try store.trees.compact()
         }
-        return (Result.ok, staysInside: false)
+        return Result.ok
     }
 }

@@ -13,7 +13,7 @@ final class TransactionHandle: HandleObject {
 
     let store: StoreHandle
     /// What is left when the transaction ends, so that the store can be closed.
-    private let entered: OpaquePointer?
+    @exclusivity(unchecked) private var entered: StripedCount.Stripe
     let transaction: Transaction
     let isWritable: Bool
     /// Set when a slice of a write transaction's memory went out. Until the next change such a slice may come back
@@ -24,7 +24,7 @@ final class TransactionHandle: HandleObject {
     /// The head of the list of its open cursors.
     @exclusivity(unchecked) var cursors: Unmanaged<CursorHandle>?
 
-    init(_ transaction: Transaction, of store: StoreHandle, entered: OpaquePointer?) {
+    init(_ transaction: Transaction, of store: StoreHandle, entered: StripedCount.Stripe) {
         self.transaction = transaction
         self.store = store
         self.entered = entered
@@ -48,8 +48,9 @@ final class TransactionHandle: HandleObject {
 
     /// Begins an ended read anew, with the next handle of its slot.
     @inline(__always)
-    func resume(into place: UnsafeMutablePointer<OpaquePointer?>) -> Int32 {
+    func resume(into place: UnsafeMutablePointer<OpaquePointer?>, entered: StripedCount.Stripe) -> Int32 {
         do throws(StorageError) { try transaction.resume() } catch { return Failure.report(error) }
+        self.entered = entered
         handle = HandleTable.resume(handle)
         place.pointee = handle
         return Result.ok
@@ -76,7 +77,7 @@ final class TransactionHandle: HandleObject {
         // (The store stays at least until it is left.)
         let isKept = waits && idle._withUnsafeGuaranteedRef { $0.give(read.toOpaque()) }
         if !isKept { read.takeUnretainedValue().drop() }
-        HandleTable.leave(entered)
+        entered.leave()
         return result
     }
 
@@ -90,13 +91,13 @@ final class TransactionHandle: HandleObject {
         } catch {
             result = Failure.report(error)
         }
-        HandleTable.leave(entered)
+        entered.leave()
         return result
     }
 
     /// Whether it may begin again.
     private func endRead(committing: Bool) -> (result: Int32, waits: Bool) {
-        endCursors()
+        if cursors != nil { endCursors() }
         var result = Result.ok
         if committing {
             do throws(StorageError) { try transaction.checkIsWhole() } catch { result = Failure.report(error) }
@@ -134,11 +135,10 @@ public func hb_begin(
     guard mode <= UInt32(HB_WRITE | HB_NOWAIT) else {
         return Failure.invalid("the mode \(mode): it must be HB_READ, HB_WRITE or HB_WRITE|HB_NOWAIT")
     }
-    let entered = store
-    return inStore(store) { (store) throws(StorageError) in
+    return enteringStore(store) { (store, entered) throws(StorageError) in
         if mode & UInt32(HB_WRITE) == 0, let idle = store.idleReads.take() {
             let read = Unmanaged<TransactionHandle>.fromOpaque(idle)
-            let result = read._withUnsafeGuaranteedRef { $0.resume(into: txn) }
+            let result = read._withUnsafeGuaranteedRef { $0.resume(into: txn, entered: entered) }
             if result != Result.ok { read.takeUnretainedValue().drop() }
             return (result, staysInside: result == Result.ok)
         }

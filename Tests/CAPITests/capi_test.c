@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -1089,6 +1090,57 @@ static void readers_and_writers_at_once(void) {
     OK(hb_close(store));
 }
 
+static _Atomic int refused;
+static _Atomic int closed;
+
+static void *read_until_refused(void *unused) {
+    (void)unused;
+    hb_txn *txn;
+    int result;
+    while ((result = hb_begin(shared_store, HB_READ, &txn)) == HB_OK) {
+        hb_slice value;
+        OK(hb_get(txn, shared_tree, S("a"), &value));
+        hb_abort(txn);
+        sched_yield();
+    }
+    CHECK(result == HB_INVALID && txn == NULL);
+    refused++;
+    return NULL;
+}
+
+static void *close_until_closed(void *unused) {
+    (void)unused;
+    int result;
+    while ((result = hb_close(shared_store)) == HB_BUSY) sched_yield();
+    CHECK(result == HB_OK || result == HB_INVALID);
+    if (result == HB_OK) closed++;
+    return NULL;
+}
+
+// A store that can't be closed refuses nobody, and of several threads that close it one does.
+static void closing_while_others_enter(void) {
+    for (int round = 0; round < 300; round++) {
+        shared_store = memory_store();
+        shared_tree = letters(shared_store, "a");
+        refused = closed = 0;
+        pthread_t readers[3], closer;
+        for (int i = 0; i < 3; i++) pthread_create(&readers[i], NULL, read_until_refused, NULL);
+        if (round % 2 == 0) {
+            int result;
+            while ((result = hb_close(shared_store)) == HB_BUSY) CHECK(refused == 0);
+            CHECK(result == HB_OK);
+        } else {
+            pthread_create(&closer, NULL, close_until_closed, NULL);
+            close_until_closed(NULL);
+            pthread_join(closer, NULL);
+            CHECK(closed == 1);
+        }
+        for (int i = 0; i < 3; i++) pthread_join(readers[i], NULL);
+        CHECK(refused == 3);
+        RESULT(hb_close(shared_store), HB_INVALID);
+    }
+}
+
 static void *wait_for_turn(void *unused) {
     (void)unused;
     hb_txn *txn = begin(shared_store, HB_WRITE);
@@ -1285,6 +1337,7 @@ static const struct test tests[] = {
     TEST(compaction_shortens_the_file),
     TEST(damage_is_told),
     TEST(readers_and_writers_at_once),
+    TEST(closing_while_others_enter),
     TEST(a_transaction_may_change_threads),
     TEST(errors_belong_to_their_thread),
     TEST(random_changes_equal_a_model),
