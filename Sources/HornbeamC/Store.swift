@@ -33,7 +33,7 @@ final class StoreHandle: HandleObject {
 
     /// Lets go of all reads that wait. Nobody else is inside the store.
     func dropIdleReads() {
-        while let idle = idleReads.take() { Unmanaged<TransactionHandle>.fromOpaque(idle).takeUnretainedValue().drop() }
+        idleReads.takeAll { Unmanaged<TransactionHandle>.fromOpaque($0).takeUnretainedValue().drop() }
     }
 }
 

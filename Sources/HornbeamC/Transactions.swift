@@ -102,7 +102,7 @@ final class TransactionHandle: HandleObject {
         if committing {
             do throws(StorageError) { try transaction.checkIsWhole() } catch { result = Failure.report(error) }
         }
-        return (result, store.trees.suspend(transaction))
+        return (result, transaction.suspend())
     }
 
     /// Lets go of the transaction, whose handle was suspended, and of its slot.

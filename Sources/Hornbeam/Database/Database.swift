@@ -172,7 +172,7 @@ public final class Database: Sendable {
     /// Keeps what the read has made for the next one, unless somebody still has a part of it: a context that was kept
     /// must find its transaction ended. That saves a read of one entity a quarter of its instructions.
     private func end(_ session: inout TypedTransaction) {
-        if isKnownUniquelyReferenced(&session), session.suspend(in: store) { idle.give(session) } else { session.end() }
+        if isKnownUniquelyReferenced(&session), session.suspend() { idle.give(session) } else { session.end() }
     }
 
     /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns, as

@@ -63,9 +63,9 @@ package final class TypedTransaction {
 
     /// Ends a read so that `resume` can begin it again with the stores it has made; false if it can't. Nobody else may
     /// have the session.
-    func suspend(in store: TreeStore) -> Bool {
+    func suspend() -> Bool {
         guard isKnownUniquelyReferenced(&current), let current, current.canBeginAgain else { return false }
-        return store.suspend(current.transaction)
+        return current.transaction.suspend()
     }
 
     /// Begins a read anew, of the newest state.

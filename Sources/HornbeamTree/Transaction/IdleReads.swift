@@ -11,7 +11,7 @@ package final class IdleReads<Read: AnyObject>: @unchecked Sendable {
 
     package init() {}
 
-    deinit { while take() != nil {} }
+    deinit { places.takeAll { Unmanaged<Read>.fromOpaque($0).release() } }
 
     @inlinable
     package func take() -> Read? {

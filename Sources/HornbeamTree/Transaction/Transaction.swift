@@ -366,10 +366,17 @@ package final class Transaction {
         if let writer { writer.pages.abort() } else { store.endRead(view) }
     }
 
-    /// Ends a read that may begin again with what it has opened. Nobody else may have it: no cursor, no value's reader.
-    func suspend() {
+    /// Ends a read whose owner keeps it, for `resume`: what it has opened is there for the next one. Nobody else may
+    /// have the transaction: no cursor, no reader of a value. False if it can't begin again: it has ended for good.
+    package func suspend() -> Bool {
+        guard store?.knowsStatesByNumber == true, !isWritable, isOpen else {
+            abort()
+            return false
+        }
         isOpen = false
+        // (A variable for the store would count a reference to it, which all threads would write.)
         store?.endRead(view)
+        return true
     }
 
     /// Begins a suspended read anew, of the newest state. If that is still the one it had, its trees are open already.

@@ -85,18 +85,6 @@ package final class TreeStore: Sendable {
         Transaction(store: pages, view: try pages.beginRead(), writer: nil, names: names)
     }
 
-    /// Ends a read whose owner keeps it, for `Transaction.resume`: what it has opened is there for the next one. Nobody
-    /// else may have the transaction: no cursor, no reader of a value. False if it can't begin again: it has ended for
-    /// good.
-    package func suspend(_ transaction: Transaction) -> Bool {
-        guard pages.knowsStatesByNumber, !transaction.isWritable, transaction.isOpen else {
-            transaction.abort()
-            return false
-        }
-        transaction.suspend()
-        return true
-    }
-
     /// The one write transaction, in the writer's turn: `.busy` if it doesn't wait for that and has to. `.invalid` if
     /// it would wait for a transaction begun by this thread.
     package func beginWrite(_ wait: TurnWait = .inOrder) throws(StorageError) -> Transaction {

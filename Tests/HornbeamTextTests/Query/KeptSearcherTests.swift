@@ -60,7 +60,7 @@ struct KeptSearcherTests {
             let note: Comment = "round \(round), HORNBEAM_SEED=\(seed)"
             #expect(kept.isCurrent(), note)
             try expectSame(kept, read, note)
-            guard store.suspend(read) else {
+            guard read.suspend() else {
                 Issue.record("a read that can't be suspended")
                 break
             }

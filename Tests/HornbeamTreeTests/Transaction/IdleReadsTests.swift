@@ -19,7 +19,7 @@ struct IdleReadsTests {
 
     private func beginRead() throws -> Transaction { try Self.begin(store, idle) }
 
-    private func endRead(_ read: Transaction) { Self.end(read, store, idle) }
+    private func endRead(_ read: Transaction) { Self.end(read, idle) }
 
     private static func begin(_ store: TreeStore, _ idle: IdleReads<Transaction>) throws -> Transaction {
         guard let read = idle.take() else { return try store.beginRead() }
@@ -27,8 +27,8 @@ struct IdleReadsTests {
         return read
     }
 
-    private static func end(_ read: Transaction, _ store: TreeStore, _ idle: IdleReads<Transaction>) {
-        if store.suspend(read) { idle.give(read) }
+    private static func end(_ read: Transaction, _ idle: IdleReads<Transaction>) {
+        if read.suspend() { idle.give(read) }
     }
 
     private func write(_ body: (Transaction) throws -> Void) throws {
@@ -129,7 +129,7 @@ struct IdleReadsTests {
         _ store: TreeStore, _ idle: IdleReads<Transaction>, _ tree: TreeID
     ) throws -> [UInt8] {
         let read = try begin(store, idle)
-        defer { end(read, store, idle) }
+        defer { end(read, idle) }
         return try (0..<8).map { try read.value(tree, [UInt8($0)])?.first ?? 255 }
     }
 }
