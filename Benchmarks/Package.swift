@@ -45,6 +45,10 @@ targets.append(
         name: "hornbeam-bench",
         dependencies: ["BenchHarness", .product(name: "HornbeamC", package: "hornbeam")] + peers,
         path: "Sources/HornbeamBench", swiftSettings: settings))
+targets.append(
+    .executableTarget(
+        name: "hornbeam-traced-reads", dependencies: [.product(name: "HornbeamC", package: "hornbeam")],
+        path: "Sources/TracedReads"))
 // A process can't have both the C library, which has the engine in it, and the Swift library: a program for each.
 targets.append(
     .executableTarget(

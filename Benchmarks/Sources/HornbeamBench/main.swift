@@ -37,10 +37,11 @@ let help = """
         --instructions       count instructions too; needs valgrind
         --runs, --seed, --json, --markdown (the part <!-- scaling -->)
       counts [options]       instructions and allocations an operation; needs valgrind
-        --check FILE         fail if they exceed those in the file
+        --check FILE         fail if they exceed those in the file, or 'shared-lines' fails
         --write FILE         write them
         --workload A,B       of these workloads alone
         --n NUMBER           entries (default 20,000)
+      shared-lines           fail if threads that only read write cache lines in common; needs valgrind
       prices                 what the planner reckons with: times of the steps of plans [--n NUMBER] [--seed NUMBER]
       plans                  times of the planner's choices beside those of other plans; fails where one takes more
                              than 1.5 times as long [--cases NUMBER] [--n NUMBER] [--seed NUMBER]
@@ -68,6 +69,7 @@ func perform(_ words: [String]) throws {
     case "report": try ReportCommand.run(rest)
     case "scaling": try ScalingCommand(rest).run()
     case "counts": try CountsCommand(rest).run()
+    case "shared-lines": try SharedLines.check()
     case "prices", "plans": try Child.runTyped(words)
     case "reliability": try inFolder { try Reliability(folder: $0, rest).run() }
     case "churn": try inFolder { try Churn(rest).run(in: $0) }

@@ -13,7 +13,7 @@ struct Count: Codable {
 }
 
 enum Callgrind {
-    private static let program = "/usr/bin/valgrind"
+    static let program = "/usr/bin/valgrind"
 
     /// Counts of the thread that does the workloads: what background threads do depends on when they run.
     static func counts(
@@ -59,13 +59,13 @@ enum Callgrind {
 
     /// Copies of this build's programs and library: valgrind stumbles over what Swift writes for debuggers. The names
     /// of functions stay. Made once in a folder; the path of hornbeam-bench among them.
-    private static func withoutDebugInformation(in folder: String) throws -> String {
+    static func withoutDebugInformation(in folder: String) throws -> String {
         let target = folder + "/programs"
         let name = (Child.program as NSString).lastPathComponent
         guard !FileManager.default.fileExists(atPath: target) else { return target + "/" + name }
         try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
         let source = (Child.program as NSString).deletingLastPathComponent
-        for file in [name, name + "-typed", "libHornbeamC.so"] {
+        for file in [name, name + "-typed", SharedLines.program, "libHornbeamC.so"] {
             let strip = Process()
             strip.executableURL = URL(fileURLWithPath: "/usr/bin/strip")
             strip.arguments = ["--strip-debug", "-o", target + "/" + file, source + "/" + file]

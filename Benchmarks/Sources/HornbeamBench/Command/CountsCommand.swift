@@ -25,11 +25,14 @@ struct CountsCommand {
     private let check: String?
     private let target: String?
     private let selection: Selection
+    /// Whether all workloads are counted.
+    private let isWhole: Bool
 
     init(_ words: [String]) throws {
         let arguments = try Arguments(words, options: ["check", "write", "n", "workload"])
         check = arguments.text("check")
         target = arguments.text("write")
+        isWhole = arguments.text("workload") == nil
         let wanted = arguments.text("workload") ?? Self.workloads.joined(separator: ",")
         let count = try arguments.number("n", 20_000, least: 100)
         selection = try Selection(
@@ -61,7 +64,10 @@ struct CountsCommand {
                         counts[name].map { [name, "\(Int($0.instructions))", String(format: "%.3f", $0.allocations)] }
                     }))
         if let target { try writeJSON(counts.mapValues(\.rounded), to: target) }
-        if let check { try compare(counts, with: check) }
+        if let check {
+            try compare(counts, with: check)
+            if isWhole { try SharedLines.check() }
+        }
     }
 
     private func compare(_ counts: [String: Count], with path: String) throws {
