@@ -77,7 +77,8 @@ private struct BackupCopy {
     /// Bytes of the buffers that a copy needs.
     static func bufferSize(pageSize: Int) -> Int { nodeBuffers(pageSize) + 2 * PageStore.largestNode }
 
-    /// Of them, those of nodes of the store's page size. Behind them a leaf of a compressed tree has its place, and a copy of it.
+    /// Of them, those of nodes of the store's page size. Behind them a leaf of a compressed tree has its place, and a
+    /// copy of it.
     private static func nodeBuffers(_ pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
 
     mutating func run(_ report: Report) throws(StorageError) -> Bool {

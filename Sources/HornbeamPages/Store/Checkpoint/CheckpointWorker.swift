@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The thread that checkpoints beside readers and the writer: when the journal is half full, when many pages were made
 // or put aside, or when nothing has been committed for a while. A store without it, for which there may be none free
-// (`StoreThreads`), checkpoints in the commits themselves. It makes room for pages in memory, and gives space back after
-// a checkpoint.
+// (`StoreThreads`), checkpoints in the commits themselves. It makes room for pages in memory, and gives space back
+// after a checkpoint.
 // Once commits rest it also writes for other processes what they couldn't read yet, and before if one of them waits.
 
 import Synchronization
