@@ -20,7 +20,7 @@ final class UnplacedLeaves {
     /// Bytes of memory that stay for later leaves.
     private let keptBound: Int
     /// Made with the first leaf that is encoded.
-    private lazy var encoder = LeafEncoder()
+    private var encoder: LeafEncoder?
 
     init(keptBound: Int) { self.keptBound = keptBound }
 
@@ -42,6 +42,8 @@ final class UnplacedLeaves {
     /// The leaf of a pointer as the tree stores it, but for the checksum. Good until the next call.
     func encode(_ pointer: UInt64, _ parts: LeafParts) -> UnsafeMutableRawBufferPointer? {
         guard let leaf = find(pointer) else { return nil }
+        let encoder = encoder ?? LeafEncoder()
+        self.encoder = encoder
         return encoder.encode(leaf, parts, former: leaves[Int(PagePointer.number(pointer))].former)
     }
 

@@ -320,9 +320,10 @@ package final class PageStore: @unchecked Sendable {
         CleanEnd.write(side.header, to: file)
     }
 
-    /// A large ring is for the load that made it. Without space for another one it stays.
+    /// A large ring is for the load that made it. Without space for another one it stays, and so does that of a file
+    /// which was not changed.
     private func shrinkRing() throws(StorageError) {
-        guard file.isDurable, side.run == nil, side.header.journal.count > side.quietRing else { return }
+        guard file.isDurable, side.isChanged, side.run == nil, side.header.journal.count > side.quietRing else { return }
         do throws(StorageError) {
             try checkpoint(side.tip, journal: .new(side.quietRing))
         } catch .full {

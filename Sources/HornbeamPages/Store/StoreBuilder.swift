@@ -16,8 +16,9 @@ package final class StoreBuilder {
     private var chunkRun = SectorRun(start: 0, count: 0)
     private var filled = 0
     private var isOpen = true
+    /// Made with the first compressed leaf.
+    private var encoder: LeafEncoder?
 
-    private lazy var encoder = LeafEncoder()
     /// Of node pages: one write.
     private static let chunkSectors = Int(FileFormat.extentSectors)
 
@@ -31,12 +32,14 @@ package final class StoreBuilder {
         guard FileFormat.isValid(pageSize: pageSize) else { throw .invalid("page size \(pageSize)") }
         self.file = file
         self.pageSize = pageSize
-        space = SpaceMap(pageSize: pageSize)
-        chunk = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: Self.chunkSectors * FileFormat.sectorSize, alignment: FileFormat.sectorSize)
-        try grow(to: FileFormat.initialFileSectors)
+        var space = SpaceMap(pageSize: pageSize)
+        space.grow(to: FileFormat.initialFileSectors)
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))
         space.reserve(ring.run)
+        self.space = space
+        chunk = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.chunkSectors * FileFormat.sectorSize, alignment: FileFormat.sectorSize)
+        try file.grow(to: FileFormat.initialFileSectors << FileFormat.sectorShift)
     }
 
     deinit {
@@ -64,6 +67,8 @@ package final class StoreBuilder {
         _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts
     ) throws(StorageError) -> UInt64 {
         parts.clearRest(of: page)
+        let encoder = encoder ?? LeafEncoder()
+        self.encoder = encoder
         let stored = encoder.encode(page, parts)
         let sectors = UInt32(stored.count / FileFormat.sectorSize)
         let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
