@@ -21,8 +21,9 @@ package final class TreeStore: Sendable {
         pages = try open(
             { (page, kind) in NodeValidation.problem(page, kind: kind) },
             { (record, writer) throws(StorageError) in
-                let memory = replaying.withLock { (held) in
-                    let memory = held ?? WriterMemory(pageSize: writer.view.pageSize)
+                let memory = try replaying.withLock { (held) throws(StorageError) in
+                    if let held { return held }
+                    let memory = try WriterMemory(pageSize: writer.view.pageSize)
                     held = memory
                     return memory
                 }
@@ -124,15 +125,26 @@ final class TreeWriting: Sendable {
         self.durability = durability
     }
 
+    private func takeMemory(pageSize: Int) throws(StorageError) -> WriterMemory {
+        try memory.withLock { (held) throws(StorageError) in
+            if let held { return held }
+            let memory = try WriterMemory(pageSize: pageSize, removed: removed)
+            held = memory
+            return memory
+        }
+    }
+
     /// Lets go of what the next write transaction can make again. One that is open keeps its own.
     func forgetMemory() { memory.withLock { $0 = nil } }
 
     func begin(_ pages: PageStore, _ wait: TurnWait) throws(StorageError) -> Transaction {
         let writer = try pages.beginWrite(wait)
-        let memory = memory.withLock { (held) in
-            let memory = held ?? WriterMemory(pageSize: writer.view.pageSize, removed: removed)
-            held = memory
-            return memory
+        let memory: WriterMemory
+        do throws(StorageError) {
+            memory = try takeMemory(pageSize: writer.view.pageSize)
+        } catch {
+            writer.abort()
+            throw error
         }
         memory.redo.begin(limit: pages.maximumRedoSize)
         return Transaction(

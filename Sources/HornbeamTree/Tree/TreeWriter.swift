@@ -33,29 +33,28 @@ final class WriterMemory: @unchecked Sendable {
     /// The store's.
     let removed: RemovedEntries
 
-    init(pageSize: Int, removed: RemovedEntries = RemovedEntries()) {
+    /// All of it: the system gives what is touched, zeroed, and has it back at once when it goes. (Free space of a
+    /// rebuilt node keeps what was here: never anything but page content of this store.)
+    private let memory: Mapping
+
+    init(pageSize: Int, removed: RemovedEntries = RemovedEntries()) throws(StorageError) {
         self.pageSize = pageSize
         self.removed = removed
-        path = .allocate(capacity: NodeLayout.maximumLevels)
         // Leaves of compressed trees have sizes of their own.
         let largest = FileFormat.maximumPageSize
-        page = .allocate(byteCount: largest, alignment: 16)
-        // Free space of a rebuilt node keeps what was here: never anything but page content.
-        memset(page, 0, largest)
-        secondPage = .allocate(byteCount: largest, alignment: 16)
-        entries = .allocate(capacity: EntryList.capacity(pageSize: largest))
-        separators = .allocate(byteCount: 2 * NodeLayout.longestKey, alignment: 16)
-        reference = .allocate(
-            byteCount: 2 * (NodeLayout.childSize + NodeLayout.maximumReduction), alignment: 16)
-    }
-
-    deinit {
-        path.deallocate()
-        page.deallocate()
-        secondPage.deallocate()
-        entries.deallocate()
-        separators.deallocate()
-        reference.deallocate()
+        let capacity = EntryList.capacity(pageSize: largest)
+        let entriesSize = capacity * MemoryLayout<EntryReference>.stride
+        let pathSize = NodeLayout.maximumLevels * MemoryLayout<PathStep>.stride
+        let separatorsSize = 2 * NodeLayout.longestKey
+        let referenceSize = 2 * (NodeLayout.childSize + NodeLayout.maximumReduction)
+        let size = 2 * largest + separatorsSize + referenceSize + pathSize + entriesSize
+        memory = try Mapping(descriptor: -1, wanted: size, minimum: size, path: "memory for a write transaction")
+        page = memory.base
+        secondPage = page + largest
+        reference = secondPage + largest
+        separators = reference + referenceSize
+        path = (separators + separatorsSize).bindMemory(to: PathStep.self, capacity: NodeLayout.maximumLevels)
+        entries = (separators + separatorsSize + pathSize).bindMemory(to: EntryReference.self, capacity: capacity)
     }
 }
 

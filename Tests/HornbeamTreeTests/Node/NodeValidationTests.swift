@@ -23,7 +23,7 @@ struct NodeValidationTests {
         for key in keys {
             key.withUnsafeBytes { _ = isBranch ? node.childIndex($0) : node.find($0).index }
         }
-        let memory = WriterMemory(pageSize: page.size)
+        let memory = try WriterMemory(pageSize: page.size)
         var list = EntryList(
             storage: memory.entries, capacity: EntryList.capacity(pageSize: page.size), isBranch: isBranch,
             stamp: node.stamp)

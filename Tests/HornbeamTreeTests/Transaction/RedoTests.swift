@@ -139,7 +139,7 @@ struct RedoTests {
                 structure: { NodeValidation.problem($0, kind: $1) }, replay: { (_, _) in })
             let writer = try store.beginWrite()
             defer { writer.abort() }
-            let memory = WriterMemory(pageSize: 8192)
+            let memory = try WriterMemory(pageSize: 8192)
             do {
                 try bytes.withBytes { (record) throws(StorageError) in
                     try Transaction.replay(
@@ -163,7 +163,7 @@ struct RedoTests {
                 structure: { NodeValidation.problem($0, kind: $1) }, replay: { (_, _) in })
             let writer = try store.beginWrite()
             defer { writer.abort() }
-            let memory = WriterMemory(pageSize: 8192)
+            let memory = try WriterMemory(pageSize: 8192)
             let log = RedoLog()
             log.begin(limit: 1 << 20)
             [UInt8(1)].withUnsafeBytes { log.add(.create, tree: 1, $0) }
