@@ -11,7 +11,7 @@ import Testing
 @Suite("Node validation")
 struct NodeValidationTests {
     /// Runs everything that trees do with a node over an accepted page, the editors last.
-    private func exercise(_ page: GuardedPage, isBranch: Bool, _ random: inout SeededGenerator) {
+    private func exercise(_ page: GuardedPage, isBranch: Bool, _ random: inout SeededGenerator) throws {
         let node = NodeView(UnsafeRawPointer(page.bytes), size: page.size)
         var keys = [random.bytes(4), random.bytes(40)]
         for index in 0..<node.count {
@@ -79,7 +79,7 @@ struct NodeValidationTests {
             for isBranch in [false, true] {
                 let kind: PageKind = isBranch ? .branch : .leaf
                 if NodeValidation.problem(Bytes(start: page.bytes, count: size), kind: kind) == nil {
-                    exercise(page, isBranch: isBranch, &random)
+                    try exercise(page, isBranch: isBranch, &random)
                 }
             }
         }
@@ -103,7 +103,7 @@ struct NodeValidationTests {
             let kind: PageKind = isBranch ? .branch : .leaf
             guard NodeValidation.problem(Bytes(start: page.bytes, count: size), kind: kind) == nil else { continue }
             accepted += 1
-            exercise(page, isBranch: isBranch, &random)
+            try exercise(page, isBranch: isBranch, &random)
         }
         // Changes of values and of free bytes are none of validation's business.
         #expect(accepted > 100)
