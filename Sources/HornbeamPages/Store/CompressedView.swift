@@ -126,14 +126,17 @@ extension PageView {
 // MARK: - By parts
 
 extension PageView {
-    /// The leaf that `pointer` names, to be decoded by parts: for whoever wants one value. Nil if it is at hand as a
-    /// whole, can't be read so, or may be wanted again: then it is to be read as any other (`page`).
+    /// The leaf that `pointer` names, raw, if it is committed and at hand as a whole.
+    package func knownLeaf(_ pointer: UInt64, birth: UInt64) -> UnsafeRawPointer? {
+        birth < frameBirth ? knownPage(pointer, birth: birth, kind: .leaf, level: 0) : nil
+    }
+
+    /// A leaf that isn't at hand, to be decoded by parts: for whoever wants one value. Nil if it can't be read so, or
+    /// may be wanted again: then it is to be read as any other (`page`).
     ///
     /// What is read again and again belongs into the cache, decoded. A leaf in eight goes there whatever is known of
     /// it, so that those which are read most are there soon.
     package func partialLeaf(_ pointer: UInt64, birth: UInt64) throws(StorageError) -> PartialLeaf? {
-        let number = PagePointer.number(pointer)
-        guard kept.find(number) == nil, cached.find(number) == nil else { return nil }
         // As in `unverifiedPage`.
         try store.checkProcess()
         guard let stored = storedLeaf(pointer, birth: birth) else { return nil }

@@ -304,6 +304,7 @@ package final class PageStore: @unchecked Sendable {
             try checkpointIfNeeded()
             try shrinkRing()
             try cutGrownTail()
+            try dropGrowth()
         } catch {
             return error
         }
@@ -320,10 +321,19 @@ package final class PageStore: @unchecked Sendable {
         CleanEnd.write(side.header, to: file)
     }
 
+    /// A file in which nothing was changed is as long as it was: transactions that came to nothing may have made it
+    /// grow.
+    private func dropGrowth() throws(StorageError) {
+        guard file.isDurable, !side.isChanged, side.space.sectorCount > side.openedSectors else { return }
+        try file.shrink(to: side.openedSectors << FileFormat.sectorShift)
+    }
+
     /// A large ring is for the load that made it. Without space for another one it stays, and so does that of a file
     /// which was not changed.
     private func shrinkRing() throws(StorageError) {
-        guard file.isDurable, side.isChanged, side.run == nil, side.header.journal.count > side.quietRing else { return }
+        guard file.isDurable, side.isChanged, side.run == nil, side.header.journal.count > side.quietRing else {
+            return
+        }
         do throws(StorageError) {
             try checkpoint(side.tip, journal: .new(side.quietRing))
         } catch .full {

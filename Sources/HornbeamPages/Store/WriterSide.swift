@@ -31,6 +31,8 @@ final class WriterSide {
     @exclusivity(unchecked) var spaceMaps: [PageReference] = []
     /// The checkpoint that the file was opened with.
     private let openedCheckpoint: UInt64
+    /// How long the file was then, in sectors.
+    let openedSectors: UInt64
     /// Whether there were commits since.
     var isChanged: Bool { header.checkpoint != openedCheckpoint || tip.transaction != header.transaction }
     /// Nil where nobody else can have the file open.
@@ -74,6 +76,7 @@ final class WriterSide {
         self.space = space
         self.header = header
         openedCheckpoint = header.checkpoint
+        openedSectors = space.sectorCount
         announcer = Announcer(file: file)
         tip = state
         settled = state

@@ -34,9 +34,16 @@ extension TreeRoot {
                 level -= 1
             }
             for index in 0..<size {
-                let key = key(start + index)
-                let value = try value(of: key, in: group[index].page, birth: group[index].birth, of: tree, in: view)
-                body(start + index, value)
+                let leaf = try view.leaf(group[index].page, birth: group[index].birth, of: tree)
+                let (place, found) = leaf.find(key(start + index))
+                guard found else {
+                    if view.holdsPages { view.keepWay() }
+                    body(start + index, nil)
+                    continue
+                }
+                let cell = leaf.cell(place)
+                let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+                body(start + index, view.holdsPages ? view.keep(value) : value)
             }
             start += size
         }
@@ -79,19 +86,14 @@ extension TreeRoot {
         in view: PageView, into found: UnsafeMutableBufferPointer<Bytes?>
     ) throws(StorageError) {
         var entries = InlineArray<16, EntryPlace>(repeating: EntryPlace())
-        // A compressed leaf is held from when it is read on, and one at a time.
-        for index in numbers.indices where PagePointer.sectors(leaves[index].page) == 0 {
+        for index in numbers.indices {
             let leaf = try view.leaf(leaves[index].page, birth: leaves[index].birth, of: tree)
             let place = leaf.place(number: numbers[index])
             if place < leaf.count { leaf.prefetchCell(place) }
             entries[index] = EntryPlace(leaf: leaf.base, index: place)
         }
         for index in numbers.indices {
-            guard let base = entries[index].leaf else {
-                found[index] = try value(
-                    of: numbers[index], in: leaves[index].page, birth: leaves[index].birth, of: tree, in: view)
-                continue
-            }
+            guard let base = entries[index].leaf else { continue }
             let leaf = NodeView(leaf: base)
             let result = leaf.find(number: numbers[index], from: entries[index].index)
             guard result.found else {

@@ -57,19 +57,7 @@ extension TreeRoot {
     @inline(__always)
     func get(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
-        let place = try leafPlace(in: view) { $0.childIndex(key) }
-        return try value(of: key, in: place.page, birth: place.birth, of: tree, in: view)
-    }
-
-    /// The same in the leaf that holds it.
-    @inline(__always)
-    func value(
-        of key: Bytes, in page: UInt64, birth: UInt64, of tree: UInt32, in view: PageView
-    ) throws(StorageError) -> Bytes? {
-        if PagePointer.sectors(page) != 0, let part = try view.partialLeaf(page, birth: birth) {
-            return try Self.value(of: key, in: part, page, of: tree, in: view)
-        }
-        let leaf = try view.leaf(page, birth: birth, of: tree)
+        let leaf = try leaf(for: key, of: tree, in: view)
         return try value(in: leaf, at: leaf.find(key), in: view)
     }
 
@@ -77,27 +65,41 @@ extension TreeRoot {
     @inline(__always)
     func get(number: UInt64, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
-        let place = try leafPlace(in: view) { $0.childIndex(number: number) }
-        return try value(of: number, in: place.page, birth: place.birth, of: tree, in: view)
-    }
-
-    /// The same in the leaf that holds it.
-    @inline(__always)
-    func value(
-        of number: UInt64, in page: UInt64, birth: UInt64, of tree: UInt32, in view: PageView
-    ) throws(StorageError) -> Bytes? {
-        if PagePointer.sectors(page) != 0, let part = try view.partialLeaf(page, birth: birth) {
-            return try withUnsafeBytes(of: number.bigEndian) { (key) throws(StorageError) in
-                try Self.value(of: key, in: part, page, of: tree, in: view)
-            }
-        }
-        let leaf = try view.leaf(page, birth: birth, of: tree)
+        let leaf = try leaf(of: tree, in: view) { $0.childIndex(number: number) }
         return try value(in: leaf, at: leaf.find(number: number), in: view)
     }
 
+    @inline(__always)
+    private func value(
+        in leaf: NodeView, at place: (index: Int, found: Bool), in view: PageView
+    ) throws(StorageError) -> Bytes? {
+        guard place.found else {
+            if view.holdsPages { view.keepWay() }
+            return nil
+        }
+        let cell = leaf.cell(place.index)
+        let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
+        return view.holdsPages ? view.keep(value) : value
+    }
+
+    /// `get` in a tree whose leaves are compressed: of one that isn't at hand it decodes what it needs.
+    func getCompressed(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
+        guard !isEmpty else { return nil }
+        let place = try leafPlace(in: view) { $0.childIndex(key) }
+        let leaf: NodeView
+        if let known = view.knownLeaf(place.page, birth: place.birth) {
+            leaf = NodeView(leaf: known)
+            if leaf.stamp.tree != tree { throw view.foreign(place.page, leaf) }
+        } else if let part = try view.partialLeaf(place.page, birth: place.birth) {
+            return try value(of: key, in: part, place.page, of: tree, in: view)
+        } else {
+            leaf = try view.leaf(place.page, birth: place.birth, of: tree)
+        }
+        return try value(in: leaf, at: leaf.find(key), in: view)
+    }
+
     /// The value of `key` in a leaf that is decoded by parts: a copy, because the leaf's memory is for the next one.
-    @inline(never)
-    static func value(
+    private func value(
         of key: Bytes, in part: PartialLeaf, _ page: UInt64, of tree: UInt32, in view: PageView
     ) throws(StorageError) -> Bytes? {
         guard let base = part.bytes.baseAddress else { return nil }
@@ -123,27 +125,21 @@ extension TreeRoot {
         return view.holdsPages ? view.keep(long) : long
     }
 
-    @inline(__always)
-    private func value(
-        in leaf: NodeView, at place: (index: Int, found: Bool), in view: PageView
-    ) throws(StorageError) -> Bytes? {
-        guard place.found else {
-            if view.holdsPages { view.keepWay() }
-            return nil
-        }
-        let cell = leaf.cell(place.index)
-        let value = cell.isLong ? try LongValue.read(LongReference(cell.value), in: view) : cell.valueBytes
-        return view.holdsPages ? view.keep(value) : value
-    }
-
     /// The leaf whose range holds `key`. Not of an empty tree.
     @inline(__always)
     func leaf(for key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> NodeView {
-        let place = try leafPlace(in: view) { $0.childIndex(key) }
+        try leaf(of: tree, in: view) { $0.childIndex(key) }
+    }
+
+    /// The leaf that a choice among each branch's children leads to.
+    @inline(__always)
+    private func leaf(
+        of tree: UInt32, in view: PageView, _ childIndex: (NodeView) -> Int
+    ) throws(StorageError) -> NodeView {
+        let place = try leafPlace(in: view, childIndex)
         return try view.leaf(place.page, birth: place.birth, of: tree)
     }
 
-    /// Where the leaf lies that a choice among each branch's children leads to.
     @inline(__always)
     private func leafPlace(
         in view: PageView, _ childIndex: (NodeView) -> Int

@@ -69,4 +69,19 @@ struct SmallFileTests {
             if disk.calls < call { break }
         }
     }
+
+    @Test("is as long as it was when nothing came of a transaction that made it grow", .seeded)
+    func abortedGrowth() throws {
+        let disk = try SimulatedDisk()
+        try Toy.open(disk, StoreOptions()).close()
+        let image = disk.killedImage()
+        let store = try Toy.open(disk, StoreOptions())
+        let size = disk.size()
+        let writer = try store.beginWrite()
+        try Toy.apply(ToyChange(cell: 1, value: 1, longSectors: 300), writer)
+        #expect(disk.size() > size)
+        writer.abort()
+        try store.close()
+        #expect(disk.killedImage() == image)
+    }
 }
