@@ -22,24 +22,37 @@ enum LZ4 {
 /// The state of an encoder, which is too large to be made anew for each block.
 final class LZ4Encoder {
     private let stream: UnsafeMutablePointer<LZ4_stream_t>
+    /// That of one which has just read the dictionary.
+    private let prepared: UnsafeMutablePointer<LZ4_stream_t>
 
     init() {
         stream = .allocate(capacity: 1)
+        prepared = .allocate(capacity: 1)
         LZ4_initStream(stream, MemoryLayout<LZ4_stream_t>.size)
+        LZ4_initStream(prepared, MemoryLayout<LZ4_stream_t>.size)
     }
 
-    deinit { stream.deallocate() }
+    deinit {
+        stream.deallocate()
+        prepared.deallocate()
+    }
 
-    /// The compressed size; nil if it would be more than `target` holds. `dictionary` is needed for decoding, too.
-    func compress(
-        _ source: Bytes, into target: UnsafeMutableRawBufferPointer, dictionary: Bytes = Bytes(start: nil, count: 0)
-    ) -> Int? {
+    /// The blocks from here on are made with this dictionary, which stays where it is meanwhile; nil: with none.
+    func use(_ dictionary: Bytes?) {
+        guard let dictionary, let size = Int32(exactly: dictionary.count) else {
+            LZ4_loadDict(prepared, nil, 0)
+            return
+        }
+        LZ4_loadDict(prepared, dictionary.baseAddress?.assumingMemoryBound(to: CChar.self), size)
+    }
+
+    /// The compressed size; nil if it would be more than `target` holds.
+    func compress(_ source: Bytes, into target: UnsafeMutableRawBufferPointer) -> Int? {
         guard let from = source.baseAddress, let to = target.baseAddress,
-            let count = Int32(exactly: source.count), let room = Int32(exactly: target.count),
-            let dictionarySize = Int32(exactly: dictionary.count)
+            let count = Int32(exactly: source.count), let room = Int32(exactly: target.count)
         else { return nil }
-        // Without a dictionary what is left of the last block must not be referred to either.
-        LZ4_loadDict(stream, dictionary.baseAddress?.assumingMemoryBound(to: CChar.self), dictionarySize)
+        // A copy costs less than reading the dictionary again.
+        stream.update(from: prepared, count: 1)
         let size = LZ4_compress_fast_continue(
             stream, from.assumingMemoryBound(to: CChar.self), to.assumingMemoryBound(to: CChar.self), count, room, 1)
         return size > 0 ? Int(size) : nil

@@ -56,7 +56,7 @@ final class LeafEncoder {
         let head = page[PageLayout.headerSize..<parts.headEnd]
         let tail = page[(page.count - parts.tailSize)...]
         var place = BlockPage.table + BlockPage.tableEntry * count
-        guard place + head.count + tail.count <= limit, head.count <= UInt16.max else { return nil }
+        guard place + head.count + tail.count <= limit, max(head.count, tail.count) <= UInt16.max else { return nil }
         start.set(UInt32(page.count), at: CompressedPage.rawSize)
         start.set(UInt16(count), at: BlockPage.blockCount)
         start.set(UInt16(head.count), at: BlockPage.headSize)
@@ -69,16 +69,21 @@ final class LeafEncoder {
         }
         var raw = firstBlock
         var taking = FormerBlocks(former)
+        // Whether the encoder is ready for the first block, or for the others.
+        var prepared: Bool?
         for (index, size) in parts.blocks.enumerated() {
             let block = Bytes(rebasing: page[raw..<raw + size])
             let dictionary =
                 index == 0
                 ? Bytes(start: nil, count: 0) : Bytes(rebasing: page[firstBlock..<firstBlock + parts.blocks[0]])
             let room = UnsafeMutableRawBufferPointer(rebasing: target[place..<limit])
-            guard
-                let stored = take(block, index, dictionary, &taking, into: room)
-                    ?? encode(block, dictionary, into: room)
-            else { return nil }
+            var stored = take(block, index, dictionary, &taking, into: room)
+            if stored == nil {
+                if prepared != (index == 0) { encoder.use(index == 0 ? nil : dictionary) }
+                prepared = index == 0
+                stored = encode(block, into: room)
+            }
+            guard let stored else { return nil }
             start.set(UInt16(size), at: BlockPage.table + BlockPage.tableEntry * index)
             start.set(UInt16(stored), at: BlockPage.table + BlockPage.tableEntry * index + 2)
             place += stored
@@ -88,9 +93,9 @@ final class LeafEncoder {
     }
 
     /// The size as it is stored: compressed, or itself if that is no smaller. Nil without room.
-    private func encode(_ block: Bytes, _ dictionary: Bytes, into room: UnsafeMutableRawBufferPointer) -> Int? {
+    private func encode(_ block: Bytes, into room: UnsafeMutableRawBufferPointer) -> Int? {
         let bounded = UnsafeMutableRawBufferPointer(rebasing: room[..<min(room.count, block.count - 1)])
-        if let size = encoder.compress(block, into: bounded, dictionary: dictionary) { return size }
+        if let size = encoder.compress(block, into: bounded) { return size }
         guard block.count <= room.count else { return nil }
         room.copyMemory(from: block)
         return block.count
