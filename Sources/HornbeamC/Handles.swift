@@ -212,7 +212,8 @@ extension HandleTable {
         return nil
     }
 
-    /// Whether the store behind the handle is live, once it is decided whether an attempt to close it is refused.
+    /// Whether the store behind the handle is live, once it is decided whether an attempt to close it is refused
+    /// because somebody is inside.
     @inline(never)
     private static func isStillLive(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) -> Bool {
         guard slot.pointee.stamp.load(ordering: .acquiring) != 0 else { return false }

@@ -45,11 +45,14 @@ package struct LeafParts {
 /// whatever the blocks' bytes are. Lives as long as they do.
 struct BlockPage {
     private let stored: UnsafeRawPointer
+    private let storedCount: Int
     /// Of the raw page, in bytes.
     let rawSize: Int
     let count: Int
     private let headSize: Int
-    private let tailSize: Int
+    let tailSize: Int
+    /// Where the raw page's head ends.
+    var headEnd: Int { PageLayout.headerSize + headSize }
     /// Where in the raw page the blocks begin.
     private let firstBlock: Int
 
@@ -64,6 +67,7 @@ struct BlockPage {
     init?(_ page: Bytes) {
         guard let size = CompressedPage.rawSize(of: page), let start = page.baseAddress else { return nil }
         stored = start
+        storedCount = page.count
         rawSize = size
         count = Int(start.u16(Self.blockCount))
         headSize = Int(start.u16(Self.headSize))
@@ -91,7 +95,6 @@ struct BlockPage {
         let head = stored + (Self.table + Self.tableEntry * count)
         (target + PageLayout.headerSize).copyMemory(from: head, byteCount: headSize)
         (target + (rawSize - tailSize)).copyMemory(from: head + headSize, byteCount: tailSize)
-        let headEnd = PageLayout.headerSize + headSize
         UnsafeMutableRawBufferPointer(rebasing: page[headEnd..<firstBlock]).initializeMemory(
             as: UInt8.self, repeating: 0)
     }
@@ -107,8 +110,9 @@ struct BlockPage {
         return nil
     }
 
-    /// Where a block lies in the raw page, and its bytes as they are stored.
-    func place(of index: Int) -> (raw: Range<Int>, stored: Bytes) {
+    /// Where a block lies in the raw page, and its bytes as they are stored. Nil if the sizes are not those any more
+    /// that `init` has found: the page may lie in a mapping, and somebody else change the file.
+    func place(of index: Int) -> (raw: Range<Int>, stored: Bytes)? {
         var raw = firstBlock
         var start = Self.table + Self.tableEntry * count + headSize + tailSize
         for earlier in 0..<index {
@@ -116,16 +120,16 @@ struct BlockPage {
             start += Int(stored.u16(Self.table + Self.tableEntry * earlier + 2))
         }
         let entry = Self.table + Self.tableEntry * index
-        return (
-            raw..<raw + Int(stored.u16(entry)), Bytes(start: stored + start, count: Int(stored.u16(entry + 2)))
-        )
+        let (size, storedSize) = (Int(stored.u16(entry)), Int(stored.u16(entry + 2)))
+        guard raw + size <= rawSize - tailSize, start + storedSize <= storedCount else { return nil }
+        return (raw..<raw + size, Bytes(start: stored + start, count: storedSize))
     }
 
     /// Decodes a block to its place in the raw page, where the first one is already if this is another. False if it
     /// can't be.
     func decode(_ index: Int, into page: UnsafeMutableRawBufferPointer) -> Bool {
-        let (raw, bytes) = place(of: index)
-        let dictionary = index == 0 ? raw.lowerBound..<raw.lowerBound : place(of: 0).raw
+        guard page.count == rawSize, let first = place(of: 0), let (raw, bytes) = place(of: index) else { return false }
+        let dictionary = index == 0 ? raw.lowerBound..<raw.lowerBound : first.raw
         return Self.decode(
             bytes, into: UnsafeMutableRawBufferPointer(rebasing: page[raw]),
             dictionary: Bytes(rebasing: Bytes(page)[dictionary]))

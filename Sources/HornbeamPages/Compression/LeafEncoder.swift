@@ -117,8 +117,8 @@ final class LeafEncoder {
     ) -> Int? {
         guard let page = former.page else { return nil }
         for candidate in former.next..<(index == 0 ? 1 : page.count) {
-            let (raw, stored) = page.place(of: candidate)
-            guard raw.count == block.count, stored.count <= room.count else { continue }
+            guard let (raw, stored) = page.place(of: candidate), raw.count == block.count, stored.count <= room.count
+            else { continue }
             room.copyMemory(from: stored)
             let copy = Bytes(rebasing: Bytes(room)[..<stored.count])
             let decoded = UnsafeMutableRawBufferPointer(rebasing: formerBlock[..<raw.count])

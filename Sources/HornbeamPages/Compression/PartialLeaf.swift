@@ -13,9 +13,11 @@ package final class PartialLeaf {
 
     deinit { memory.deallocate() }
 
-    /// The raw page: the header, the arrays and the prefix, and of its entries what `load` has brought. The rest is
+    /// The raw page: up to `headEnd`, and the last `tailSize` bytes; between them what `load` has brought. The rest is
     /// undefined.
     package var bytes: Bytes { Bytes(page) }
+    package var headEnd: Int { blocks?.headEnd ?? 0 }
+    package var tailSize: Int { blocks?.tailSize ?? 0 }
 
     /// False if the stored page is not one in blocks whose sizes are right.
     func open(_ stored: Bytes, pointer: UInt64, birth: UInt64) -> Bool {
@@ -41,7 +43,7 @@ package final class PartialLeaf {
     /// Makes these bytes of the raw page be there. False if they are not in a block, or that can't be decoded.
     package func load(_ range: Range<Int>) -> Bool {
         guard let blocks, range.upperBound <= page.count, let first = blocks.index(of: range.lowerBound),
-            let last = blocks.index(of: range.upperBound - 1)
+            let last = blocks.index(of: range.upperBound - 1), first <= last
         else { return false }
         for index in first...last where decoded >> UInt64(index) & 1 == 0 {
             if index > 0, decoded & 1 == 0, !decode(0, of: blocks) { return false }

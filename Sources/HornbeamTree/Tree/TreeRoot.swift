@@ -86,43 +86,61 @@ extension TreeRoot {
     func getCompressed(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
         let place = try leafPlace(in: view) { $0.childIndex(key) }
-        let leaf: NodeView
         if let known = view.knownLeaf(place.page, birth: place.birth) {
-            leaf = NodeView(leaf: known)
+            let leaf = NodeView(leaf: known)
             if leaf.stamp.tree != tree { throw view.foreign(place.page, leaf) }
-        } else if let part = try view.partialLeaf(place.page, birth: place.birth) {
-            return try value(of: key, in: part, place.page, of: tree, in: view)
-        } else {
-            leaf = try view.leaf(place.page, birth: place.birth, of: tree)
+            return try value(in: leaf, at: leaf.find(key), in: view)
         }
+        if let part = try view.partialLeaf(place.page, birth: place.birth),
+            let found = try find(key, in: part, place.page, of: tree, in: view)
+        {
+            return try value(found, in: view)
+        }
+        let leaf = try view.leaf(place.page, birth: place.birth, of: tree)
         return try value(in: leaf, at: leaf.find(key), in: view)
     }
 
-    /// The value of `key` in a leaf that is decoded by parts: a copy, because the leaf's memory is for the next one.
-    private func value(
-        of key: Bytes, in part: PartialLeaf, _ page: UInt64, of tree: UInt32, in view: PageView
-    ) throws(StorageError) -> Bytes? {
-        guard let base = part.bytes.baseAddress else { return nil }
+    /// What a look at a part of a leaf has found.
+    private enum PartialFind {
+        case nothing
+        case value(Bytes)
+        case long(LongReference)
+    }
+
+    /// Looks for a key in a leaf that is decoded by parts. Nil if that doesn't do: the parts are divided in another way
+    /// than ours, or can't be decoded. Then the whole leaf tells what is wrong with it.
+    private func find(
+        _ key: Bytes, in part: PartialLeaf, _ page: UInt64, of tree: UInt32, in view: PageView
+    ) throws(StorageError) -> PartialFind? {
+        guard let base = part.bytes.baseAddress, part.headEnd >= NodeLayout.heads else { return nil }
         let leaf = NodeView(base, size: part.bytes.count)
+        // What the search looks at without asking for it.
+        guard NodeLayout.heads + NodeLayout.entryOverhead * leaf.count <= part.headEnd, leaf.prefixSize <= part.tailSize
+        else { return nil }
+        if leaf.stamp.tree != tree { throw view.foreign(page, leaf) }
         var isWhole = true
         let (index, found) = leaf.find(key) { (range) in
             if isWhole, !range.isEmpty, part.load(range) { return true }
             isWhole = false
             return false
         }
-        let value = found ? leaf.cell(index).valueBytes : nil
-        let isLong = found && leaf.cell(index).isLong
         // Zeros in place of what could not be read say nothing.
         try view.checkIsWhole()
-        guard isWhole else {
-            let reason = "a part of its compressed content can't be decoded"
-            throw .corrupt(Corruption(page: PagePointer.number(page), reason: reason))
+        guard isWhole else { return nil }
+        guard found else { return .nothing }
+        let cell = leaf.cell(index)
+        return cell.isLong ? .long(LongReference(cell.value)) : .value(cell.valueBytes)
+    }
+
+    /// A copy, because the leaf's memory is for the next one.
+    private func value(_ found: PartialFind, in view: PageView) throws(StorageError) -> Bytes? {
+        switch found {
+        case .nothing: return nil
+        case .value(let value): return view.keepCopy(of: value)
+        case .long(let reference):
+            let long = try LongValue.read(reference, in: view)
+            return view.holdsPages ? view.keep(long) : long
         }
-        if leaf.stamp.tree != tree { throw view.foreign(page, leaf) }
-        guard let value else { return nil }
-        guard isLong, let reference = value.baseAddress else { return view.keepCopy(of: value) }
-        let long = try LongValue.read(LongReference(reference), in: view)
-        return view.holdsPages ? view.keep(long) : long
     }
 
     /// The leaf whose range holds `key`. Not of an empty tree.

@@ -2,10 +2,10 @@
 // Trees with compressed leaves: as good as others, smaller, and no easier to fool.
 
 import Glibc
-import HornbeamPages
 import HornbeamTestSupport
 import Testing
 
+@testable import HornbeamPages
 @testable import HornbeamTree
 
 @Suite("A tree with compressed leaves")
@@ -277,6 +277,47 @@ struct CompressedTreeTests {
             }
             #expect(many == expected)
         }
+        read.abort()
+    }
+
+    // What a search looks at first was taken to be in the head and the tail of a stored leaf. A file that divided its
+    // leaves in another way, with right checksums, had it look at memory that nothing had been decoded into.
+    @Test("reads leaves that are divided in another way than it would", .seeded)
+    func otherParts() throws {
+        let disk = try SimulatedDisk()
+        let store = try TreeStore.open(file: disk, options: Self.options(cacheBytes: 256 << 10))
+        try Self.fill(store, "t", Self.lz4, 0..<2000)
+        try store.close()
+        var image = try #require(disk.killedImage())
+        var changed = 0
+        for place in Self.compressedLeaves(image) {
+            let size = Int(image[place + 20]) * 4096
+            var page = [UInt8](repeating: 0, count: 32_768)
+            let problem = image[place..<place + size].withUnsafeBytes { stored in
+                page.withUnsafeMutableBytes { CompressedPage.decode(stored, into: $0) }
+            }
+            guard problem == nil else { continue }
+            // Nothing is in the head and the tail; blocks end anywhere.
+            let parts = LeafParts(
+                headEnd: 24, tailSize: 0,
+                blocks: [1000] + [Int](repeating: 4000, count: 7) + [32_768 - 24 - 1000 - 28_000])
+            let forged = page.withUnsafeMutableBytes { Array(LeafEncoder().encode($0, parts)) }
+            guard forged.count <= size else { continue }
+            image.replaceSubrange(
+                place..<place + size, with: forged + [UInt8](repeating: 0, count: size - forged.count))
+            image[place..<place + size].withUnsafeMutableBytes { stored in
+                stored.baseAddress?.storeBytes(of: UInt32(size / 4096).littleEndian, toByteOffset: 20, as: UInt32.self)
+                PageHeader.seal(stored, number: UInt64(place / 4096))
+            }
+            changed += 1
+        }
+        #expect(changed > 5)
+        let again = try TreeStore.open(
+            file: try SimulatedDisk(image: image), options: Self.options(cacheBytes: 64 << 10))
+        for _ in 0..<2 { try Self.expectTexts(again, 0..<2000) }
+        let read = try again.beginRead()
+        let tree = try #require(try read.tree("t"))
+        #expect(try read.value(tree, Self.key(5000)) == nil)
         read.abort()
     }
 

@@ -31,16 +31,27 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
     /// From here on a commit begins the thread.
     func allow() { monitor.locked { isAllowed = true } }
 
-    /// A system that gives no thread leaves checkpoints to the commits.
-    private func start(for store: PageStore) {
+    /// When the system gave no thread: not to be asked again for a while.
+    private var refusedAt: ContinuousClock.Instant?
+    private static let patience = Duration.seconds(1)
+
+    /// A system that gives no thread leaves checkpoints to the commits, one of which asks again later. Whether it is to
+    /// be had.
+    private func start(for store: PageStore) -> Bool {
+        if let refusedAt, refusedAt.duration(to: .now) < Self.patience { return false }
         self.store = store
         isAllowed = false
         waiting = (.now, store.pipeline.newestNumber)
         switch StoreThreads.shared.take(self) {
         case .begun: running.store(true, ordering: .relaxed)
         case .waits: break
-        case .noThread: self.store = nil
+        case .noThread:
+            self.store = nil
+            isAllowed = true
+            refusedAt = .now
+            return false
         }
+        return true
     }
 
     /// In a thread, which is this store's for now.
@@ -134,7 +145,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         guard isResting.load(ordering: .sequentiallyConsistent) else { return }
         if isIdling.load(ordering: .sequentiallyConsistent), !store.isInArrears { return }
         monitor.locked {
-            if isAllowed { start(for: store) }
+            if isAllowed, !start(for: store) { return }
             isResting.store(false, ordering: .relaxed)
             monitor.broadcast()
         }
