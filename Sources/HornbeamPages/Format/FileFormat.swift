@@ -24,10 +24,11 @@ package enum FileFormat {
     /// The same of a file that is smaller than an extent.
     static var smallSectors: UInt64 { 16 }
 
-    static var initialJournalFirst: UInt64 { reservedSectors }
+    /// Behind the first pages: damage that takes the witness and the records together shows in these.
+    static var initialJournalFirst: UInt64 { 16 }
     package static var initialJournalSectors: UInt64 { 16 }
     static var maximumJournalSectors: UInt64 { 16_384 }
-    /// Header slots, the journal ring and the first pages.
+    /// Header slots, the first pages and the journal ring.
     static var initialFileSectors: UInt64 { 32 }
 
     /// The largest size of a file within so many sectors, and the smallest that has them.

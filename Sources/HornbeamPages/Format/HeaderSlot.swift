@@ -134,7 +134,7 @@ extension HeaderSlot {
         return nil
     }
 
-    /// Gives a new file a ring of this many sectors: before the first pages or, a large one, in extents of its own.
+    /// Gives a new file a ring of this many sectors: behind the first pages or, a large one, in extents of its own.
     mutating func takeFirstRing(_ count: UInt64) {
         let isSmall = count < FileFormat.extentSectors
         journal = JournalRing(

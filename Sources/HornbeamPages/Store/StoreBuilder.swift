@@ -112,8 +112,12 @@ package final class StoreBuilder {
     private func startChunk() throws(StorageError) {
         try writeChunk()
         let alignment = UInt64(pageSize / FileFormat.sectorSize)
-        end = (max(end, ring.run.end) + alignment - 1) / alignment * alignment
-        chunkRun = SectorRun(start: try takePlace(Self.chunkSectors), count: UInt32(Self.chunkSectors))
+        end = (end + alignment - 1) / alignment * alignment
+        // The first chunk ends where the ring begins, and may be too short for a page. The ring's end is aligned.
+        if end < ring.run.end, end + alignment > ring.first { end = ring.run.end }
+        let room = end < ring.first ? Int(ring.first - end) : Self.chunkSectors
+        let sectors = room / Int(alignment) * Int(alignment)
+        chunkRun = SectorRun(start: try takePlace(sectors), count: UInt32(sectors))
     }
 
     private func writeChunk() throws(StorageError) {
