@@ -69,10 +69,10 @@ static void put_less(void) {
 
 static void put_one(void) { put(200, HB_DURABLE_FULL); }
 
-/// Counts the calls of `work` alone. Where the disk holds commits up for a second, a checkpoint comes in the background
-/// with syncs of its own: then once more.
+/// Counts the calls of `work` alone. Where the disk holds commits up for a second, and as long as the journal of a new
+/// store is so small that it fills up, a checkpoint comes in the background with syncs of its own: then once more.
 static void count(void (*work)(void)) {
-    for (int attempt = 0; attempt < 5; attempt++) {
+    for (int attempt = 0; attempt < 40; attempt++) {
         outside_arm(NULL);
         work();
         if (syncs() == 0) return;
