@@ -63,9 +63,11 @@ struct BlockPage {
     static let tableEntry = 4
     static let maximumBlocks = 64
 
-    /// Nil if the sizes can't be.
+    /// Nil if it is not stored in blocks, or the sizes can't be.
     init?(_ page: Bytes) {
-        guard let size = CompressedPage.rawSize(of: page), let start = page.baseAddress else { return nil }
+        guard let size = CompressedPage.rawSize(of: page), let start = page.baseAddress,
+            PageHeader(reading: start).flags == PageLayout.inBlocks
+        else { return nil }
         stored = start
         storedCount = page.count
         rawSize = size

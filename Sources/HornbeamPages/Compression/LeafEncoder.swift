@@ -24,7 +24,7 @@ final class LeafEncoder {
     func encode(
         _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts, former: Bytes? = nil
     ) -> UnsafeMutableRawBufferPointer {
-        guard let end = fill(Bytes(page), parts, former.flatMap { Self.blocks(of: $0) }),
+        guard let end = fill(Bytes(page), parts, former.flatMap { BlockPage($0) }),
             let start = target.baseAddress,
             let source = page.baseAddress
         else { return page }
@@ -35,13 +35,6 @@ final class LeafEncoder {
         let size = sectors * FileFormat.sectorSize
         UnsafeMutableRawBufferPointer(rebasing: target[end..<size]).initializeMemory(as: UInt8.self, repeating: 0)
         return UnsafeMutableRawBufferPointer(rebasing: target[..<size])
-    }
-
-    private static func blocks(of former: Bytes) -> BlockPage? {
-        guard let start = former.baseAddress, former.count >= FileFormat.sectorSize,
-            PageHeader(reading: start).flags == PageLayout.inBlocks
-        else { return nil }
-        return BlockPage(former)
     }
 
     /// Writes all behind the header; where that ends. Nil if it saves no sector, or the page can't be divided so.
