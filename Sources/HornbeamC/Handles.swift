@@ -24,8 +24,8 @@ protocol HandleObject: AnyObject {
 
 /// One slot. All zero, as it comes from the kernel, it is a free slot that was never used.
 private struct HandleSlot: ~Copyable {
-    /// From one to the next: two cache lines, for each read transaction writes its own.
-    static var distance: Int { 128 }
+    /// From one to the next: each read transaction writes its own.
+    static var distance: Int { Stripes.distance }
 
     /// The handle's bits while it is live, else 0, or of a store that is being closed `HandleTable.closing` of them.
     /// Stored with release after the other fields, loaded with acquire.
@@ -191,7 +191,7 @@ enum HandleTable {
 // Whoever enters counts first and looks at the stamp second; whoever closes changes the stamp first and adds up second
 // (`StripedCount`). A closing that is refused puts the stamp back.
 extension HandleTable {
-    /// What the stamp of a store is while it is closed. No handle has such bits.
+    /// The stamp of a store while it is being closed. No handle has these bits: 7 is no kind.
     private static func closing(_ bits: UInt) -> UInt { bits | 7 }
 
     /// Enters a store: it can't be closed until the stripe is left. Nil if the handle isn't live.
@@ -220,30 +220,28 @@ extension HandleTable {
         return withProcessLock { slot.pointee.stamp.load(ordering: .acquiring) == bits }
     }
 
-    /// Changes the stamp of a store that nobody uses to `closing`, and calls `.busy` what somebody uses or closes. Nil:
-    /// the handle isn't live.
-    private static func claim(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) throws(StorageError)
-        -> StoreHandle?
-    {
-        // Under the lock, so that a thread that enters meanwhile can wait for the decision; and a child that is forked
-        // meanwhile doesn't find the store closed.
-        let (found, store) = withProcessLock { () -> (UInt, StoreHandle?) in
-            let closing = closing(bits)
+    private enum Claim {
+        case claimed(StoreHandle)
+        /// Somebody is inside, or closes it.
+        case inUse
+        case notLive
+    }
+
+    /// Changes the stamp of a store that nobody uses to `closing`. Under the lock, so that a thread that enters
+    /// meanwhile can wait for the decision; and a child that is forked meanwhile doesn't find the store closed.
+    private static func claim(_ slot: UnsafeMutablePointer<HandleSlot>, _ bits: UInt) -> Claim {
+        withProcessLock {
             let mark = slot.pointee.stamp.compareExchange(
-                expected: bits, desired: closing, ordering: .sequentiallyConsistent)
+                expected: bits, desired: closing(bits), ordering: .sequentiallyConsistent)
             guard mark.exchanged, let object = slot.pointee.object,
                 let users = slot.pointee.users.load(ordering: .acquiring)
-            else { return (mark.original, nil) }
+            else { return mark.original == closing(bits) ? .inUse : .notLive }
             guard StripedCount(at: users).total == 0 else {
                 slot.pointee.stamp.store(bits, ordering: .sequentiallyConsistent)
-                return (closing, nil)
+                return .inUse
             }
-            return (closing, Unmanaged<StoreHandle>.fromOpaque(object).takeUnretainedValue())
+            return .claimed(Unmanaged<StoreHandle>.fromOpaque(object).takeUnretainedValue())
         }
-        if store == nil, found == closing(bits) {
-            throw .busy("transactions are open, or other threads are inside the store: end them, then close it")
-        }
-        return store
     }
 
     /// Runs `release` on a store that nobody uses, then ends its handle, unless `release` says to keep it.
@@ -252,8 +250,13 @@ extension HandleTable {
         _ handle: OpaquePointer?, release: (StoreHandle) -> (result: Int32, keep: Bool)
     ) throws(StorageError) -> Int32? {
         let bits = UInt(bitPattern: handle)
-        guard bits & 7 == HandleKind.store.rawValue, let slot = slot(bits), let store = try claim(slot, bits) else {
-            return nil
+        guard bits & 7 == HandleKind.store.rawValue, let slot = slot(bits) else { return nil }
+        let store: StoreHandle
+        switch claim(slot, bits) {
+        case .claimed(let claimed): store = claimed
+        case .inUse:
+            throw .busy("transactions are open, or other threads are inside the store: end them, then close it")
+        case .notLive: return nil
         }
         let (result, isKept) = release(store)
         slot.pointee.stamp.store(isKept ? bits : 0, ordering: .sequentiallyConsistent)

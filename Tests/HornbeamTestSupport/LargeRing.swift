@@ -8,7 +8,7 @@ extension StoreOptions {
     /// where the tests say.
     package static var withLargeRing: StoreOptions {
         var options = StoreOptions()
-        options.ringSectors = FileFormat.extentSectors
+        options.firstRingSectors = FileFormat.extentSectors
         return options
     }
 }

@@ -33,8 +33,8 @@ final class PageHold: @unchecked Sendable {
     private var chunkSize = 0
     private var chunkUsed = 0
 
-    /// The compressed leaf that the view has opened last, and how many it has.
-    let partial = PartialLeaf()
+    /// The compressed leaf that the view has opened last; nil before the first. And how many it has.
+    private(set) var partial: PartialLeaf?
     var partialReads = 0
 
     private static let smallestChunk = 4096
@@ -97,6 +97,13 @@ final class PageHold: @unchecked Sendable {
     private func letGo(_ page: CachedPage, _ cache: PageCache) {
         figures.pointee.count(page, -1)
         cache.unpin(page)
+    }
+
+    /// For the next leaf that is decoded by parts.
+    func madePartial() -> PartialLeaf {
+        let leaf = partial ?? PartialLeaf()
+        partial = leaf
+        return leaf
     }
 
     /// Keeps a private page itself.

@@ -9,7 +9,7 @@
 //       24    4  size of the raw page in bytes
 //       28    2  number of blocks, 1 to 64
 //       30    2  bytes of the raw page from byte 24 on that are stored as they are: its head
-//       32    2  the same of its end: its tail
+//       32    2  bytes of the raw page's end that are stored as they are: its tail
 //       34    2  zero
 //       36    4  of each block: its size u16 in the raw page, and as it is stored u16; if they are equal, as it is
 //                then head, tail, blocks; zeros up to the sector's end

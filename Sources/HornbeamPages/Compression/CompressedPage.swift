@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A leaf as a compressed tree stores it. Its page pointer says in how many sectors, so that it takes no more than it
 // needs; a leaf that doesn't save a sector is stored as it is. Compressed it is in blocks (`BlockPage`), so that one
-// value costs one of them. Files of before have leaves in one piece, which are read and no longer made:
+// value costs one of them. Older files have leaves in one piece, which are read and no longer made:
 //
 //   offset size
 //        0   24  page header: flag 0 set, the size that of the stored page

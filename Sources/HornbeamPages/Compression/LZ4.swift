@@ -24,10 +24,15 @@ final class LZ4Encoder {
     private let stream: UnsafeMutablePointer<LZ4_stream_t>
     /// That of one which has just read the dictionary.
     private let prepared: UnsafeMutablePointer<LZ4_stream_t>
+    /// The dictionary, and room for a block behind it: LZ4 is fastest where they are side by side.
+    private let window: UnsafeMutableRawBufferPointer
+    private var dictionarySize = 0
 
-    init() {
+    /// `capacity`: of a dictionary and a block together, in bytes.
+    init(capacity: Int) {
         stream = .allocate(capacity: 1)
         prepared = .allocate(capacity: 1)
+        window = .allocate(byteCount: capacity, alignment: 16)
         LZ4_initStream(stream, MemoryLayout<LZ4_stream_t>.size)
         LZ4_initStream(prepared, MemoryLayout<LZ4_stream_t>.size)
     }
@@ -35,26 +40,28 @@ final class LZ4Encoder {
     deinit {
         stream.deallocate()
         prepared.deallocate()
+        window.deallocate()
     }
 
-    /// The blocks from here on are made with this dictionary, which stays where it is meanwhile; nil: with none.
-    func use(_ dictionary: Bytes?) {
-        guard let dictionary, let size = Int32(exactly: dictionary.count) else {
-            LZ4_loadDict(prepared, nil, 0)
-            return
-        }
-        LZ4_loadDict(prepared, dictionary.baseAddress?.assumingMemoryBound(to: CChar.self), size)
+    /// The dictionary of the blocks that follow; an empty one is none.
+    func use(_ dictionary: Bytes) {
+        window.copyMemory(from: dictionary)
+        dictionarySize = dictionary.count
+        LZ4_loadDict(prepared, window.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(dictionarySize))
     }
 
     /// The compressed size; nil if it would be more than `target` holds.
     func compress(_ source: Bytes, into target: UnsafeMutableRawBufferPointer) -> Int? {
-        guard let from = source.baseAddress, let to = target.baseAddress,
+        guard let start = window.baseAddress, let to = target.baseAddress,
             let count = Int32(exactly: source.count), let room = Int32(exactly: target.count)
         else { return nil }
+        UnsafeMutableRawBufferPointer(rebasing: window[dictionarySize..<dictionarySize + source.count])
+            .copyMemory(from: source)
         // A copy costs less than reading the dictionary again.
         stream.update(from: prepared, count: 1)
         let size = LZ4_compress_fast_continue(
-            stream, from.assumingMemoryBound(to: CChar.self), to.assumingMemoryBound(to: CChar.self), count, room, 1)
+            stream, (start + dictionarySize).assumingMemoryBound(to: CChar.self),
+            to.assumingMemoryBound(to: CChar.self), count, room, 1)
         return size > 0 ? Int(size) : nil
     }
 }

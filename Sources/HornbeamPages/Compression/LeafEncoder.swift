@@ -4,7 +4,7 @@
 
 /// Reuses its memory; one leaf at a time.
 final class LeafEncoder {
-    private let encoder = LZ4Encoder()
+    private let encoder = LZ4Encoder(capacity: FileFormat.maximumPageSize)
     /// For the stored page, and for a block of the former one.
     private let target: UnsafeMutableRawBufferPointer
     private let formerBlock: UnsafeMutableRawBufferPointer
@@ -19,22 +19,22 @@ final class LeafEncoder {
         formerBlock.deallocate()
     }
 
-    /// The page as a compressed tree stores it, but for the checksum: compressed, or itself if that saves no sector.
-    /// The bytes are good until the next call. `former`: the stored form of the leaf that this one came of.
-    func encode(
-        _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts, former: Bytes? = nil
-    ) -> UnsafeMutableRawBufferPointer {
-        guard let end = fill(Bytes(page), parts, former.flatMap { BlockPage($0) }),
-            let start = target.baseAddress,
+    /// Hands out the page as a compressed tree stores it, but for the checksum: compressed, or itself if that saves no
+    /// sector. `former`: the stored form of the leaf that this one came of.
+    func withStored<Result, Failure: Error>(
+        _ page: UnsafeMutableRawBufferPointer, _ parts: LeafParts, former: Bytes? = nil,
+        _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let end = fill(Bytes(page), parts, former.flatMap { BlockPage($0) }), let start = target.baseAddress,
             let source = page.baseAddress
-        else { return page }
+        else { return try body(page) }
         let sectors = FileFormat.sectors(bytes: end)
         start.copyMemory(from: UnsafeRawPointer(source), byteCount: PageLayout.headerSize)
         start.set(PageLayout.inBlocks, at: PageLayout.flags)
         start.set(UInt32(sectors), at: PageLayout.sectors)
         let size = sectors * FileFormat.sectorSize
         UnsafeMutableRawBufferPointer(rebasing: target[end..<size]).initializeMemory(as: UInt8.self, repeating: 0)
-        return UnsafeMutableRawBufferPointer(rebasing: target[..<size])
+        return try body(UnsafeMutableRawBufferPointer(rebasing: target[..<size]))
     }
 
     /// Writes all behind the header; where that ends. Nil if it saves no sector, or the page can't be divided so.
@@ -60,23 +60,31 @@ final class LeafEncoder {
                 .copyMemory(from: Bytes(rebasing: end))
             place += end.count
         }
+        let dictionary = Bytes(rebasing: page[firstBlock..<firstBlock + parts.blocks[0]])
+        var former = former
+        // Of the former leaf's blocks the first that may come next.
+        var next = 0
+        var isPrepared = false
         var raw = firstBlock
-        var taking = FormerBlocks(former)
-        // Whether the encoder is ready for the first block, or for the others.
-        var prepared: Bool?
         for (index, size) in parts.blocks.enumerated() {
             let block = Bytes(rebasing: page[raw..<raw + size])
-            let dictionary =
-                index == 0
-                ? Bytes(start: nil, count: 0) : Bytes(rebasing: page[firstBlock..<firstBlock + parts.blocks[0]])
+            // The first block, the dictionary of the others, has none itself.
+            let dictionary = index == 0 ? Bytes(rebasing: dictionary[..<0]) : dictionary
             let room = UnsafeMutableRawBufferPointer(rebasing: target[place..<limit])
-            var stored = take(block, index, dictionary, &taking, into: room)
-            if stored == nil {
-                if prepared != (index == 0) { encoder.use(index == 0 ? nil : dictionary) }
-                prepared = index == 0
-                stored = encode(block, into: room)
+            let stored: Int
+            if let taken = former.flatMap({
+                take(block, from: $0, next..<(index == 0 ? 1 : $0.count), dictionary, into: room)
+            }) {
+                next = taken.index + 1
+                stored = taken.size
+            } else {
+                if index <= 1 || !isPrepared { encoder.use(dictionary) }
+                isPrepared = index > 0
+                // With another dictionary nothing of the former leaf is as it would be.
+                if index == 0 { former = nil }
+                guard let size = encode(block, into: room) else { return nil }
+                stored = size
             }
-            guard let stored else { return nil }
             start.set(UInt16(size), at: BlockPage.table + BlockPage.tableEntry * index)
             start.set(UInt16(stored), at: BlockPage.table + BlockPage.tableEntry * index + 2)
             place += stored
@@ -94,33 +102,22 @@ final class LeafEncoder {
         return block.count
     }
 
-    /// Blocks of the former leaf that were not taken yet.
-    private struct FormerBlocks {
-        var page: BlockPage?
-        var next = 0
-
-        init(_ page: BlockPage?) { self.page = page }
-    }
-
-    /// Takes over the block as the former leaf has it, if it does: what was copied is decoded and compared. Without the
-    /// same first block there is none, because that is the dictionary of the others.
+    /// Takes over the block as the former leaf has it in one of these places, if it does: what was copied is decoded
+    /// and compared.
     private func take(
-        _ block: Bytes, _ index: Int, _ dictionary: Bytes, _ former: inout FormerBlocks,
+        _ block: Bytes, from former: BlockPage, _ candidates: Range<Int>, _ dictionary: Bytes,
         into room: UnsafeMutableRawBufferPointer
-    ) -> Int? {
-        guard let page = former.page else { return nil }
-        for candidate in former.next..<(index == 0 ? 1 : page.count) {
-            guard let (raw, stored) = page.place(of: candidate), raw.count == block.count, stored.count <= room.count
+    ) -> (index: Int, size: Int)? {
+        for index in candidates {
+            guard let (raw, stored) = former.place(of: index), raw.count == block.count, stored.count <= room.count
             else { continue }
             room.copyMemory(from: stored)
             let copy = Bytes(rebasing: Bytes(room)[..<stored.count])
             let decoded = UnsafeMutableRawBufferPointer(rebasing: formerBlock[..<raw.count])
             guard BlockPage.decode(copy, into: decoded, dictionary: dictionary), Bytes(decoded).order(block) == 0
             else { continue }
-            former.next = candidate + 1
-            return stored.count
+            return (index, stored.count)
         }
-        if index == 0 { former.page = nil }
         return nil
     }
 }

@@ -7,7 +7,7 @@ package final class PartialLeaf {
     private var page = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var blocks: BlockPage?
     /// A bit for each block that is decoded.
-    private var decoded: UInt64 = 0
+    private(set) var decoded: UInt64 = 0
     private var pointer: UInt64 = 0
     private var birth: UInt64 = 0
 
@@ -40,7 +40,8 @@ package final class PartialLeaf {
     /// The stored page may go.
     func close() { blocks = nil }
 
-    /// Makes these bytes of the raw page be there. False if they are not in a block, or that can't be decoded.
+    /// Decodes the blocks that hold these bytes of the raw page. False if they are not all in blocks, or one can't be
+    /// decoded.
     package func load(_ range: Range<Int>) -> Bool {
         guard let blocks, range.upperBound <= page.count, let first = blocks.index(of: range.lowerBound),
             let last = blocks.index(of: range.upperBound - 1), first <= last

@@ -39,12 +39,19 @@ final class UnplacedLeaves {
         return UnsafeMutableRawBufferPointer(start: bytes, count: leaves[serial].byteCount)
     }
 
-    /// The leaf of a pointer as the tree stores it, but for the checksum. Good until the next call.
-    func encode(_ pointer: UInt64, _ parts: LeafParts) -> UnsafeMutableRawBufferPointer? {
-        guard let leaf = find(pointer) else { return nil }
+    /// Hands out the leaf of a pointer as the tree stores it, but for the checksum.
+    func withStored<Result>(
+        _ pointer: UInt64, _ parts: LeafParts,
+        _ body: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Result
+    ) throws(StorageError) -> Result {
+        guard let leaf = find(pointer) else {
+            throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
+        }
         let encoder = encoder ?? LeafEncoder()
         self.encoder = encoder
-        return encoder.encode(leaf, parts, former: leaves[Int(PagePointer.number(pointer))].former)
+        parts.clearRest(of: leaf)
+        let former = leaves[Int(PagePointer.number(pointer))].former
+        return try encoder.withStored(leaf, parts, former: former, body)
     }
 
     /// A new leaf, its bytes undefined.

@@ -100,7 +100,7 @@ extension SpaceMap {
         case anywhere
         /// As low as there is room.
         case lowest
-        /// The same, but leaving all free places of node pages as they are.
+        /// As low as there is room outside of all free places of node pages.
         case lowestSparingNodes
     }
 

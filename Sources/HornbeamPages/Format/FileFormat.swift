@@ -21,7 +21,7 @@ package enum FileFormat {
 
     /// The unit of allocation policy and of file growth: 1 MiB.
     package static var extentSectors: UInt64 { 256 }
-    /// The same of a file that is smaller than an extent.
+    /// A file that is smaller than an extent has a multiple of this, and grows by it.
     static var smallSectors: UInt64 { 16 }
 
     /// Behind the first pages: damage that takes the witness and the records together shows in these.
@@ -30,6 +30,9 @@ package enum FileFormat {
     static var maximumJournalSectors: UInt64 { 16_384 }
     /// Header slots, the first pages and the journal ring.
     static var initialFileSectors: UInt64 { 32 }
+
+    /// How many extents have so many sectors.
+    static func extents(with sectors: UInt64) -> UInt64 { (sectors + extentSectors - 1) / extentSectors }
 
     /// The largest size of a file within so many sectors, and the smallest that has them.
     static func fileSectors(within sectors: UInt64) -> UInt64 {

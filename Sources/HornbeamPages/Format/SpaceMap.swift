@@ -60,7 +60,7 @@ struct SpaceMap {
     mutating func grow(to sectors: UInt64) {
         guard sectors > sectorCount else { return }
         let former = sectorCount
-        let extents = (sectors + FileFormat.extentSectors - 1) / FileFormat.extentSectors
+        let extents = FileFormat.extents(with: sectors)
         addExtents(Int(extents) - freeInExtent.count)
         // To be set, these must be in the file.
         sectorCount = extents * FileFormat.extentSectors
@@ -250,7 +250,7 @@ struct SpaceMap {
         let first = index * extentsPerMap * Self.wordsPerExtent
         let count = min(extentsPerMap * Self.wordsPerExtent, live.count - first)
         for offset in 0..<max(0, count) {
-            // What is behind the end is in no use, whatever the file says.
+            // Nothing is in use behind the file's end, also where a damaged map says so. (No other sector is held yet.)
             let word = words(offset) & ~held[first + offset]
             let extent = (first + offset) / Self.wordsPerExtent
             let delta = word.nonzeroBitCount - live[first + offset].nonzeroBitCount

@@ -17,7 +17,7 @@ enum SpaceMapPage {
 
     /// Map pages of a file.
     static func count(fileSectors: UInt64, pageSize: Int) -> Int {
-        let extents = Int((fileSectors + FileFormat.extentSectors - 1) / FileFormat.extentSectors)
+        let extents = Int(FileFormat.extents(with: fileSectors))
         return (extents + self.extents(pageSize: pageSize) - 1) / self.extents(pageSize: pageSize)
     }
 

@@ -38,8 +38,8 @@ package struct StoreOptions: Sendable {
     package var lockWaitMilliseconds: Int = 0
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
-    /// Of a new file's journal ring, in sectors. It grows with the load.
-    package var ringSectors: UInt64 = FileFormat.initialJournalSectors
+    /// Of a new file's journal ring, in sectors. (For tests that count records; it grows with the load by itself.)
+    package var firstRingSectors: UInt64 = FileFormat.initialJournalSectors
     /// Checkpoint when commits have made this much in pages.
     package var checkpointDirtyBytes: Int = 128 << 20
     /// Checkpoint when there was no commit for so long (in a file opened by its path); 0: not for that.

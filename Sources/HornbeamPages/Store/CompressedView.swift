@@ -106,14 +106,13 @@ extension PageView {
             expected.number < capacity, UInt64(expected.sectors) <= capacity - expected.number
         else { return nil }
         let bytes = mapping.bytes(at: expected.byteOffset, count: expected.byteCount)
-        guard let start = bytes.baseAddress, case let header = PageHeader(reading: start),
-            header.birth == expected.birth, header.kind == PageKind.leaf.code, header.sectors == expected.sectors,
-            CompressedPage.isCompressed(flags: header.flags)
+        guard let start = bytes.baseAddress, Self.isMeant(start, expected.birth, .leaf, 0, expected.sectors),
+            CompressedPage.isCompressed(flags: PageHeader(reading: start).flags)
         else { return nil }
         return bytes
     }
 
-    /// The same by a leaf's pointer.
+    /// The stored form of the leaf that `pointer` names, under the same conditions.
     func storedLeaf(_ pointer: UInt64, birth: UInt64) -> Bytes? {
         if PagePointer.isUnplaced(pointer) { return nil }
         return storedLeaf(
@@ -131,11 +130,9 @@ extension PageView {
         birth < frameBirth ? knownPage(pointer, birth: birth, kind: .leaf, level: 0) : nil
     }
 
-    /// A leaf that isn't at hand, to be decoded by parts: for whoever wants one value. Nil if it can't be read so, or
-    /// may be wanted again: then it is to be read as any other (`page`).
-    ///
-    /// What is read again and again belongs into the cache, decoded. A leaf in eight goes there whatever is known of
-    /// it, so that those which are read most are there soon.
+    /// A leaf that isn't at hand, to be decoded by parts: for whoever wants one value. Nil for one that should be read
+    /// as a whole (`page`): one that is not verified yet or not stored in blocks, and each eighth. These go to the
+    /// cache whatever is known of them, so that the leaves that are read most are there soon.
     package func partialLeaf(_ pointer: UInt64, birth: UInt64) throws(StorageError) -> PartialLeaf? {
         // As in `unverifiedPage`.
         try store.checkProcess()
@@ -143,11 +140,11 @@ extension PageView {
         if hold == nil { takeHold() }
         guard let hold else { return nil }
         hold.partialReads &+= 1
-        guard hold.partialReads % Self.partialReadsForOne != 0,
-            hold.partial.open(stored, pointer: pointer, birth: birth)
-        else { return nil }
+        guard hold.partialReads % Self.partialReadsForOne != 0 else { return nil }
+        let leaf = hold.madePartial()
+        guard leaf.open(stored, pointer: pointer, birth: birth) else { return nil }
         HoldFigures.increment(figures.pointee.misses)
-        return hold.partial
+        return leaf
     }
 
     private static var partialReadsForOne: Int { 8 }

@@ -47,14 +47,12 @@ extension PageWriter {
     /// part goes as zeros.
     package func placeLeaf(_ pointer: UInt64, _ parts: LeafParts) throws(StorageError) -> UInt64 {
         guard isOpen else { throw .invalid("the transaction has ended") }
-        guard let leaf = side.unplaced.find(pointer) else {
-            throw .corrupt(Corruption(page: PagePointer.number(pointer), reason: "there is no such leaf in memory"))
+        let run = try side.unplaced.withStored(pointer, parts) { (stored) throws(StorageError) in
+            let sectors = UInt32(stored.count / FileFormat.sectorSize)
+            let run = SectorRun(start: try takeRun(sectors), count: sectors)
+            newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
+            return run
         }
-        parts.clearRest(of: leaf)
-        let stored = side.unplaced.encode(pointer, parts) ?? leaf
-        let sectors = UInt32(stored.count / FileFormat.sectorSize)
-        let run = SectorRun(start: try takeRun(sectors), count: sectors)
-        newFrame(run, isNode: false).buffer.copyMemory(from: Bytes(stored))
         side.unplaced.free(pointer)
         return PagePointer.make(run.start, sectors: run.count)
     }

@@ -57,7 +57,7 @@ extension PageStore {
         var header = HeaderSlot(
             pageSize: UInt32(options.pageSize), identifierLow: .random(in: 0...UInt64.max),
             identifierHigh: .random(in: 0...UInt64.max))
-        header.takeFirstRing(options.ringSectors)
+        header.takeFirstRing(options.firstRingSectors)
         var space = SpaceMap(pageSize: options.pageSize)
         space.grow(to: header.fileSectors)
         space.reserve(SectorRun(start: 0, count: UInt32(FileFormat.reservedSectors)))

@@ -130,18 +130,8 @@ package final class PageStore: @unchecked Sendable {
 
     private func pinNewest() throws(StorageError) -> PinnedState {
         try checkProcess()
-        if let follower {
-            let state = try follower.begin()
-            let stripe = state.readers.mine
-            stripe.enter()
-            return PinnedState(state: state, stripe: stripe)
-        }
-        let pinned = newest.withLock { newest -> PinnedState? in
-            guard !newest.isClosed else { return nil }
-            let stripe = newest.state.readers.mine
-            stripe.enter()
-            return PinnedState(state: newest.state, stripe: stripe)
-        }
+        if let follower { return try follower.begin().pin() }
+        let pinned = newest.withLock { $0.isClosed ? nil : $0.state.pin() }
         guard let pinned else { throw .invalid("the store is closed") }
         return pinned
     }
@@ -321,11 +311,11 @@ package final class PageStore: @unchecked Sendable {
         CleanEnd.write(side.header, to: file)
     }
 
-    /// A file in which nothing was changed is as long as it was: transactions that came to nothing may have made it
-    /// grow.
+    /// A file in which nothing was committed since it was opened gets back the length that its header says, if
+    /// transactions that came to nothing have made it grow. The last thing that is done with the file.
     private func dropGrowth() throws(StorageError) {
-        guard file.isDurable, !side.isChanged, side.space.sectorCount > side.openedSectors else { return }
-        try file.shrink(to: side.openedSectors << FileFormat.sectorShift)
+        guard file.isDurable, !side.isChanged, side.space.sectorCount > side.header.fileSectors else { return }
+        try file.shrink(to: side.header.fileSectors << FileFormat.sectorShift)
     }
 
     /// A large ring is for the load that made it. Without space for another one it stays, and so does that of a file

@@ -150,7 +150,7 @@ extension PageView {
 
     /// Whether a verified page is the one that the parent means; `sectors` nil: of whatever size.
     @inline(__always)
-    private static func isMeant(
+    static func isMeant(
         _ page: UnsafeRawPointer, _ birth: UInt64, _ kind: PageKind, _ level: UInt8, _ sectors: UInt32?
     ) -> Bool {
         page.u64(PageLayout.birth) == birth && page.u8(PageLayout.kind) == kind.code
@@ -171,7 +171,7 @@ extension PageView {
         guard let hold else { return }
         letGo(to: 0)
         let cache = store.cache
-        hold.partial.close()
+        hold.partial?.close()
         hold.drop(&kept, cache)
         hold.dropAll(cache)
         hold.held = held

@@ -23,6 +23,13 @@ final class PublishedState: Sendable {
 
     deinit { readers.deallocate() }
 
+    /// Counts a view.
+    func pin() -> PinnedState {
+        let stripe = readers.mine
+        stripe.enter()
+        return PinnedState(state: self, stripe: stripe)
+    }
+
     /// Whether a view of this process has the state. False for the newest state, which others may begin to read at any
     /// moment, says that all who read it when this began have ended.
     var isRead: Bool { readers.total != 0 }

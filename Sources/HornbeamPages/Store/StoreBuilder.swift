@@ -69,13 +69,14 @@ package final class StoreBuilder {
         parts.clearRest(of: page)
         let encoder = encoder ?? LeafEncoder()
         self.encoder = encoder
-        let stored = encoder.encode(page, parts)
-        let sectors = UInt32(stored.count / FileFormat.sectorSize)
-        let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
-        PageHeader.seal(stored, number: run.start)
-        space.take(run)
-        try file.write(Bytes(stored), at: run.byteOffset)
-        return PagePointer.make(run.start, sectors: sectors)
+        return try encoder.withStored(page, parts) { (stored) throws(StorageError) in
+            let sectors = UInt32(stored.count / FileFormat.sectorSize)
+            let run = SectorRun(start: try takePlace(Int(sectors)), count: sectors)
+            PageHeader.seal(stored, number: run.start)
+            space.take(run)
+            try file.write(Bytes(stored), at: run.byteOffset)
+            return PagePointer.make(run.start, sectors: sectors)
+        }
     }
 
     /// Adds the value as a page with this birth, block by block, each verified before it gets the checksum of its new
@@ -113,8 +114,8 @@ package final class StoreBuilder {
         try writeChunk()
         let alignment = UInt64(pageSize / FileFormat.sectorSize)
         end = (end + alignment - 1) / alignment * alignment
-        // The first chunk ends where the ring begins, and may be too short for a page. The ring's end is aligned.
-        if end < ring.run.end, end + alignment > ring.first { end = ring.run.end }
+        // The first chunk ends where the ring begins, and may be too short for a page.
+        skipRing(for: alignment)
         let room = end < ring.first ? Int(ring.first - end) : Self.chunkSectors
         let sectors = room / Int(alignment) * Int(alignment)
         chunkRun = SectorRun(start: try takePlace(sectors), count: UInt32(sectors))
@@ -128,11 +129,16 @@ package final class StoreBuilder {
 
     /// So many sectors in a row behind all that was taken.
     private func takePlace(_ sectors: Int) throws(StorageError) -> UInt64 {
-        if end < ring.run.end, end + UInt64(sectors) > ring.first { end = ring.run.end }
+        skipRing(for: UInt64(sectors))
         let start = end
         end += UInt64(sectors)
         if end > space.sectorCount { try grow(to: max(end, space.sectorCount + space.sectorCount / 8)) }
         return start
+    }
+
+    /// So many sectors don't fit before the ring: they come behind it, where any page may begin.
+    private func skipRing(for sectors: UInt64) {
+        if end < ring.run.end, end + sectors > ring.first { end = ring.run.end }
     }
 
     /// Leaves what is in use, and room for the space pages.

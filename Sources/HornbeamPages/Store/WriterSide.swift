@@ -31,8 +31,6 @@ final class WriterSide {
     @exclusivity(unchecked) var spaceMaps: [PageReference] = []
     /// The checkpoint that the file was opened with.
     private let openedCheckpoint: UInt64
-    /// How long the file was then, in sectors.
-    let openedSectors: UInt64
     /// Whether there were commits since.
     var isChanged: Bool { header.checkpoint != openedCheckpoint || tip.transaction != header.transaction }
     /// Nil where nobody else can have the file open.
@@ -76,7 +74,6 @@ final class WriterSide {
         self.space = space
         self.header = header
         openedCheckpoint = header.checkpoint
-        openedSectors = space.sectorCount
         announcer = Announcer(file: file)
         tip = state
         settled = state
@@ -188,12 +185,24 @@ extension WriterSide {
         if let page = space.takeNode(minimumFree: Self.worthwhileExtent), keeps(reserve, taking: node(page)) {
             return page
         }
-        // By little at a time, if the file is small, until there is the reserve beside it.
+        return try growing(by: wanted, reserve) { (_) in
+            space.takeNode(minimumFree: wanted).map { node($0) }
+        }
+    }
+
+    /// Grows the file until `take` finds a place that leaves the reserve: by little at a time, so that a small file
+    /// stays small. `take` is told whether the disk is full, and this is the last try.
+    private func growing(
+        by first: Int, _ reserve: SpaceReserve, _ take: (_ isFull: Bool) -> SectorRun?
+    ) throws(StorageError) -> UInt64 {
+        var needed = first
         while true {
             var isFull = false
-            do throws(StorageError) { try grow(by: wanted) } catch .full { isFull = true }
-            if let page = space.takeNode(minimumFree: wanted), keeps(reserve, taking: node(page)) { return page }
+            do throws(StorageError) { try grow(by: needed) } catch .full { isFull = true }
+            if let run = take(isFull), keeps(reserve, taking: run) { return run.start }
             if isFull { throw .full(path: file.path) }
+            // There is room for the run: the rest is the reserve's.
+            needed = space.pageSectors
         }
     }
 
@@ -223,15 +232,8 @@ extension WriterSide {
             return start
         }
         // A run may begin and end within places of node pages.
-        var needed = Int(count) + 2 * space.pageSectors
-        while true {
-            var isFull = false
-            do throws(StorageError) { try grow(by: needed) } catch .full { isFull = true }
-            let start = space.takeRun(count, isFull ? .lowestSparingNodes : place)
-            if let start, keeps(reserve, taking: SectorRun(start: start, count: count)) { return start }
-            if isFull { throw .full(path: file.path) }
-            // There is room for the run: the rest is the reserve's.
-            needed = space.pageSectors
+        return try growing(by: Int(count) + 2 * space.pageSectors, reserve) { isFull in
+            space.takeRun(count, isFull ? .lowestSparingNodes : place).map { SectorRun(start: $0, count: count) }
         }
     }
 

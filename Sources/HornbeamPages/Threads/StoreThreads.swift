@@ -13,7 +13,7 @@ protocol StoreWork: AnyObject, Sendable {
 
 /// At most so many threads at a time. What finds none free waits until one has ended the work of another store.
 final class StoreThreads: @unchecked Sendable {
-    // Sendable: everything variable is guarded by `monitor`, but for the atomic.
+    // Sendable: what varies is guarded by `monitor`, or atomic; the rest is constant.
     private let monitor = Monitor()
     private let most: Int
     private var count = 0

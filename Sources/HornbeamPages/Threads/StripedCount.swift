@@ -36,9 +36,11 @@ package enum Stripes {
 /// The count. A value like a pointer: whoever makes one deallocates it, when nobody may enter it any more.
 @usableFromInline
 package struct StripedCount: @unchecked Sendable {
+    // Sendable: a constant address; what lies there are atomic words.
     /// Where a holder is counted.
     @usableFromInline
     package struct Stripe: @unchecked Sendable {
+        // Sendable: a constant address of an atomic word.
         @usableFromInline let count: UnsafeMutablePointer<Atomic<Int>>
 
         @inlinable @inline(__always)

@@ -114,10 +114,7 @@ package final class Transaction {
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
-            if open.pointee.isCompressed {
-                return try open.pointee.root.getCompressed(key, of: open.pointee.number, in: view)
-            }
-            return try open.pointee.root.get(key, of: open.pointee.number, in: view)
+            try open.pointee.get(key, in: view)
         }
     }
 
@@ -125,12 +122,7 @@ package final class Transaction {
     package func get(_ tree: TreeID, number: UInt64) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
-            if open.pointee.isCompressed {
-                return try withUnsafeBytes(of: number.bigEndian) { (key) throws(StorageError) in
-                    try open.pointee.root.getCompressed(key, of: open.pointee.number, in: view)
-                }
-            }
-            return try open.pointee.root.get(number: number, of: open.pointee.number, in: view)
+            try open.pointee.get(number: number, in: view)
         }
     }
 
@@ -143,10 +135,8 @@ package final class Transaction {
         let open = try opened(tree)
         try answer(open) { () throws(StorageError) in
             if open.pointee.isCompressed {
-                // Leaf by leaf: a decoded one is held from when it is read on.
-                for index in 0..<count {
-                    body(index, try open.pointee.root.getCompressed(key(index), of: open.pointee.number, in: view))
-                }
+                // One by one: a decoded leaf is held from when it is read on.
+                for index in 0..<count { body(index, try open.pointee.get(key(index), in: view)) }
                 return
             }
             try open.pointee.root.getMany(count, key: key, of: open.pointee.number, in: view, body)
@@ -158,11 +148,11 @@ package final class Transaction {
         _ tree: TreeID, numbers: UnsafeBufferPointer<UInt64>, into found: UnsafeMutableBufferPointer<Bytes?>
     ) throws(StorageError) {
         let open = try opened(tree)
-        if open.pointee.isCompressed {
-            for index in numbers.indices { found[index] = try get(tree, number: numbers[index]) }
-            return
-        }
         try answer(open) { () throws(StorageError) in
+            if open.pointee.isCompressed {
+                for index in numbers.indices { found[index] = try open.pointee.get(number: numbers[index], in: view) }
+                return
+            }
             try open.pointee.root.getMany(numbers: numbers, of: open.pointee.number, in: view, into: found)
         }
     }

@@ -46,6 +46,7 @@ extension NodeEditor {
         compact(scratch: scratch)
         let view = view
         var blocks: [Int] = []
+        blocks.reserveCapacity(16)
         var block = 0
         for index in (0..<view.count).reversed() {
             let cell = view.cell(index).size

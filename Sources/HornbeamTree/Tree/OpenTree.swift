@@ -77,6 +77,25 @@ struct OpenTree {
     }
 }
 
+extension OpenTree {
+    /// The value of `key`; see `TreeRoot.get`.
+    @inline(__always)
+    func get(_ key: Bytes, in view: PageView) throws(StorageError) -> Bytes? {
+        if isCompressed { return try root.getCompressed(key, of: number, in: view) }
+        return try root.get(key, of: number, in: view)
+    }
+
+    @inline(__always)
+    func get(number key: UInt64, in view: PageView) throws(StorageError) -> Bytes? {
+        if isCompressed {
+            return try withUnsafeBytes(of: key.bigEndian) { (key) throws(StorageError) in
+                try root.getCompressed(key, of: number, in: view)
+            }
+        }
+        return try root.get(number: key, of: number, in: view)
+    }
+}
+
 typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
 
 /// A hash table of opened trees with linear probing, and the order in which they were opened; none is taken out alone.

@@ -85,7 +85,9 @@ extension TreeRoot {
         _ numbers: UnsafeBufferPointer<UInt64>, at leaves: inout InlineArray<16, NodePlace>, of tree: UInt32,
         in view: PageView, into found: UnsafeMutableBufferPointer<Bytes?>
     ) throws(StorageError) {
-        var entries = InlineArray<16, EntryPlace>(repeating: EntryPlace())
+        // Any address will do for those that there are no numbers for.
+        guard let start = numbers.baseAddress else { return }
+        var entries = InlineArray<16, EntryPlace>(repeating: EntryPlace(leaf: UnsafeRawPointer(start), index: 0))
         for index in numbers.indices {
             let leaf = try view.leaf(leaves[index].page, birth: leaves[index].birth, of: tree)
             let place = leaf.place(number: numbers[index])
@@ -93,8 +95,7 @@ extension TreeRoot {
             entries[index] = EntryPlace(leaf: leaf.base, index: place)
         }
         for index in numbers.indices {
-            guard let base = entries[index].leaf else { continue }
-            let leaf = NodeView(leaf: base)
+            let leaf = NodeView(leaf: entries[index].leaf)
             let result = leaf.find(number: numbers[index], from: entries[index].index)
             guard result.found else {
                 if view.holdsPages { view.keepWay() }
@@ -116,6 +117,6 @@ private struct NodePlace {
 
 /// Where an entry lies, or would lie.
 private struct EntryPlace {
-    var leaf: UnsafeRawPointer?
-    var index = 0
+    var leaf: UnsafeRawPointer
+    var index: Int
 }

@@ -86,17 +86,17 @@ extension TreeRoot {
     func getCompressed(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
         let place = try leafPlace(in: view) { $0.childIndex(key) }
+        let leaf: NodeView
         if let known = view.knownLeaf(place.page, birth: place.birth) {
-            let leaf = NodeView(leaf: known)
-            if leaf.stamp.tree != tree { throw view.foreign(place.page, leaf) }
-            return try value(in: leaf, at: leaf.find(key), in: view)
-        }
-        if let part = try view.partialLeaf(place.page, birth: place.birth),
+            leaf = NodeView(leaf: known)
+        } else if let part = try view.partialLeaf(place.page, birth: place.birth),
             let found = try find(key, in: part, place.page, of: tree, in: view)
         {
             return try value(found, in: view)
+        } else {
+            leaf = try view.node(place.page, birth: place.birth, level: 0)
         }
-        let leaf = try view.leaf(place.page, birth: place.birth, of: tree)
+        if leaf.stamp.tree != tree { throw view.foreign(place.page, leaf) }
         return try value(in: leaf, at: leaf.find(key), in: view)
     }
 

@@ -253,10 +253,13 @@ struct SpaceMapTests {
             space.grow(to: size)
             while size < 1024 {
                 let count = UInt32(1 + random.below(5))
-                let place = random.oneIn(2) ? space.takeNode(minimumFree: 2) : space.takeRun(count)
+                let isNode = random.oneIn(2)
+                let place = isNode ? space.takeNode(minimumFree: 2) : space.takeRun(count)
                 if let place {
-                    #expect(place < size)
-                    taken.formUnion((place..<size).filter { space.isLive(SectorRun(start: $0, count: 1)) })
+                    let sectors = place..<place + UInt64(isNode ? 2 : count)
+                    #expect(sectors.upperBound <= size && taken.isDisjoint(with: sectors))
+                    taken.formUnion(sectors)
+                    #expect(space.liveSectors == taken.count)
                 } else {
                     #expect(space.sectorCount == size)
                     size = FileFormat.fileSectors(with: size + 1 + UInt64(random.below(60)))

@@ -148,6 +148,7 @@ struct UpkeepTests {
             try Deleted<TaggedPost>.purge(before: .distantFuture, from: &context)
         }
         try database.checkpoint()
+        let deleted = database.statistics.fileBytes
         #expect(throws: Enough.self) { try compact(database) { _ in throw Enough() } }
         try await database.write { [self] _ in
             let error = #expect(throws: HornbeamError.self) { try compact(database) }
@@ -160,6 +161,7 @@ struct UpkeepTests {
                 try compact(database)
             }
         #expect(result.bytesAfter == database.statistics.fileBytes && result.bytesAfter < before / 2)
+        #expect(result.bytesAfter <= deleted)
         #expect(try database.isWhole())
         let left = try await database.read { context in try TaggedPost.query().count(in: context) }
         #expect(left == 21)

@@ -84,8 +84,8 @@ struct CompressedTreeTests {
         let former = store.statistics.cache.misses
         let read = try store.beginRead()
         for (number, value) in values.enumerated() { #expect(try read.value(tree, Self.key(number)) == value) }
-        // The last leaf is half empty, and worth it: its values cost a block each.
-        #expect(store.statistics.cache.misses - former <= 32_768 / 300)
+        // The last leaf is half empty, and worth it: its values cost a block each until it is in the cache.
+        #expect(store.statistics.cache.misses - former <= 8)
         read.abort()
     }
 
@@ -242,6 +242,7 @@ struct CompressedTreeTests {
             let keys = (0..<300).map { (_) in Self.similarKey(&random) }
             var values: [Bytes?] = []
             for key in keys { values.append(try read.get(tree, key)) }
+            if model.count > 500 { #expect(read.view.hold?.partialReads ?? 0 > 20, "nothing was read by parts") }
             // What was handed out lives as long as the read.
             for (key, value) in zip(keys, values) { #expect(value.map { Array($0) } == model[key]) }
             read.abort()
@@ -307,7 +308,7 @@ struct CompressedTreeTests {
             let parts = LeafParts(
                 headEnd: 24, tailSize: 0,
                 blocks: [1000] + [Int](repeating: 4000, count: 7) + [32_768 - 24 - 1000 - 28_000])
-            let forged = page.withUnsafeMutableBytes { Array(LeafEncoder().encode($0, parts)) }
+            let forged = page.withUnsafeMutableBytes { LeafEncoder().withStored($0, parts) { Array($0) } }
             guard forged.count <= size else { continue }
             image.replaceSubrange(
                 place..<place + size, with: forged + [UInt8](repeating: 0, count: size - forged.count))

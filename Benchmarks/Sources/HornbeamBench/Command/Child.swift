@@ -30,6 +30,12 @@ enum Child {
 
     /// Runs a program and its arguments, and takes what it tells. `what`: for the error if it fails.
     static func figures(of words: [String], _ what: String, environment: [String: String] = [:]) throws -> [Figure] {
+        try output(of: words, what, environment: environment).split(separator: UInt8(ascii: "\n"))
+            .map { try JSONDecoder().decode(Figure.self, from: $0) }
+    }
+
+    /// What a program prints.
+    static func output(of words: [String], _ what: String, environment: [String: String] = [:]) throws -> Data {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: words[0])
         process.arguments = Array(words.dropFirst())
@@ -42,7 +48,7 @@ enum Child {
         guard process.terminationReason == .exit, process.terminationStatus == 0 else {
             throw BenchError("failed: \(what)")
         }
-        return try output.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Figure.self, from: $0) }
+        return output
     }
 
     /// Runs a command of `hornbeam-bench-typed`, which writes to the standard output itself.

@@ -44,30 +44,21 @@ enum SharedLines {
         return found
     }
 
-    /// What the program told; its trace is in the folder then.
+    /// What the program prints. The trace of it is the file `trace` in the folder then.
     private static func run(in folder: String) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: Callgrind.program)
         let programs = (try Callgrind.withoutDebugInformation(in: folder) as NSString).deletingLastPathComponent
-        process.arguments = [
-            "--tool=lackey", "--trace-mem=yes", "--log-file=\(folder)/trace", programs + "/" + program,
-            folder + "/store",
-        ]
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        try process.run()
-        let output = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            throw BenchError("\(program) failed")
-        }
+        let output = try Child.output(
+            of: [
+                Callgrind.program, "--tool=lackey", "--trace-mem=yes", "--log-file=\(folder)/trace",
+                programs + "/" + program, folder + "/store",
+            ], program)
         return String(decoding: output, as: UTF8.self)
     }
 }
 
-/// What the two threads' phases touch, out of a trace by valgrind's lackey.
+/// The memory that each of the two threads reads and writes, from the trace that valgrind's lackey has written.
 private struct MemoryTrace {
-    /// What one thread does to a line: where its last such instruction is, or 0.
+    /// The addresses of one thread's last instructions that write and that read a line; 0: there is none.
     private struct Use {
         var written: UInt64 = 0
         var read: UInt64 = 0

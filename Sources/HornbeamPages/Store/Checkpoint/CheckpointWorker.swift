@@ -201,7 +201,8 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
     private static let failureMilliseconds = 1000
 
     /// Without anything to do for so long the thread is let go: a process may have thousands of stores. If others wait
-    /// for one, after the slice of that time which it is in.
+    /// for one, at the end of the slice of that time which it is in: it looks, instead of being told, because it waits
+    /// on its own store's monitor.
     var uselessMilliseconds = 10_000
     private static let sliceMilliseconds = 500
 

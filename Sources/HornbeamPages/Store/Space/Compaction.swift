@@ -137,8 +137,8 @@ extension PageStore {
         }
     }
 
-    /// The size to which closing cuts a file of `size` sectors that is used up to `used`, both whole extents; nil if it
-    /// stays as it is: less is not worth a checkpoint.
+    /// The size to which closing cuts a file of `size` sectors that is used up to `used`, both whole extents or that of
+    /// a smaller file; nil if it stays as it is: less is not worth a checkpoint.
     static func keptEnd(_ used: UInt64, of size: UInt64) -> UInt64? {
         let extent = FileFormat.extentSectors
         let kept = used / 128 / extent * extent
@@ -204,8 +204,7 @@ extension WriterSide {
 
     /// Whole extents with so many sectors, at least one.
     private static func extents(of sectors: UInt64) -> UInt64 {
-        let extent = FileFormat.extentSectors
-        return max((sectors + extent - 1) / extent, 1) * extent
+        max(FileFormat.extents(with: sectors), 1) * FileFormat.extentSectors
     }
 
     /// The size of the ring that the journal needs to get in another place, if it does. In pieces there may be room
