@@ -107,7 +107,7 @@ package struct Cursor: ~Copyable {
 
     /// Slow path of `value`. A page that can't be read shows at the next move.
     private func valueNow() -> Bytes {
-        let found = try? tree.pointee.get(key, in: transaction.view)
+        let found = try? tree.get(key, in: transaction.view)
         return (found ?? nil) ?? Bytes(start: nil, count: 0)
     }
 
@@ -126,7 +126,7 @@ package struct Cursor: ~Copyable {
     @usableFromInline
     mutating func entryNow() throws(StorageError) -> (key: Bytes, value: Bytes)? {
         try transaction.answer(tree) { () throws(StorageError) in
-            let found = try tree.pointee.get(key, in: transaction.view)
+            let found = try tree.get(key, in: transaction.view)
             guard let value = found else { return nil }
             return (key, value)
         }

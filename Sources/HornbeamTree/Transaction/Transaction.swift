@@ -114,7 +114,7 @@ package final class Transaction {
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
-            try open.pointee.get(key, in: view)
+            try open.get(key, in: view)
         }
     }
 
@@ -122,7 +122,7 @@ package final class Transaction {
     package func get(_ tree: TreeID, number: UInt64) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
-            try open.pointee.get(number: number, in: view)
+            try open.get(number: number, in: view)
         }
     }
 
@@ -136,7 +136,7 @@ package final class Transaction {
         try answer(open) { () throws(StorageError) in
             if open.pointee.isCompressed {
                 // One by one: a decoded leaf is held from when it is read on.
-                for index in 0..<count { body(index, try open.pointee.get(key(index), in: view)) }
+                for index in 0..<count { body(index, try open.get(key(index), in: view)) }
                 return
             }
             try open.pointee.root.getMany(count, key: key, of: open.pointee.number, in: view, body)
@@ -150,7 +150,7 @@ package final class Transaction {
         let open = try opened(tree)
         try answer(open) { () throws(StorageError) in
             if open.pointee.isCompressed {
-                for index in numbers.indices { found[index] = try open.pointee.get(number: numbers[index], in: view) }
+                for index in numbers.indices { found[index] = try open.get(number: numbers[index], in: view) }
                 return
             }
             try open.pointee.root.getMany(numbers: numbers, of: open.pointee.number, in: view, into: found)

@@ -77,26 +77,27 @@ struct OpenTree {
     }
 }
 
-extension OpenTree {
+typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
+
+// Of the pointer, not of the tree: a method of `OpenTree` copies all its fields first.
+extension OpenTreePointer {
     /// The value of `key`; see `TreeRoot.get`.
     @inline(__always)
     func get(_ key: Bytes, in view: PageView) throws(StorageError) -> Bytes? {
-        if isCompressed { return try root.getCompressed(key, of: number, in: view) }
-        return try root.get(key, of: number, in: view)
+        if pointee.isCompressed { return try pointee.root.getCompressed(key, of: pointee.number, in: view) }
+        return try pointee.root.get(key, of: pointee.number, in: view)
     }
 
     @inline(__always)
     func get(number key: UInt64, in view: PageView) throws(StorageError) -> Bytes? {
-        if isCompressed {
+        if pointee.isCompressed {
             return try withUnsafeBytes(of: key.bigEndian) { (key) throws(StorageError) in
-                try root.getCompressed(key, of: number, in: view)
+                try pointee.root.getCompressed(key, of: pointee.number, in: view)
             }
         }
-        return try root.get(number: key, of: number, in: view)
+        return try pointee.root.get(number: key, of: pointee.number, in: view)
     }
 }
-
-typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
 
 /// A hash table of opened trees with linear probing, and the order in which they were opened; none is taken out alone.
 /// Numbers are dense, so they are their own hash. Its state lies in memory of its own, so that a lookup through a
