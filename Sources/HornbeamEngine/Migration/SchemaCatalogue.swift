@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema as the store keeps it: tree `schema`, `format` → its version, `type:Name` → the description as JSON with
-// sorted keys, `next:Name` → the next row id to hand out, `ran:name` → nothing, for steps of programs' own that have
-// run, `relation:Type:name` → the number that a relation's links go by, `version` → how often it was changed. Opening
-// compares the declared models with it; what is to be done then, SchemaUpdate does in one write transaction, or opening
-// says which property can't be brought up to date.
+// sorted keys, `next:Name` → the next row id to hand out, `last:Name` → the last id that was handed out, `ran:name` →
+// nothing, for steps of programs' own that have run, `relation:Type:name` → the number that a relation's links go by,
+// `version` → how often it was changed. Opening compares the declared models with it; what is to be done then,
+// SchemaUpdate does in one write transaction, or opening says which property can't be brought up to date.
 
 import FoundationEssentials
 import HornbeamPages
@@ -155,7 +155,7 @@ package enum SchemaCatalogue {
     /// Forgets a type, or gives it another name; its trees are the caller's business.
     static func rename(_ type: String, to new: String?, in transaction: Transaction) throws {
         guard let tree = try transaction.tree(treeName) else { return }
-        for kind in ["type:", "next:", "gaps:"] {
+        for kind in ["type:", "next:", "last:", "gaps:"] {
             let old = Array((kind + type).utf8)
             let value = try transaction.get(tree, old).map { Array($0) }
             _ = try transaction.delete(tree, old)

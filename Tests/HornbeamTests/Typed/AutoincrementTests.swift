@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ids that the store hands out.
+
+import Hornbeam
+import HornbeamTestSupport
+import Testing
+
+@EntityModel
+private struct Note: Equatable {
+    let id: Int
+    var text = ""
+    @Relationship() var next: Note?
+}
+
+@EntityModel
+private struct Small {
+    let id: Int8
+}
+
+@Suite("An id that the store hands out")
+struct AutoincrementTests {
+    @Test("is one more than any that was handed out, stored or linked")
+    func counting() throws {
+        var context = Context()
+        #expect(try Note.nextID(in: &context) == 1)
+        #expect(try Note.nextID(in: &context) == 2)
+        try Note(id: 40).save(to: &context)
+        #expect(try Note.nextID(in: &context) == 41)
+        try Note(id: 41, next: .id(50)).save(to: &context)
+        #expect(try Note.nextID(in: &context) == 51)
+        // These aren't counted.
+        try Note(id: -3).save(to: &context)
+        try Note(id: 1 << 50).save(to: &context)
+        #expect(try Note.nextID(in: &context) == 52)
+        #expect(try Small.nextID(in: &context) == 1)
+    }
+
+    @Test("doesn't come again when its entity is deleted, nor after the database is opened anew")
+    func neverAgain() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("notes.hornbeam")
+        var database = try Database(at: path, models: Note.self)
+        try database.write { context in
+            for _ in 1...3 { try Note(id: Note.nextID(in: &context)).save(to: &context) }
+            try Note.query().delete(from: &context)
+        }
+        try database.close()
+        database = try Database(at: path, models: Note.self)
+        let next = try database.write { try Note.nextID(in: &$0) }
+        #expect(next == 4)
+        #expect(try database.check())
+        try database.close()
+    }
+
+    @Test("is given back by a write that fails")
+    func failedWrite() throws {
+        struct Refused: Error {}
+        let database = try Database.inMemory(models: Note.self)
+        #expect(throws: Refused.self) {
+            try database.write { context in
+                #expect(try Note.nextID(in: &context) == 1)
+                throw Refused()
+            }
+        }
+        let id = try database.write { try Note.nextID(in: &$0) }
+        #expect(id == 1)
+    }
+
+    @Test("is refused where there are no more, and in a read")
+    func refusals() throws {
+        var context = Context()
+        try Small(id: 127).save(to: &context)
+        var error = #expect(throws: HornbeamError.self) { try Small.nextID(in: &context) }
+        #expect(error?.code == .invalid && error?.message.contains("Int8") == true)
+        try Note(id: (1 << 40) - 1).save(to: &context)
+        error = #expect(throws: HornbeamError.self) { try Note.nextID(in: &context) }
+        #expect(error?.code == .invalid)
+        let database = try Database.inMemory(models: Note.self)
+        try database.read { context in
+            var context = context
+            let error = #expect(throws: HornbeamError.self) { try Note.nextID(in: &context) }
+            #expect(error?.code == .readOnly)
+        }
+    }
+
+    @Test("goes with a type that is renamed")
+    func rename() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("notes.hornbeam")
+        var database = try Database(at: path, models: Note.self)
+        try database.write { context in
+            for _ in 1...3 { _ = try Note.nextID(in: &context) }
+        }
+        try database.close()
+        database = try Database(
+            at: path, models: Memo.self, migrations: [.rename("Note", to: Memo.self)])
+        let id = try database.write { try Memo.nextID(in: &$0) }
+        #expect(id == 4)
+        try database.close()
+    }
+}
+
+@EntityModel
+private struct Memo {
+    let id: Int
+    var text = ""
+    @Relationship() var next: Memo?
+}
