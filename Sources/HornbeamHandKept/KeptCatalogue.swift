@@ -99,10 +99,11 @@ extension Database {
 
     /// A database without a file, with hand-kept indexes.
     public static func inMemory(
-        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false, indexes: [any RegisteredIndex] = [],
-        handKept: some IndexesType
+        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false,
+        keepsDeleted: DeletedRetention = .never, indexes: [any RegisteredIndex] = [], handKept: some IndexesType
     ) throws -> Database {
-        let database = try inMemory(models: models, requiresRelations: requiresRelations, indexes: indexes)
+        let database = try inMemory(
+            models: models, requiresRelations: requiresRelations, keepsDeleted: keepsDeleted, indexes: indexes)
         try database.register(handKept)
         return database
     }

@@ -13,6 +13,9 @@ public final class Database: Sendable {
     package let models: ModelSet
     package let schema: Schema
     private let requiresRelations: Bool
+    private let deletedRetention: DeletedRetention
+    /// Nil if deleted entities are kept until the program purges them.
+    private let deletedPurge: DeletedPurge?
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
     /// The registered indexes. Changed by the holder of the write transaction, who keeps the lock until its commit has
@@ -69,7 +72,8 @@ public final class Database: Sendable {
         migrations: [Migration] = [], indexes: [any RegisteredIndex] = [], progress: MigrationProgress.Handler? = nil
     ) throws {
         let opening = SchemaOpening(
-            models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly, progress: progress)
+            models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly,
+            keepsDeleted: options.keepsDeleted, progress: progress)
         for index in indexes { try index.registration.check() }
         // Recovery computes what branches keep by them, if it has to.
         let reductions = indexes.compactMap(\.registration.reduction)
@@ -91,20 +95,24 @@ public final class Database: Sendable {
     }
 
     /// A database without a file.
-    /// - Parameter requiresRelations: as `Options.requiresRelations`.
+    /// - Parameters:
+    ///   - requiresRelations: as `Options.requiresRelations`.
+    ///   - keepsDeleted: as `Options.keepsDeleted`.
     public static func inMemory(
-        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false, migrations: [Migration] = [],
-        indexes: [any RegisteredIndex] = []
+        models: any EntityModelProtocol.Type..., requiresRelations: Bool = false,
+        keepsDeleted: DeletedRetention = .never, migrations: [Migration] = [], indexes: [any RegisteredIndex] = []
     ) throws -> Database {
         try inMemory(
-            models: models, requiresRelations: requiresRelations, migrations: migrations, indexes: indexes)
+            models: models, requiresRelations: requiresRelations, keepsDeleted: keepsDeleted, migrations: migrations,
+            indexes: indexes)
     }
 
     package static func inMemory(
-        models: [any EntityModelProtocol.Type], requiresRelations: Bool = false, migrations: [Migration] = [],
-        indexes: [any RegisteredIndex] = []
+        models: [any EntityModelProtocol.Type], requiresRelations: Bool = false,
+        keepsDeleted: DeletedRetention = .never, migrations: [Migration] = [], indexes: [any RegisteredIndex] = []
     ) throws -> Database {
-        let opening = SchemaOpening(models: try ModelSet(models), migrations: migrations)
+        let opening = SchemaOpening(
+            models: try ModelSet(models), migrations: migrations, keepsDeleted: keepsDeleted)
         let database = try Database(opening, requiresRelations: requiresRelations) { () throws(StorageError) in
             try TreeStore.inMemory()
         }
@@ -116,6 +124,7 @@ public final class Database: Sendable {
         _ opening: SchemaOpening, requiresRelations: Bool = false, open: () throws(StorageError) -> TreeStore
     ) throws {
         do {
+            try opening.keepsDeleted.check()
             let store = try open()
             do {
                 (schema, followedVersion) = try opening.run(in: store)
@@ -127,6 +136,8 @@ public final class Database: Sendable {
             self.store = store
             models = opening.models
             self.requiresRelations = requiresRelations
+            deletedRetention = opening.keepsDeleted
+            deletedPurge = opening.keepsDeleted.duration.map { DeletedPurge(after: $0, models: opening.models) }
             registry = Mutex(schema.registered ?? RegisteredIndexes(stored: []))
         } catch let error as StorageError {
             throw HornbeamError(error)
@@ -236,12 +247,14 @@ public final class Database: Sendable {
                 ? RowCapture(isObserved: isWatched, keepsAll: keepsAll, logging: logged) : nil
             let core = StoreTransaction(transaction, schema: schema, capture: capture, registered: registered)
             if requiresRelations { core.requireRelations() }
-            let session = TypedTransaction(core, models: models)
+            let session = TypedTransaction(
+                core, models: models, keepsDeleted: deletedRetention != .never)
             session.owner = ThreadNumber.current
             defer { session.end() }
             do {
                 var context = Context(session)
                 let result = try body(&context)
+                try deletedPurge?.run(in: core)
                 if let capture, keepsAll {
                     for hook in hooks where try core.hasChanged() {
                         try hook.body(&context, try StoreChanges(capture, in: core))

@@ -38,6 +38,10 @@ extension Database {
         /// Refuse a write with `.missingRelation` if an entity that it saves, or takes a link from, lacks a required
         /// relation to a stored entity when the write ends. Otherwise a required relation only can't be set to null.
         public var requiresRelations = false
+        /// How long deleted entities are kept, each as a `Deleted` of its type. By default they are gone, but for those
+        /// of types that say `static let keepsDeleted = true`. What a file has kept stays until it is purged:
+        /// `Deleted<Post>.purge(before: nil, from: &context)`.
+        public var keepsDeleted = DeletedRetention.never
         /// Checkpoint when the journal holds this much; 0 means half of the journal.
         public var checkpointBytes = 0
 

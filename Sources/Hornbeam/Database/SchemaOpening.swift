@@ -10,15 +10,17 @@ package struct SchemaOpening {
     package let models: ModelSet
     var migrations: [Migration] = []
     var isReadOnly = false
+    let keepsDeleted: Database.DeletedRetention
     var progress: MigrationProgress.Handler?
 
     package init(
         models: ModelSet, migrations: [Migration] = [], isReadOnly: Bool = false,
-        progress: MigrationProgress.Handler? = nil
+        keepsDeleted: Database.DeletedRetention = .never, progress: MigrationProgress.Handler? = nil
     ) {
         self.models = models
         self.migrations = migrations
         self.isReadOnly = isReadOnly
+        self.keepsDeleted = keepsDeleted
         self.progress = progress
     }
 
@@ -74,7 +76,7 @@ package struct SchemaOpening {
         for (name, body) in steps {
             var reports = StepProgress(.running, "", name, total: 1, progress)
             let core = try StoreTransaction(writing: write, schema: schema)
-            let session = TypedTransaction(core, models: models)
+            let session = TypedTransaction(core, models: models, keepsDeleted: keepsDeleted != .never)
             defer { session.end() }
             var context = Context(session)
             do {

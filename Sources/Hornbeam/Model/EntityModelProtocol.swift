@@ -89,8 +89,14 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
         from source: Source, relation: String, in context: inout Context
     ) throws -> Bool
 
-    /// What deleting the entity leaves behind; nil for nothing. By default `.asStored(self)`: the entity as it is
-    /// stored, with the ids of its relations. A type that keeps none of its deleted entities gives nil.
+    /// Whether a database keeps deleted entities of the type, each as a `Deleted`, until they are purged:
+    /// `static let keepsDeleted = true`. False by default: they are gone, unless the database's options keep those of
+    /// all types.
+    static var keepsDeleted: Bool { get }
+    /// What deleting the entity leaves behind; nil for nothing. By default `.asStored(self)`, the entity as it is
+    /// stored with the ids of its relations, if the type or the database's options keep deleted entities, or in a
+    /// `Context()`, which keeps them all; else nil. A type that decides from case to case has an implementation of its
+    /// own, which is asked in any case.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
 
     /// What the store keeps of each entity of the type beside its properties, and `updatedAt`, which it keeps of all:
@@ -113,8 +119,10 @@ extension EntityModelProtocol {
         from source: Source, relation: String, in context: inout Context
     ) throws -> Bool { false }
 
+    public static var keepsDeleted: Bool { false }
+
     public func asDeleted(in context: Context) throws -> Deleted<Self>? {
-        .asStored(self)
+        Self.keepsDeleted || context.session.keepsDeleted ? .asStored(self) : nil
     }
 
     public static var storedMetadata: [Metadata] { [] }

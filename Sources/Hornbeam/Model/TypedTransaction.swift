@@ -29,16 +29,20 @@ package final class TypedTransaction {
     }
     private let ownerNumber = Atomic<UInt>(0)
     @exclusivity(unchecked) var running = RunningSave()
+    /// Whether deleted entities of all types are kept.
+    let keepsDeleted: Bool
 
-    init(_ core: StoreTransaction, models: ModelSet) {
+    init(_ core: StoreTransaction, models: ModelSet, keepsDeleted: Bool = false) {
         current = core
         self.models = models
+        self.keepsDeleted = keepsDeleted
         ownStore = nil
     }
 
     /// A store in memory with one open transaction that nothing ever commits.
     init() {
         models = ModelSet()
+        keepsDeleted = true
         var opened: TreeStore?
         do {
             let store = try TreeStore.inMemory()

@@ -36,6 +36,26 @@ extension EntityStore {
         }
     }
 
+    /// Removes the rows that were saved last before `end`, in seconds since the reference date, among the next `looks`
+    /// ones from `first` on. Takes from `looks` as many as it has looked at. Returns the row to go on with, or nil if
+    /// there are no more.
+    package func purge(before end: Double, from first: RowID?, looks: inout Int) throws -> RowID? {
+        guard let column = type.updatedAt else { return nil }
+        var next: RowID?
+        var old: [RowID] = []
+        try forEachRow(from: first.map { Array($0.key) } ?? [], to: []) { rowID, row in
+            guard looks > 0 else {
+                next = rowID
+                return false
+            }
+            looks -= 1
+            if let saved = try row.double(column), saved < end { old.append(rowID) }
+            return true
+        }
+        for rowID in old { try delete(rowID) }
+        return next
+    }
+
     /// Writes the time of the save that is under way into a row.
     package func stamp(_ row: inout RowWriter) {
         guard let column = type.updatedAt else { return }

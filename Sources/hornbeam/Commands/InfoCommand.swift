@@ -192,5 +192,14 @@ struct StoreSummary: Encodable, Equatable {
             }
         }
         try table.finish()
+        if let deletedRemark { try console.print("\n" + DisplayWidth.printable(deletedRemark)) }
+    }
+
+    /// How many deleted entities are kept, and what purges them; nil if there are none.
+    var deletedRemark: String? {
+        let kept = entityTypes.filter { EntityDescription.isTombstone($0.name) && $0.entities > 0 }
+        guard let first = kept.first else { return nil }
+        let count = Spelling.counted(kept.reduce(0) { $0 &+ $1.entities }, "deleted entity", "deleted entities")
+        return "\(count) kept, until the program purges them: try \(first.name).purge(before: nil, from: &context)"
     }
 }

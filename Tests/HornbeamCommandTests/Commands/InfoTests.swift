@@ -22,6 +22,18 @@ struct InfoTests {
         #expect(try summary(file: 10_000, used: 4_000, retired: 1_000).freeSize == 5_000)
     }
 
+    @Test("how many deleted entities are kept is said with what purges them")
+    func deleted() throws {
+        var summary = try summary(file: 10_000, used: 4_000, retired: 0)
+        let entities = [("Book", 5), ("Deleted<Author>", 0), ("Deleted<Book>", 2), ("Deleted<Page>", 1)]
+        summary.entityTypes = entities.map { .init(name: $0.0, entities: $0.1, indexes: []) }
+        #expect(
+            summary.deletedRemark == "3 deleted entities kept, until the program purges them: "
+                + "try Deleted<Book>.purge(before: nil, from: &context)")
+        summary.entityTypes.removeLast(2)
+        #expect(summary.deletedRemark == nil)
+    }
+
     @Test("a writer's figures that can't be leave nothing free, and don't overflow")
     func impossible() throws {
         #expect(try summary(file: 10_000, used: 4_000, retired: .max).freeSize == 0)

@@ -179,7 +179,7 @@ struct CodedJSONTests {
     @Test("is saved, restored, listed, exported and imported up to 128 levels")
     func depth() async throws {
         try await inSmallThread {
-            let database = try Database.inMemory(models: Topic.self)
+            let database = try Database.inMemory(models: Topic.self, keepsDeleted: .forever)
             let whole = Topic(id: 1, top: Comment(levels: 128), other: [Comment(levels: 126), nil])
             try database.write { try whole.save(to: &$0) }
             #expect(try database.read { try $0.find(1) } == whole)
@@ -209,7 +209,7 @@ struct CodedJSONTests {
 
     @Test("is refused with the limit beyond 128 levels, when it is saved and when it is imported")
     func tooDeep() throws {
-        let database = try Database.inMemory(models: Topic.self)
+        let database = try Database.inMemory(models: Topic.self, keepsDeleted: .forever)
         for deep in [Topic(id: 2, top: Comment(levels: 130)), Topic(id: 2, top: Comment(levels: 6_000))] {
             let error = #expect(throws: HornbeamError.self) { try database.write { try deep.save(to: &$0) } }
             #expect(error?.message.contains("“top”") == true && error?.message.contains("128 levels") == true)

@@ -7,7 +7,7 @@ import Testing
 @EntityModel
 private struct Plant: Equatable {
     @Index<Self>(\.name) private var byName
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
     let id: Int
     var name: String
     var code: Int?

@@ -10,7 +10,7 @@ import Testing
 /// With more than a few words, copies of which lie on the stack at each level.
 @EntityModel
 private struct Reply: Codable {
-    @Unique<Self>(\.subject) private var bySubject
+    @Unique<Self>(\.subject, collisions: .replace) private var bySubject
     let id: Int
     var subject: String
     var text: String

@@ -375,10 +375,10 @@ struct PropertyTypesTests {
         defer { folder.keep() }
         let path = folder.path("types.hornbeam")
         let ids = entities.map(\.id)
-        var database = try Database(at: path, models: Model.self)
+        var database = try Database(at: path, models: Model.self, options: .keepsAll)
         try database.write { try $0.saveAll(entities) }
         try database.close()
-        database = try Database(at: path, models: Model.self)
+        database = try Database(at: path, models: Model.self, options: .keepsAll)
         #expect(try database.read { try $0.findAllExisting(ids) } == entities, "closed and opened again")
         let version = try database.read { try $0.version }
         try database.write { try $0.saveAll(entities) }

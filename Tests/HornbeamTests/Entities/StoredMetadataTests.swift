@@ -197,7 +197,7 @@ struct StoredMetadataTests {
 
     @Test("what is restored begins anew")
     func restored() throws {
-        let database = try Database.inMemory(models: Revised.self)
+        let database = try Database.inMemory(models: Revised.self, keepsDeleted: .forever)
         for name in ["a", "b", "c"] { try database.write { try Revised(id: 1, name: name).save(to: &$0) } }
         let before = try #require(try state(database, 1).created)
         try database.write { try Revised.delete(id: 1, from: &$0) }

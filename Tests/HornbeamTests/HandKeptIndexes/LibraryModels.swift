@@ -64,7 +64,8 @@ enum LibraryTables {
 
     static func inMemory() throws -> Database {
         try Database.inMemory(
-            models: LibraryAuthor.self, LibraryBook.self, LibraryCard.self, handKept: LibraryIndexes())
+            models: LibraryAuthor.self, LibraryBook.self, LibraryCard.self, keepsDeleted: .forever,
+            handKept: LibraryIndexes())
     }
 
     /// - Parameter declares: whether the program that opens it knows the indexes.

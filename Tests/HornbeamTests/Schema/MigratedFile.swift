@@ -27,7 +27,8 @@ final class MigratedFile {
         _ disk: SimulatedDisk, _ models: [any EntityModelProtocol.Type], _ migrations: [Migration],
         _ progress: MigrationProgress.Handler? = nil
     ) throws -> Database {
-        let opening = SchemaOpening(models: try ModelSet(models), migrations: migrations, progress: progress)
+        let opening = SchemaOpening(
+            models: try ModelSet(models), migrations: migrations, keepsDeleted: .forever, progress: progress)
         return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
     }
 

@@ -5,6 +5,7 @@ import Foundation
 public import Hornbeam
 import HornbeamTestSupport
 import Testing
+
 @testable import HornbeamEngine
 
 /// Every type that a property can have.
@@ -221,7 +222,7 @@ struct FormsTests {
         defer { folder.keep() }
         let path = folder.path("boxes.hornbeam")
         do {
-            let database = try Database(at: path, models: Boxed<Int>.self, Boxed<String>.self)
+            let database = try Database(at: path, models: Boxed<Int>.self, Boxed<String>.self, options: .keepsAll)
             try database.write { context in
                 try Boxed(id: 1, size: 2, content: 7).save(to: &context)
                 try Boxed(id: 1, size: 2, content: "seven").save(to: &context)
@@ -230,7 +231,7 @@ struct FormsTests {
             }
             try database.close()
         }
-        let database = try Database(at: path, models: Boxed<Int>.self, Boxed<String>.self)
+        let database = try Database(at: path, models: Boxed<Int>.self, Boxed<String>.self, options: .keepsAll)
         try database.read { (context) throws in
             #expect(try Boxed<Int>.filter(\.size == 2).resolve(in: context) == [Boxed(id: 1, size: 2, content: 7)])
             #expect(try Boxed<String>.filter(\.size == 2).resolve(in: context).map(\.content) == ["seven"])

@@ -14,3 +14,12 @@ extension Context {
         return try EntityCheck(core).run { Issue.record("\($0)", sourceLocation: location) }
     }
 }
+
+extension Database.Options {
+    /// Keeps all deleted entities.
+    static var keepsAll: Self {
+        var options = Self()
+        options.keepsDeleted = .forever
+        return options
+    }
+}
