@@ -53,12 +53,20 @@ struct Everything: Codable {
     @Relationship var deletedOrders: [Deleted<Order>]? = nil
 }
 
-/// Kept nowhere once it is deleted.
 @EntityModel
-struct Session {
-    let id: String
+struct Invoice {
+    static let keepsDeleted = true  // this type, until it is purged
 
-    func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
+    let id: Int
+}
+
+@EntityModel
+struct Feed {
+    @Unique<Self>(\.url, collisions: .update) private var byURL
+
+    let id: Int
+    var url: String
+    var title: String?
 }
 
 enum Level: Int, Comparable {
@@ -135,9 +143,42 @@ struct EntitiesTests {
         #expect(try Deleted<OrderLine>.purge(before: lastMonth, from: &context) == 0)
         #expect(try Deleted<OrderLine>.purge(before: nil, from: &context) == 1)
 
-        try Session(id: "s").save(to: &context)
-        try Session.delete(id: "s", from: &context)
-        #expect(try Deleted<Session>.query().count(in: context) == 0)
+    }
+
+    @Test("A database keeps what is deleted where the type or the options say so")
+    func retention() throws {
+        var options = Database.Options()
+        options.keepsDeleted = .days(30)  // all types, each for 30 days; or .forever
+        for retention in [Database.DeletedRetention.never, options.keepsDeleted] {
+            let database = try Database.inMemory(models: Invoice.self, Customer.self, keepsDeleted: retention)
+            try database.write { context in
+                try Invoice(id: 1).save(to: &context)
+                try Customer(id: 1, email: "ann@example.org").save(to: &context)
+                try Invoice.delete(id: 1, from: &context)
+                try Customer.delete(id: 1, from: &context)
+                #expect(try Deleted<Invoice>.query().count(in: context) == 1)
+                #expect(try Deleted<Customer>.query().count(in: context) == (retention == .never ? 0 : 1))
+            }
+        }
+    }
+
+    @Test("The store hands out ids, and saves into the entity that has the key")
+    func ids() throws {
+        let database = try Database.inMemory(models: Customer.self, Feed.self)
+        let id = try database.write { context in
+            let order = try Order(id: Order.nextID(in: &context), note: "call first", customer: .id(1))
+            try order.save(to: &context)
+            return order.id
+        }
+        #expect(id == 1)
+        try database.write { context in
+            try Feed(id: 1, url: "https://swift.org/atom.xml", title: nil).save(to: &context)
+            // Fetched again, by somebody who doesn't know the id: feed 1 gets the title.
+            try Feed(id: Feed.nextID(in: &context), url: "https://swift.org/atom.xml", title: "Swift").save(
+                to: &context)
+            #expect(try Feed.query().resolve(in: context).map(\.title) == ["Swift"])
+            #expect(try context.ids(Feed.self) == [1])
+        }
     }
 
     @Test("A strict database refuses what lacks a required relation")

@@ -9,7 +9,8 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
     @usableFromInline
     enum Rule: Sendable {
         case `throw`
-        case upsert
+        case replace
+        case update
         case custom(Handler)
     }
 
@@ -36,13 +37,24 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
         rule = .custom { existing, entity, index, context in try handler(existing, entity.id, index, &context) }
     }
 
-    /// The save fails with `.uniqueViolation`; nothing of it is left behind.
+    /// The save fails with `.uniqueViolation`; nothing of it is left behind. The default.
     @inlinable
     public static var `throw`: Self { Self(rule: .throw) }
 
-    /// The other entity is deleted, by the rules and with the hooks of a deletion.
+    /// The entity is saved in place of the one that has the key, under that one's id: with its links, merged with it by
+    /// the options of the save, and without a deletion. The value that `save` was called on keeps the id that it has;
+    /// `didSave` gets the stored one. `.uniqueViolation` if the entity is stored under its own id already: two stored
+    /// entities don't become one. Also called "insert or update".
     @inlinable
-    public static var upsert: Self { Self(rule: .upsert) }
+    public static var update: Self { Self(rule: .update) }
+
+    /// The other entity is deleted, by the rules and with the hooks of a deletion: with what its relations cascade to.
+    @inlinable
+    public static var replace: Self { Self(rule: .replace) }
+
+    /// Another name of `replace`. What others call an upsert is `update`.
+    @inlinable
+    public static var upsert: Self { replace }
 }
 
 extension CollisionResolver {

@@ -60,22 +60,30 @@ extension EntityModelProtocol {
         try changed.willSave(to: &context)
         let entity = consume changed
         let row = try entity.store(in: &context, options: options)
+        let session = context.session
+        if session.mayHaveUniqueKeys, Self.entityShape.hasUpdatingResolvers,
+            let stored = try session.id(of: row, Self.self)
+        {
+            return (row, stored == id ? nil : stored.columnValue)
+        }
         return (row, entity.id == id ? nil : entity.id.columnValue)
     }
 
     /// Saves what `willSave` has left, and gives its row.
     @discardableResult
     func store(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
-        if options.replaces { return try store(self, in: &context) }
-        return try store(try context.session.run { try mergedWithStored(options, $0) }, in: &context)
+        if options.replaces { return try store(self, options, in: &context) }
+        return try store(try context.session.run { try mergedWithStored(options, $0) }, options, in: &context)
     }
 
     /// - Parameter merged: what this value comes to with the one stored before.
-    private func store(_ merged: Self, in context: inout Context) throws -> RowID {
+    private func store(
+        _ merged: Self, _ options: MergeStrategy<Self>, in context: inout Context
+    ) throws -> RowID {
         let row = try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
             try merged.storeUnlessHeld(session)
         }
-        guard let row else { return try storeMakingRoom(merged, in: &context) }
+        guard let row else { return try storeMakingRoom(merged, options, in: &context) }
         return try finish(row, merged, in: &context)
     }
 
@@ -92,10 +100,15 @@ extension EntityModelProtocol {
     /// Saves where the rules of the unique indexes have others changed or deleted first. A refusal from there on undoes
     /// that too.
     @inline(never)
-    private func storeMakingRoom(_ merged: Self, in context: inout Context) throws -> RowID {
+    private func storeMakingRoom(
+        _ merged: Self, _ options: MergeStrategy<Self>, in context: inout Context
+    ) throws -> RowID {
         try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
             try session.requireWrite("\(Self.entityName) \(id) can't be saved")
             return try session.whole {
+                if let holder = try merged.holderToUpdate(session) {
+                    return try merged.withID(holder, session).store(in: &context, options: options)
+                }
                 try merged.makeRoom(in: &context)
                 let row = try session.save(merged)
                 return try finish(row, merged, in: &context)
@@ -251,6 +264,45 @@ extension EntityModelProtocol {
         throw try violation(
             last.index, by: last.id, session,
             remark: ", and comes back each time that it is deleted to make room: look for a hook that saves it then")
+    }
+
+    /// The entity that this one is saved in place of, by the rule of a unique index. Throws if this one is stored
+    /// itself.
+    private func holderToUpdate(_ session: TypedTransaction) throws -> ID? {
+        guard Self.entityShape.hasUpdatingResolvers else { return nil }
+        let found = try session.collisions(of: self).first { collision in
+            Self.entityShape.resolvers.contains { $0.index.name == collision.index.name && $0.resolver.updates }
+        }
+        guard let (index, holder) = found else { return nil }
+        guard try session.storedRow(of: id.columnValue, Self.self) == nil else {
+            throw try violation(
+                index, by: holder, session,
+                remark: ", and both are stored: `.update` saves a new entity in place of a stored one, but two that "
+                    + "are stored don't become one; delete one of them first")
+        }
+        return holder
+    }
+
+    /// This value under another id: its stored properties, and what it says about its relations.
+    private func withID(_ id: ID, _ session: TypedTransaction) throws -> Self {
+        let type = try session.store(Self.self).type
+        var writer = try session.store(Self.self).makeRow()
+        try session.encode(self).withBytes { bytes in
+            let row = try RowReader(bytes, of: type)
+            for number in type.description.columns.indices {
+                writer.set(number == 0 ? id.columnValue : try row.value(number), number)
+            }
+        }
+        let row = try writer.finish(of: "\(Self.entityName) \(id)")
+        var copy = try row.withBytes { try Self(row: try RowReader($0, of: type)) }
+        guard copy.id == id else {
+            throw HornbeamError(
+                .invalid,
+                "\(Self.entityName) \(self.id) can't be saved in place of \(id): its id is computed from other "
+                    + "properties; use `collisions: .replace` or `.throw`")
+        }
+        for relation in Self.entityShape.relations { relation.access.copy(&copy, self) }
+        return copy
     }
 
     /// - Parameter remark: what else there is to say.

@@ -80,7 +80,7 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
     /// is an ordinary index, and saving asks it for collisions.
     public static func unique(
         _ name: String, _ components: [IndexDescription.Component], nilsDistinct: Bool = true,
-        collation: TextCollation = .binary, collisions: CollisionResolver<Entity> = .upsert
+        collation: TextCollation = .binary, collisions: CollisionResolver<Entity> = .throw
     ) -> Self {
         let kind: IndexDescription.Kind
         if case .custom = collisions.rule { kind = .value } else { kind = .unique }
@@ -153,6 +153,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     let properties: [(name: String, keyPath: PartialKeyPath<Entity>)]
     /// Whether one of them is the model's own, which is asked before the index is.
     let hasCustomResolvers: Bool
+    /// Whether one of them has an entity saved under the id of another.
+    let hasUpdatingResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
@@ -177,6 +179,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
         hasResolvers = !resolvers.isEmpty
         hasCustomResolvers = resolvers.contains { if case .custom = $0.resolver.rule { true } else { false } }
+        hasUpdatingResolvers = resolvers.contains { $0.resolver.updates }
         var places: [AnyKeyPath: ColumnPlace] = [:]
         for (number, column) in columns.enumerated() {
             places[column.keyPath] = ColumnPlace(number: number, descending: false)

@@ -107,33 +107,34 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
 
 /// An index that admits each key once. Entities in which one of its properties is nil are exempt, unless it says
 /// `nilsDistinct: false`: nil is a value as any other then, that one entity may have. With a collation, keys are the
-/// same that are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`.
+/// same that are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`. What a save does when another
+/// entity has the key is said by `collisions`: by default it fails with `.uniqueViolation`.
 @propertyWrapper
 public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(
         _ keyPaths: repeat KeyPath<Entity, each Property>, nilsDistinct: Bool = true,
         collation: @autoclosure () -> TextCollation = .binary,
-        collisions: CollisionResolver<Entity> = .upsert
+        collisions: CollisionResolver<Entity> = .throw
     ) {}
 
     @inlinable @inline(__always)
     public init<A>(
         _ first: KeyPath<Entity, A>, nilsDistinct: Bool = true,
-        collation: @autoclosure () -> TextCollation = .binary, collisions: CollisionResolver<Entity> = .upsert
+        collation: @autoclosure () -> TextCollation = .binary, collisions: CollisionResolver<Entity> = .throw
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, nilsDistinct: Bool = true,
         collation: @autoclosure () -> TextCollation = .binary,
-        collisions: CollisionResolver<Entity> = .upsert
+        collisions: CollisionResolver<Entity> = .throw
     ) {}
 
     @inlinable @inline(__always)
     public init<A, B, C>(
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>,
         nilsDistinct: Bool = true,
-        collation: @autoclosure () -> TextCollation = .binary, collisions: CollisionResolver<Entity> = .upsert
+        collation: @autoclosure () -> TextCollation = .binary, collisions: CollisionResolver<Entity> = .throw
     ) {}
 
     private init(empty: Void) {}

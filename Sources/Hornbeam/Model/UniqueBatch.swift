@@ -116,6 +116,11 @@ extension CollisionResolver {
         if case .throw = rule { return true }
         return false
     }
+
+    var updates: Bool {
+        if case .update = rule { return true }
+        return false
+    }
 }
 
 extension TypedTransaction {

@@ -33,7 +33,7 @@ extension Context {
 
     /// Stores an entity, merged with the stored one by `options`, and its index entries: no hooks, no relations, no
     /// resolvers of collisions. `.uniqueViolation` if another entity holds one of its keys in an index that is
-    /// `.throw` or `.upsert`. A deleted entity with this id is forgotten.
+    /// `.throw`, `.update` or `.replace`. A deleted entity with this id is forgotten.
     public mutating func insert<Entity: EntityModelProtocol>(
         _ entity: Entity, options: MergeStrategy<Entity> = .replace
     ) throws {

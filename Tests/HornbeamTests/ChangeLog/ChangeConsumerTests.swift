@@ -14,7 +14,7 @@ import Testing
 
 @EntityModel
 struct Logged {
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
 
     let id: Int
     var code: String
@@ -38,7 +38,7 @@ struct SeenChange {
 /// `Logged` under another name.
 @EntityModel
 struct Relogged {
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
 
     let id: Int
     var code: String
@@ -49,7 +49,7 @@ struct Relogged {
 /// The same under a third one.
 @EntityModel
 struct LoggedThrice {
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
 
     let id: Int
     var code: String
@@ -60,7 +60,7 @@ struct LoggedThrice {
 /// The same with a property more.
 @EntityModel
 struct Weighed {
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
 
     let id: Int
     var code: String
@@ -72,7 +72,7 @@ struct Weighed {
 /// `Logged` under another name, without its relation.
 @EntityModel
 struct Unlabelled {
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
 
     let id: Int
     var code: String

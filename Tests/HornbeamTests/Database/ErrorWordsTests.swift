@@ -46,7 +46,7 @@ private struct Word {
 /// Saves itself when it is deleted.
 @EntityModel
 private struct Revenant {
-    @Unique<Self>(\.row, \.seat) private var bySeat
+    @Unique<Self>(\.row, \.seat, collisions: .replace) private var bySeat
     let id: Int
     var row: Int
     var seat: String

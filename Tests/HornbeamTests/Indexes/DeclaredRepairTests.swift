@@ -12,7 +12,7 @@ import Testing
 private struct Paper {
     @FullTextIndex<Self>(\.title, \.tags) private var search
     @Index<Self>(\.title) private var byTitle
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
     @HashIndex<Self>(\.title) private var hashed
 
     let id: Int

@@ -10,7 +10,7 @@ import Testing
 
 @EntityModel
 private struct Account {
-    @Unique<Self>(\.email) private var byEmail
+    @Unique<Self>(\.email, collisions: .replace) private var byEmail
     @Index<Self>(\.kind, \.code) private var byKind
     @HashIndex<Self>(\.url) private var byURL
 

@@ -9,7 +9,7 @@ import Testing
 
 @EntityModel
 private struct Member: Equatable {
-    @Unique<Self>(\.email) private var byEmail
+    @Unique<Self>(\.email, collisions: .replace) private var byEmail
 
     let id: String
     var email: String

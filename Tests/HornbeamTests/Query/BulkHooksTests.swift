@@ -93,7 +93,7 @@ private struct Case {
 
 @EntityModel
 private struct Handle: Equatable {
-    @Unique<Self>(\.name) private var byName
+    @Unique<Self>(\.name, collisions: .replace) private var byName
 
     let id: Int
     var name: String

@@ -73,7 +73,8 @@ private struct Ring {
 struct DeleteRulesTests {
     private func database() throws -> Database {
         let database = try Database.inMemory(
-            models: Post.self, Tag.self, Picture.self, Lock.self, Author.self, Ring.self)
+            models: Post.self, Tag.self, Picture.self, Lock.self, Author.self, Ring.self,
+            keepsDeleted: .forever)
         try database.write { (context) throws in
             for id in 1...3 {
                 try Post(

@@ -36,7 +36,7 @@ private struct House {
 
 @EntityModel
 private struct Label {
-    @Unique<Self>(\.text) private var byText
+    @Unique<Self>(\.text, collisions: .replace) private var byText
     let id: Int
     var text: String
     @Relationship(deleteRule: .deny) var box: Box?

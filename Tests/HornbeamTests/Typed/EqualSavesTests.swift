@@ -13,7 +13,7 @@ import Testing
 private struct Song: Equatable {
     static let storedMetadata: [Metadata] = [.createdAt, .version]
     @Index<Self>(\.title) private var byTitle
-    @Unique<Self>(\.code) private var byCode
+    @Unique<Self>(\.code, collisions: .replace) private var byCode
     @FullTextIndex<Self>(\.title) private var search
 
     let id: String

@@ -220,7 +220,7 @@ struct ExpirationTests {
     @Test("what has expired is left out from its moment on, and purged with its entries")
     func purging() throws {
         let database = try Database.inMemory(
-            models: Ticket.self, Seat.self, indexes: [ValueIndex("byNote", \Ticket.note)])
+            models: Ticket.self, Seat.self, keepsDeleted: .forever, indexes: [ValueIndex("byNote", \Ticket.note)])
         try database.write { (context) throws in
             for id in 0..<40 {
                 try Ticket(

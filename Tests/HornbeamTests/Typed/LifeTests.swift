@@ -13,7 +13,7 @@ import Testing
 @EntityModel
 private struct Node: Equatable {
     @Index<Self>(.updatedAt) private var byUpdate
-    @Unique<Self>(\.key) private var byKey
+    @Unique<Self>(\.key, collisions: .replace) private var byKey
     let id: String
     var key: Int
     var text: String?

@@ -9,7 +9,7 @@ import Testing
 
 @EntityModel
 private struct Room {
-    @Unique<Self>(\.title) private var byTitle
+    @Unique<Self>(\.title, collisions: .replace) private var byTitle
     let id: String
     var title: String
     @Relationship(deleteRule: .cascade, inverse: \.room) var posts: [Post]?
@@ -44,7 +44,7 @@ private struct Tag {
 /// Two that delete each other where their keys say so.
 @EntityModel
 private struct Husband {
-    @Unique<Self>(\.name) private var byName
+    @Unique<Self>(\.name, collisions: .replace) private var byName
     let id: Int
     var name: String
     @Relationship(deleteRule: .cascade, inverse: \.husband) var wife: Wife?
@@ -52,7 +52,7 @@ private struct Husband {
 
 @EntityModel
 private struct Wife {
-    @Unique<Self>(\.name) private var byName
+    @Unique<Self>(\.name, collisions: .replace) private var byName
     let id: Int
     var name: String
     @Relationship(deleteRule: .cascade, inverse: \.wife) var husband: Husband?
@@ -90,7 +90,7 @@ private struct Whole {
 
 @EntityModel
 private struct Part {
-    @Unique<Self>(\.key) private var byKey
+    @Unique<Self>(\.key, collisions: .replace) private var byKey
     let id: Int
     var key: Int
     @Relationship(deleteRule: .cascade) var whole: Whole?

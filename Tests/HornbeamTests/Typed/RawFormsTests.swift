@@ -9,7 +9,7 @@ import Testing
 @EntityModel
 private struct Item {
     @Index<Self>(\.size) private var bySize
-    @Unique<Self>(\.name) private var byName
+    @Unique<Self>(\.name, collisions: .replace) private var byName
     @FullTextIndex<Self>(\.name) private var search
     let id: String
     var name: String

@@ -57,8 +57,8 @@ extension CollisionResolver<Place> {
 /// Whoever has one of its keys goes, unless it is locked.
 @EntityModel
 private struct Guest {
-    @Unique<Self>(\.name) private var byName
-    @Unique<Self>(\.mail) private var byMail
+    @Unique<Self>(\.name, collisions: .replace) private var byName
+    @Unique<Self>(\.mail, collisions: .replace) private var byMail
     let id: Int
     var name: String
     var mail: String

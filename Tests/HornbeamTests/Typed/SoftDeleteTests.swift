@@ -23,7 +23,7 @@ private struct Writer: Equatable, Codable {
 
 @EntityModel
 private struct Work: Equatable, Codable {
-    @Unique<Self>(\.title) private var byTitle
+    @Unique<Self>(\.title, collisions: .replace) private var byTitle
     let id: Int
     var title: String
     @Relationship(inverse: \.works) var writer: Writer?
@@ -193,7 +193,7 @@ struct SoftDeleteTests {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
         let path = folder.path("library.hornbeam")
-        let database = try Database(at: path, models: Writer.self)
+        let database = try Database(at: path, models: Writer.self, options: .keepsAll)
         try database.write { context in
             try Work(id: 1, title: "Solaris", writer: .id("w")).save(to: &context)
             try Work.delete(id: 1, from: &context)
@@ -206,7 +206,7 @@ struct SoftDeleteTests {
             }
         }
         try database.close()
-        let again = try Database(at: path, models: Writer.self)
+        let again = try Database(at: path, models: Writer.self, options: .keepsAll)
         #expect(try again.read { try Deleted<Work>.query().resolve(in: $0).map(\.entity.title) } == ["Solaris"])
         try again.write { try ($0.find(1) as Deleted<Work>?)?.restore(in: &$0) }
         #expect(try again.read { try Work.query(1).id(\.$writer).resolve(in: $0)?.$writer.id } == "w")

@@ -10,7 +10,7 @@ import Testing
 @EntityModel
 private struct Seat: Equatable {
     @Unique<Self>(\.number, collisions: .throw) private var byNumber
-    @Unique<Self>(\.holder) private var byHolder
+    @Unique<Self>(\.holder, collisions: .replace) private var byHolder
     @Unique<Self>(\.a, \.b, \.c, \.d, \.e, \.f, collisions: .throw) private var bySix
     let id: String
     var number: Int

@@ -13,7 +13,7 @@ import Testing
 private struct Guest: Equatable {
     @Unique<Self>(\.seat, nilsDistinct: false, collisions: .throw) private var bySeat
     @Unique<Self>(\.name, \.table, nilsDistinct: false, collisions: .throw) private var byPlace
-    @Unique<Self>(\.badge, nilsDistinct: false) private var byBadge
+    @Unique<Self>(\.badge, nilsDistinct: false, collisions: .replace) private var byBadge
     @Unique<Self>(\.coat, collisions: .throw) private var byCoat
     @Unique<Self>(\.host, nilsDistinct: false, collisions: .yielding) private var byHost
 

@@ -17,6 +17,8 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
     let idType: ColumnType
     /// Makes ids in a to-many relation ones that are linked besides those that are linked already.
     let keepOthers: @Sendable (inout Entity) -> Void
+    /// Has a value say about its relation what another one says.
+    let copy: @Sendable (_ entity: inout Entity, _ other: Entity) -> Void
     /// The latest time at which an entity in the value's relation was saved.
     let latestUpdate: @Sendable (_ entity: Entity, _ levels: Int, _ session: TypedTransaction) throws -> Date?
 
@@ -34,6 +36,7 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
             guard C.isToMany, case .ids(let ids) = entity[keyPath: path.keyPath].content else { return }
             entity[keyPath: path.keyPath] = Relation(.ids(ids), isSlice: true)
         }
+        copy = { entity, other in entity[keyPath: path.keyPath] = other[keyPath: path.keyPath] }
         latestUpdate = { entity, levels, session in
             let relation = entity[keyPath: path.keyPath]
             let dates =
