@@ -9,6 +9,12 @@ public struct LiveList<Entity: EntityModelProtocol>: Sendable {
     public let changes: ListChanges?
 }
 
+extension LiveList: RandomAccessCollection {
+    public var startIndex: Int { entities.startIndex }
+    public var endIndex: Int { entities.endIndex }
+    public subscript(position: Int) -> Entity { entities[position] }
+}
+
 /// What has changed in a list, without the list: for results too large to be held.
 public struct LiveChanges<Entity: EntityModelProtocol>: Sendable {
     /// How many entities the list has now.

@@ -130,6 +130,9 @@ extension QueryList {
         try limit(1).count(in: context ?? boundContext()) > 0
     }
 
+    /// Whether there is no entity. Stops at the first.
+    public func isEmpty(in context: Context? = nil) throws -> Bool { try !exists(in: context) }
+
     /// The one entity at an end of a column's order, without those that have no value; nil where rows must be read
     /// anyway.
     func extreme(_ term: SortTerm, isGreatest: Bool) -> Self? {
