@@ -8,6 +8,7 @@ enum ModelDiagnostic: DiagnosticMessage {
     case noId(String)
     case computedId
     case constantId
+    case optionalId(type: String)
     case pattern
     case conditional
     case relationWithoutType(String)
@@ -37,6 +38,9 @@ enum ModelDiagnostic: DiagnosticMessage {
         case .constantId:
             "'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no "
                 + "value here"
+        case .optionalId(let type):
+            "'id' can't be optional, because the store makes no ids: write 'let id: \(type)', and give each entity one, "
+                + "such as a UUID"
         case .pattern:
             "@EntityModel needs one name a stored property: declare each on its own"
         case .conditional:

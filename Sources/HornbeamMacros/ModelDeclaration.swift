@@ -18,6 +18,8 @@ struct ModelDeclaration {
         var hasDefault: Bool
         /// As written; nil if it is left to the compiler.
         var type: String?
+        /// The written type of an optional property without its optionality.
+        var wrappedType = ""
         var name: String { code.filter { $0 != "`" } }
     }
 
@@ -155,7 +157,8 @@ struct ModelParser {
                 .init(
                     code: name, isVariable: isVariable, isOptional: annotation?.isOptionalType ?? false,
                     hasWrapper: hasWrapper, hasDefault: binding.initializer != nil,
-                    type: annotation?.trimmedDescription))
+                    type: annotation?.trimmedDescription,
+                    wrappedType: annotation?.wrappedOptional?.trimmedDescription ?? ""))
         }
         model.properties += properties.reversed()
     }
@@ -258,6 +261,7 @@ struct ModelParser {
         model.properties.insert(id, at: 0)
     }
 
+        if id.isOptional { report(.optionalId(type: id.wrappedType), at: structure.name) }
     private mutating func refuseDuplicates(in structure: StructDeclSyntax) {
         var seen: Set<String> = []
         let names = model.properties.map(\.name) + model.relations.map(\.name) + model.indexes.map(\.name)

@@ -279,6 +279,13 @@ struct EntityModelDiagnosticTests {
 
     @Test("a relation that has no type, is not optional, or can't be told from a plain property")
     func relations() {
+        for type in ["Int?", "Optional<Int>", "Int!"] {
+            #expect(
+                diagnostics("var id: \(type)") == [
+                    "1:21 'id' can't be optional, because the store makes no ids: write 'let id: Int', and give each "
+                        + "entity one, such as a UUID"
+                ])
+        }
         #expect(
             diagnostics("let id: Int\n@Relationship(.required) var owner = nil")
                 == ["3:30 relation 'owner' needs a written type: 'T?' for to-one, '[T]?' for to-many"])
