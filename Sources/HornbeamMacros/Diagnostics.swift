@@ -57,7 +57,7 @@ enum ModelDiagnostic: DiagnosticMessage {
         case .emptyIndex(let name):
             "index '\(name)' has no key path: write the properties it is over, such as '@Index<Self>(\\.name)'"
         case .indexPath(let text):
-            "'\(text)' can't be indexed: an index is over stored properties, each with or without '.desc'"
+            "'\(text)' can't be indexed: an index is over stored properties, each with or without '.asc' or '.desc'"
         case .computedIndex(let name):
             "'\(name)' is computed: an index is over stored properties"
         case .unknownProperty(let name, let index):

@@ -233,14 +233,15 @@ struct ModelParser {
                     report(.indexPath(argument.expression.trimmedDescription), at: argument.expression)
                     continue
                 }
-                let descending = path.count > 1 && path.last == "desc"
-                if descending { path.removeLast() }
+                let isOrdered = path.count > 1 && ["asc", "desc"].contains(path.last)
+                let descending = isOrdered && path.last == "desc"
+                if isOrdered { path.removeLast() }
                 if !stored.contains(property) {
                     let message: ModelDiagnostic =
                         computed.contains(property)
                         ? .computedIndex(property) : .unknownProperty(property, index: index.name)
                     report(message, at: argument.expression)
-                } else if path.count > 1 || (descending && index.kind == .text) {
+                } else if path.count > 1 || (isOrdered && index.kind == .text) {
                     report(.indexPath(argument.expression.trimmedDescription), at: argument.expression)
                 }
                 index.components.append(.init(property: property, descending: descending))

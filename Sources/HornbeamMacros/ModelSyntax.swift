@@ -96,9 +96,9 @@ extension ExprSyntax {
             names.removeSubrange(...type)
         }
         guard let name = names.first, ["updatedAt", "createdAt", "version"].contains(name),
-            names.count == 1 || names.count == 2 && names[1] == "desc"
+            names.count == 1 || names.count == 2 && ["asc", "desc"].contains(names[1])
         else { return nil }
-        return (name, names.count == 2)
+        return (name, names.last == "desc")
     }
 }
 

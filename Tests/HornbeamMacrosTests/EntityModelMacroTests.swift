@@ -203,6 +203,7 @@ struct EntityModelExpansionTests {
             ("Hornbeam.Metadata.updatedAt.desc", "[.updatedAt(descending: true)]"),
             (#"\.age, .updatedAt"#, #"[.of("age", \Self.age), .updatedAt()]"#), ("other.updatedAt", nil), (".age", nil),
         ])
+            (".updatedAt.asc", "[.updatedAt()]"), (#"\.age.asc"#, #"[.of("age", \Self.age)]"#),
     func metadataIndexes(_ arguments: String, _ components: String?) {
         let source =
             "@EntityModel struct User { @Index<Self>(\(arguments)) private var byIt; let id: Int; let age: Int }"
@@ -313,7 +314,7 @@ struct EntityModelDiagnosticTests {
         #expect(
             diagnostics("let id: Int\nvar name: String\n@Index<Self>(\\.name.count) private var byLength") == [
                 #"4:14 '\.name.count' can't be indexed: an index is over stored properties, each with or without "#
-                    + "'.desc'"
+                    + "'.asc' or '.desc'"
             ])
         #expect(
             diagnostics("let id: Int\n@Unique<Self>(collisions: .throw) private var none") == [

@@ -32,7 +32,9 @@ public struct DeclaredColumn<Entity> {
     public init<Property: Comparable & Sendable>(
         _ description: ColumnDescription, _ keyPath: KeyPath<Entity, Property>
     ) {
-        self.init(description, keyPath, ascending: nil, descending: keyPath.appending(path: \Property.desc))
+        self.init(
+            description, keyPath, ascending: keyPath.appending(path: \Property.asc),
+            descending: keyPath.appending(path: \Property.desc))
     }
 
     public init<Property: Comparable & Sendable>(
@@ -205,6 +207,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         }
         relationNumbers = numbers
         linkCounts = counts
+            counts[relation.count.explicit] = LinkCountPlace(relation: name, descending: false)
         linkIds = ids
         let description = description
         searched = description.indexes.filter { $0.kind == .text }

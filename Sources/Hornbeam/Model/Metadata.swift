@@ -23,6 +23,8 @@ public struct Metadata: Hashable, Sendable {
     /// counts as 0.
     public static let version = Metadata(column: ColumnDescription.version.name, isDescending: false)
 
+    /// As it is: the earliest first.
+    public var asc: Metadata { Metadata(column: column, isDescending: false) }
     /// The latest first.
     public var desc: Metadata { Metadata(column: column, isDescending: true) }
 }

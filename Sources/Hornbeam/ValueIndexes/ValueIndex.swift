@@ -18,8 +18,8 @@ import HornbeamKeys
 ///
 /// A property that isn't stored (computed, or nested in a stored one) is worked out for each entity when it is saved.
 /// It must give the same for the same entity, always; `version` has to change when its code does. Queries that compare
-/// just this property use the index, and sorts by it. It may be `.desc`; a sort by its `.asc`, as optionals and
-/// Booleans have, doesn't recognise it then.
+/// just this property use the index, and sorts by it. It may be `.desc`; a sort by its `.asc` doesn't
+/// recognise it then.
 ///
 /// With `collation` texts among its properties are in its order, and equal as it says; comparisons and sorts that name
 /// the same collation use the index, others don't.

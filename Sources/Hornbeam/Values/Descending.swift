@@ -20,6 +20,8 @@ public struct NilFirst<Wrapped: Comparable & Sendable>: Comparable, Sendable {
 }
 
 extension Comparable where Self: Sendable {
+    /// The value in its own order, as if `.asc` weren't there: `sorted(by: \.name.asc, \.age.desc)`.
+    public var asc: Self { self }
     /// The value in reverse order: `sorted(by: \.age.desc)`.
     public var desc: Descending<Self> { Descending(value: self) }
 }

@@ -87,6 +87,7 @@ extension ComputedComponent {
         if ofSort, Property.self == Descending<UInt8>.self { steps.append(\Bool.desc) }
         let component = ComputedComponent(
             ComputedSubject(keyPath, behind: steps), keyPath, as: type,
+        if let comparable = Property.self as? any (Comparable & Sendable).Type { steps.append(ascending(comparable)) }
             literal: { value in (value as? any OrderingType)?.literal ?? Hornbeam.literal(value) })
         return (component, ordering?.isDescending ?? false)
     }
@@ -94,6 +95,8 @@ extension ComputedComponent {
 
 /// Looks through `Descending` and `NilFirst` at the type they are around.
 private protocol OrderingType {
+
+    private static func ascending<Property: Comparable & Sendable>(_: Property.Type) -> AnyKeyPath { \Property.asc }
     static var isOrderedAsStored: Bool { get }
     static var isDescending: Bool { get }
     /// Of the value, which may be nil; nil if it is stored in no order.

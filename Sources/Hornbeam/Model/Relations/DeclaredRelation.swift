@@ -8,8 +8,8 @@
 public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable {
     package let description: RelationDescription
     let keyPath: PartialKeyPath<Entity>
-    /// The key paths that mean its number of entities.
-    let count: (ascending: AnyKeyPath, descending: AnyKeyPath)
+    /// The key paths that mean its number of entities: as it is, with `.asc` and with `.desc`.
+    let count: (ascending: AnyKeyPath, explicit: AnyKeyPath, descending: AnyKeyPath)
     /// The key path that means the id of the one entity it leads to; nil if it leads to many.
     let id: AnyKeyPath?
     let target: any EntityModelProtocol.Type
@@ -61,7 +61,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
             deleteRule: deleteRule)
         self.keyPath = keyPath
         let count = keyPath.appending(path: \Relation<Target, D, C, K>.count)
-        self.count = (count, count.appending(path: \Int.desc))
+        self.count = (count, count.appending(path: \Int.asc), count.appending(path: \Int.desc))
         // By way of a type that says nothing: the compiler doesn't see that the two may be one.
         let toOne = (keyPath as AnyKeyPath) as? WritableKeyPath<Entity, ToOneRelation<Target, D, K>>
         id = toOne?.appending(path: \ToOneRelation<Target, D, K>.id)
