@@ -40,11 +40,13 @@ package enum EntityModelMacro: ExtensionMacro {
 
     /// The table that everything at run time goes by. A generic type can't have a stored static: the library keeps it.
     private static func shapeMember(_ model: ModelDeclaration) -> String {
-        let parts = [
+        var parts = [
             list("columns", model.columnItems), list("indexes", model.indexItems),
             list("relations", model.relationItems),
-        ].joined(separator: ",\n").split(separator: "\n").map { "    \($0)" }.joined(separator: "\n")
-        let value = "Hornbeam.EntityShape<Self>(\n\(parts)\n)"
+        ]
+        if !model.relations.isEmpty { parts.append(list("shown", model.shownItems)) }
+        let lines = parts.joined(separator: ",\n").split(separator: "\n").map { "    \($0)" }
+        let value = "Hornbeam.EntityShape<Self>(\n\(lines.joined(separator: "\n"))\n)"
         guard model.isGeneric else {
             return "\(model.access)static let entityShape = \(value)"
         }

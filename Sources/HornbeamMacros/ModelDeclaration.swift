@@ -41,7 +41,9 @@ struct ModelDeclaration {
     }
 
     struct Relation {
-        var name: String
+        /// As written, with back-ticks where it needs them.
+        var code: String
+        var name: String { code.filter { $0 != "`" } }
         /// The property of the target behind `inverse:`.
         var inverse: String?
         /// The expression behind `deleteRule:`.
@@ -182,7 +184,7 @@ struct ModelParser {
             report(.relationWithoutValue(name, type: type.trimmedDescription), at: attribute)
             return
         }
-        var relation = ModelDeclaration.Relation(name: name.filter { $0 != "`" })
+        var relation = ModelDeclaration.Relation(code: name)
         for argument in attribute.labeledArguments {
             switch argument.label?.text {
             case "inverse":
@@ -259,10 +261,10 @@ struct ModelParser {
             return
         }
         let id = model.properties.remove(at: place)
+        if id.isOptional { report(.optionalId(type: id.wrappedType), at: structure.name) }
         model.properties.insert(id, at: 0)
     }
 
-        if id.isOptional { report(.optionalId(type: id.wrappedType), at: structure.name) }
     private mutating func refuseDuplicates(in structure: StructDeclSyntax) {
         var seen: Set<String> = []
         let names = model.properties.map(\.name) + model.relations.map(\.name) + model.indexes.map(\.name)

@@ -17,6 +17,9 @@ extension ModelDeclaration {
         }
     }
 
+    /// The properties that show what is loaded, in the order of the relations.
+    var shownItems: [String] { relations.map { "\\Self.\($0.code)" } }
+
     var relationMembers: [String] {
         let resets = relations.map { "    self.$\($0.name) = .none\n" }
         let saves = relations.enumerated().map { "    try saver.save(self.$\($1.name), relation: \($0))\n" }

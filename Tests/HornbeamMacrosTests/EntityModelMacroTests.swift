@@ -55,6 +55,10 @@ struct EntityModelExpansionTests {
                 relations: [
                     Hornbeam.DeclaredRelation<Self>.oneWay("author", \Self.$author),
                     Hornbeam.DeclaredRelation<Self>.mutual("attachments", \Self.$attachments, inverse: "message", \.$message, deleteRule: .cascade),
+                ],
+                shown: [
+                    \Self.author,
+                    \Self.attachments,
                 ]
             )
 
@@ -199,11 +203,11 @@ struct EntityModelExpansionTests {
         "indexes over what the store keeps of each entity, with or without the type's name, and nothing alike",
         arguments: [
             (".updatedAt", "[.updatedAt()]"), (".updatedAt.desc", "[.updatedAt(descending: true)]"),
+            (".updatedAt.asc", "[.updatedAt()]"), (#"\.age.asc"#, #"[.of("age", \Self.age)]"#),
             ("Metadata.updatedAt", "[.updatedAt()]"),
             ("Hornbeam.Metadata.updatedAt.desc", "[.updatedAt(descending: true)]"),
             (#"\.age, .updatedAt"#, #"[.of("age", \Self.age), .updatedAt()]"#), ("other.updatedAt", nil), (".age", nil),
         ])
-            (".updatedAt.asc", "[.updatedAt()]"), (#"\.age.asc"#, #"[.of("age", \Self.age)]"#),
     func metadataIndexes(_ arguments: String, _ components: String?) {
         let source =
             "@EntityModel struct User { @Index<Self>(\(arguments)) private var byIt; let id: Int; let age: Int }"
@@ -275,11 +279,6 @@ struct EntityModelDiagnosticTests {
                 "1:21 'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no "
                     + "value here"
             ])
-        #expect(diagnostics("var id: Int { 3 }") == ["1:21 'id' must be a stored property: it is the row's key"])
-    }
-
-    @Test("a relation that has no type, is not optional, or can't be told from a plain property")
-    func relations() {
         for type in ["Int?", "Optional<Int>", "Int!"] {
             #expect(
                 diagnostics("var id: \(type)") == [
@@ -287,6 +286,11 @@ struct EntityModelDiagnosticTests {
                         + "entity one, such as a UUID"
                 ])
         }
+        #expect(diagnostics("var id: Int { 3 }") == ["1:21 'id' must be a stored property: it is the row's key"])
+    }
+
+    @Test("a relation that has no type, is not optional, or can't be told from a plain property")
+    func relations() {
         #expect(
             diagnostics("let id: Int\n@Relationship(.required) var owner = nil")
                 == ["3:30 relation 'owner' needs a written type: 'T?' for to-one, '[T]?' for to-many"])

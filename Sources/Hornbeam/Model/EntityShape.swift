@@ -165,17 +165,21 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]
+    private let shownRelations: ShownRelations
     /// The full-text indexes with their columns, as they are declared.
     let searched: [SearchedColumns]
 
+    /// - Parameter shown: the properties that show what is loaded of relations, in the order of `relations`.
     public init(
-        columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>]
+        columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>],
+        shown: [PartialKeyPath<Entity>] = []
     ) {
         description = EntityDescription(
             name: Entity.entityName,
             columns: columns.map(\.description) + ColumnDescription.hidden(Entity.storedMetadata),
             indexes: indexes.map(\.description), relations: relations.map(\.description))
         self.relations = relations
+        shownRelations = ShownRelations(shown, values: relations.map(\.keyPath))
         updatedAtColumn = columns.count
         properties = columns.map { ($0.description.name, $0.keyPath) }
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
@@ -203,11 +207,11 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
             if let id = relation.id { ids[id] = number }
             let name = relation.description.name
             counts[relation.count.ascending] = LinkCountPlace(relation: name, descending: false)
+            counts[relation.count.explicit] = LinkCountPlace(relation: name, descending: false)
             counts[relation.count.descending] = LinkCountPlace(relation: name, descending: true)
         }
         relationNumbers = numbers
         linkCounts = counts
-            counts[relation.count.explicit] = LinkCountPlace(relation: name, descending: false)
         linkIds = ids
         let description = description
         searched = description.indexes.filter { $0.kind == .text }
@@ -254,9 +258,30 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         return linkCounts[keyPath]
     }
 
-    /// The relation of whose one entity `\.$property.id` names the id.
+    /// The relation of whose one entity `\.$property.id`, `\.property?.id` or `\.property!.id` names the id.
     func linkID<Property>(_ keyPath: KeyPath<Entity, Property>) -> DeclaredRelation<Entity>? {
-        linkIds.isEmpty ? nil : linkIds[keyPath].map { relations[$0] }
+        guard !linkIds.isEmpty else { return nil }
+        return (linkIds[keyPath] ?? shownRelations.place(ofIDAt: keyPath)).map { relations[$0] }
+    }
+
+    /// The relation whose entity or entities a key path shows: `\.property`.
+    func shownRelation(_ keyPath: AnyKeyPath) -> DeclaredRelation<Entity>? {
+        shownRelations.place(of: keyPath).map { relations[$0] }
+    }
+
+    /// Why a property can't be asked of stored entities; nil if it can, as far as the key path tells.
+    func refusal(of keyPath: AnyKeyPath) -> HornbeamError? {
+        shownRelations.place(on: keyPath).map { place in
+            let (name, toMany) = (relations[place].description.name, relations[place].description.toMany)
+            let remedy =
+                toMany
+                ? "write .any(\\.$\(name), where: …), .none(\\.$\(name)) or \\.$\(name).count"
+                : "write .has(\\.$\(name), …) for a condition on its properties, \\.$\(name).id for its id"
+            return HornbeamError(
+                .invalid,
+                "a key path that reads a relation, \(Entity.entityName).\(name), can't be asked, because relations "
+                    + "aren't loaded where conditions, sorts and groups are worked out: \(remedy)")
+        }
     }
 
     /// The relation that `\.$property` names.

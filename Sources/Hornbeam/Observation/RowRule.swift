@@ -30,7 +30,7 @@ struct RowRule: Sendable {
             switch term.key {
             case .column, .derived: break
             case .linkCount(let relation): links.append(.count(of: relation))
-            case .score, .opaque: return nil
+            case .score, .opaque, .refused: return nil
             }
         }
         linking = ignoresOrder || !order.isEmpty ? nil : query.filter.linkingOrder

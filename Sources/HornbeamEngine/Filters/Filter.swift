@@ -23,8 +23,8 @@ package enum Comparison: String, Sendable, CaseIterable {
 package indirect enum Filter: Sendable {
     case all
     case none
-    /// Stands for a condition that is nested too deep. A query with it fails.
-    case tooDeep
+    /// Stands for a condition that can't be asked, such as one that is nested too deep. A query with it fails so.
+    case refused(HornbeamError)
     case compare(column: Int, Comparison, Value)
     case isNull(column: Int)
     case within(column: Int, [Value])
@@ -67,19 +67,19 @@ extension Filter {
     }
 
     /// The conjuncts, with alternatives as lists of values.
-    /// - Throws: `.tooLarge` if conditions are nested deeper than `maximumDepth`.
+    /// - Throws: the error of a refused condition; `.tooLarge` if conditions are nested deeper than `maximumDepth`.
     func plannedConjuncts() throws(HornbeamError) -> [Filter] {
         if isSingle { return [self] }
         // Nearly all conditions are single ones or a list of these: they need neither of the walks below.
         if case .and(let parts) = self, parts.allSatisfy(\.isSingle) { return parts }
-        guard isWithin(Self.maximumDepth) else { throw Self.depthError }
+        guard isWithin(Self.maximumDepth) else { throw refusal }
         return conjuncts.listingAlternatives
     }
 
     /// Whether it is one conjunct with no other condition in it.
     private var isSingle: Bool {
         switch self {
-        case .all, .tooDeep, .links, .and, .or, .not: false
+        case .all, .refused, .links, .and, .or, .not: false
         default: true
         }
     }
@@ -121,10 +121,12 @@ extension Filter {
 
     /// The filter as a part of another one; `tooDeep` if the whole would be nested too deep. Typed conditions consist
     /// of such parts, so none of them is nested deeper.
-    package var asPart: Filter { isWithin(Self.maximumDepth - 1) ? self : .tooDeep }
+    package var asPart: Filter { isWithin(Self.maximumDepth - 1) ? self : .refused(refusal) }
 
     /// The filter as a condition on related entities; `tooDeep` if the whole would be nested too deep.
-    package var asLinked: Filter { isWithin(Self.maximumDepth - Self.linkDepth) ? self : .tooDeep }
+    package var asLinked: Filter { isWithin(Self.maximumDepth - Self.linkDepth) ? self : .refused(refusal) }
+
+    package static var tooDeep: Filter { .refused(depthError) }
 
     package static var depthError: HornbeamError {
         HornbeamError(
@@ -133,10 +135,27 @@ extension Filter {
                 + "one operator, or use .value(_:in:)")
     }
 
-    /// Whether no condition in it is nested deeper than `levels`.
+    /// The error of the first refused condition in it; `depthError` if there is none.
+    private var refusal: HornbeamError { firstRefusal ?? Self.depthError }
+
+    private var firstRefusal: HornbeamError? {
+        switch self {
+        case .refused(let error): return error
+        case .and(let parts), .or(let parts):
+            for part in parts {
+                if let error = part.firstRefusal { return error }
+            }
+            return nil
+        case .not(let part): return part.firstRefusal
+        case .links(let test): return test.filter.firstRefusal
+        default: return nil
+        }
+    }
+
+    /// Whether no condition in it is refused or nested deeper than `levels`.
     func isWithin(_ levels: Int) -> Bool {
         switch self {
-        case .tooDeep: false
+        case .refused: false
         case .and(let parts), .or(let parts): levels > 0 && parts.allSatisfy { $0.isWithin(levels - 1) }
         case .not(let part): levels > 0 && part.isWithin(levels - 1)
         case .links(let test): levels >= Self.linkDepth && test.filter.isWithin(levels - Self.linkDepth)
@@ -193,7 +212,7 @@ extension Filter {
         switch self {
         case .all: return "true"
         case .none: return "false"
-        case .tooDeep: return "(…)"
+        case .refused: return "(…)"
         case .compare(let column, let comparison, let value):
             return "\(name(column)) \(comparison.rawValue) \(value.text)"
         case .isNull(let column): return "\(name(column)) == nil"
@@ -252,6 +271,8 @@ package struct SortTerm: Sendable {
         indirect case opaque(
             label: String, key: @Sendable (RowReader) throws -> any Sendable,
             order: @Sendable (any Sendable, any Sendable) -> Int)
+        /// Stands for an order that can't be had. A query with it fails so.
+        indirect case refused(HornbeamError)
     }
 
     package var key: Key
@@ -281,6 +302,7 @@ package struct SortTerm: Sendable {
             case .score: "score"
             case .derived(let component): component.label
             case .opaque(let label, _, _): label
+            case .refused: "(…)"
             }
         return descending ? name + " desc" : name
     }

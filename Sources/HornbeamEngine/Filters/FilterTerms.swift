@@ -5,7 +5,7 @@ extension Filter {
     /// What the test must know of a row besides its id; nil if that may be all of it.
     var needs: RowNeeds? {
         switch self {
-        case .all, .none, .tooDeep, .links, .linkCount, .ids, .related: RowNeeds()
+        case .all, .none, .refused, .links, .linkCount, .ids, .related: RowNeeds()
         case .compare(let column, _, _), .isNull(let column), .within(let column, _): RowNeeds(columns: [column])
         case .string(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
         case .text(let test): RowNeeds(columns: Set(test.columns), wantsExactText: true)
@@ -23,7 +23,7 @@ extension Filter {
     var isOfColumns: Bool {
         switch self {
         case .links, .linkCount, .ids, .related, .opaque, .anyElement: false
-        case .all, .none, .tooDeep, .compare, .isNull, .within, .string, .text, .matches, .elements, .computed: true
+        case .all, .none, .refused, .compare, .isNull, .within, .string, .text, .matches, .elements, .computed: true
         case .not(let part): part.isOfColumns
         case .and(let parts), .or(let parts): parts.allSatisfy(\.isOfColumns)
         }

@@ -15,7 +15,7 @@ extension Planner {
             switch term.key {
             case .column(let column): asked.insert(column)
             case .derived(let component): asked.formUnion(component.sources ?? [])
-            case .linkCount, .score, .opaque: continue
+            case .linkCount, .score, .opaque, .refused: continue
             }
         }
         return others.compactMap { index in
@@ -54,7 +54,7 @@ extension Planner {
         switch term.key {
         case .column(let column): plain(column)
         case .derived(let component): component.subject.collated
-        case .linkCount, .score, .opaque: nil
+        case .linkCount, .score, .opaque, .refused: nil
         }
     }
 

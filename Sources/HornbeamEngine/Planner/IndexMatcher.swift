@@ -318,7 +318,7 @@ extension EntityIndex {
         switch term.key {
         case .column(let column): column
         case .derived(let wanted): computed.firstIndex { $0.subject == wanted.subject }.map { -1 - $0 }
-        case .linkCount, .score, .opaque: nil
+        case .linkCount, .score, .opaque, .refused: nil
         }
     }
 

@@ -57,7 +57,7 @@ extension Filter {
     /// The price of testing one row.
     var testPrice: Double {
         switch self {
-        case .all, .none, .tooDeep: 0
+        case .all, .none, .refused: 0
         case .string, .text, .matches: Price.text
         case .links, .linkCount, .related: Price.linkTest
         case .opaque, .computed, .anyElement: Price.closure

@@ -95,6 +95,7 @@ package final class RowOrder {
             case .score: add(.score(descending: term.descending))
             case .opaque(_, let key, let order):
                 segments.append(.opaque(key: key, order: order, descending: term.descending))
+            case .refused(let error): throw error
             }
         }
         self.segments = segments
@@ -104,7 +105,7 @@ package final class RowOrder {
             switch term.key {
             case .column(let column): type.description.columns[column].isHidden
             case .linkCount: true
-            case .derived, .score, .opaque: false
+            case .derived, .score, .opaque, .refused: false
             }
         }
     }

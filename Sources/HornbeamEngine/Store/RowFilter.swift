@@ -139,7 +139,7 @@ package struct RowFilter {
         switch filter {
         case .all: return .constant(true)
         case .none: return .constant(false)
-        case .tooDeep: throw Filter.depthError
+        case .refused(let error): throw error
         case .compare(let column, let comparison, let value): return try bind(column, comparison, value, type)
         case .isNull(let column): return .isNull(column)
         case .within(let column, let values): return try bind(column, within: values, type)

@@ -82,7 +82,7 @@ private struct Naive {
     private func holds(_ filter: Filter, _ row: [Value]) -> Bool {
         switch filter {
         case .all: return true
-        case .none, .tooDeep: return false
+        case .none, .refused: return false
         case .compare(let column, let comparison, let literal):
             let order = compare(row[column], literal)
             switch comparison {

@@ -146,6 +146,9 @@ extension Predicate {
         if let count = Entity.entityShape.linkCount(keyPath), !count.descending, let value = value as? Int {
             return Self(.linkCount(relation: count.relation, comparison, value))
         }
+        if let relation = Entity.entityShape.linkID(keyPath) {
+            return comparing(idOf: relation, comparison, literal(value) ?? .null)
+        }
         return computed(
             keyPath, comparison, literal(value), of: Property.self,
             label: "\(keyPath.label) \(comparison.rawValue) \(String(shown: value))", test())
@@ -172,7 +175,7 @@ extension Predicate {
     }
 
     /// What `\.$one.id` says is said of the one entity's id, where a link to what isn't stored counts as none.
-    private static func comparing(
+    static func comparing(
         idOf relation: DeclaredRelation<Entity>, _ comparison: Comparison, _ value: Value?
     ) -> Self {
         switch (comparison, value) {
@@ -187,7 +190,8 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, label: String,
         _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
-        Self(.opaque(label: label, accepting(keyPath, label, test)))
+        if let refusal = Entity.entityShape.refusal(of: keyPath) { return Self(.refused(refusal)) }
+        return Self(.opaque(label: label, accepting(keyPath, label, test)))
     }
 
     /// A comparison that isn't a column's. An index over the property may answer it.
@@ -200,6 +204,7 @@ extension Predicate {
         guard comparison.holdsForColumns(of: ordered) else { return testing(keyPath, label: label, test) }
         let test = StoredOrder<Property>()?.test(comparison, literal ?? .null) ?? test
         guard let literal else { return testing(keyPath, label: label, test) }
+        if let refusal = Entity.entityShape.refusal(of: keyPath) { return Self(.refused(refusal)) }
         let subject = ComputedSubject(keyPath)
         return Self(
             .computed(

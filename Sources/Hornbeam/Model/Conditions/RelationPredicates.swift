@@ -45,6 +45,87 @@ extension Predicate {
     }
 }
 
+// MARK: - The one entity itself
+
+// An entity is what its id says: its other properties don't count. The operators for entities that are Equatable are
+// there because the compiler finds those of optional properties as fitting for them.
+
+/// The relation leads to this entity, as far as its id says; with nil, to none: `\.author == bob`. A link to what isn't
+/// stored counts as none.
+public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
+    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target
+) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
+
+public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
+    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
+
+public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol & Equatable>(
+    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
+
+public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
+    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target
+) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
+
+public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
+    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
+
+public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol & Equatable>(
+    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
+
+/// The relation leads to this entity: `\.$author == bob`.
+public func == <Entity: EntityModelProtocol, Target, D, K>(
+    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, entity: Target
+) -> Predicate<Entity> { .comparing(value: keyPath, .equal, entity.id.columnValue) }
+
+public func != <Entity: EntityModelProtocol, Target, D, K>(
+    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, entity: Target
+) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, entity.id.columnValue) }
+
+/// The relation leads to the entity with this id; with nil, to none: `\.$author == "bob"`, `\.$author == bob.id`.
+public func == <Entity: EntityModelProtocol, Target, D, K>(
+    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, id: Target.ID?
+) -> Predicate<Entity> { .comparing(value: keyPath, .equal, id?.columnValue) }
+
+public func != <Entity: EntityModelProtocol, Target, D, K>(
+    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, id: Target.ID?
+) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, id?.columnValue) }
+
+/// The relation leads where this value does, as far as ids say: `\.$author == .id("bob")`, `\.$author == .null`.
+public func == <Entity: EntityModelProtocol, Target, D, K>(
+    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, value: ToOneRelation<Target, D, K>
+) -> Predicate<Entity> { .comparing(value: keyPath, .equal, value.id?.columnValue) }
+
+public func != <Entity: EntityModelProtocol, Target, D, K>(
+    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, value: ToOneRelation<Target, D, K>
+) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, value.id?.columnValue) }
+
+extension Predicate {
+    /// - Parameter keyPath: of a to-one relation.
+    fileprivate static func comparing(value keyPath: AnyKeyPath, _ comparison: Comparison, _ id: Value?) -> Self {
+        do throws(HornbeamError) {
+            return comparing(idOf: try Entity.entityShape.relation(keyPath), comparison, id)
+        } catch {
+            return Self(.refused(error))
+        }
+    }
+
+    fileprivate static func comparing<Target: EntityModelProtocol>(
+        shown keyPath: any KeyPath<Entity, Target?> & Sendable, _ comparison: Comparison, _ entity: Target?
+    ) -> Self {
+        if let relation = Entity.entityShape.shownRelation(keyPath) {
+            return comparing(idOf: relation, comparison, entity?.id.columnValue)
+        }
+        let id = entity?.id
+        return testing(keyPath, label: "\(keyPath.label) \(comparison.rawValue) \(id.map { "\($0)" } ?? "nil")") {
+            ($0?.id == id) == (comparison == .equal)
+        }
+    }
+}
+
 extension DeclaredRelation {
     /// A test of the stored entities that it leads to.
     func linkTest(_ quantifier: LinkTest.Quantifier, _ filter: Filter) -> Filter {

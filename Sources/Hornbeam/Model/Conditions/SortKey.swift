@@ -45,6 +45,10 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             term = SortTerm(.linkCount(count.relation), descending: count.descending)
             return
         }
+        if let refusal = shape.refusal(of: keyPath) {
+            term = SortTerm(.refused(refusal))
+            return
+        }
         if Self.isOrderedAsStored(ordered), let derived = ComputedComponent.part(keyPath, ofSort: true) {
             term = SortTerm(.derived(derived.component), descending: derived.descending)
             return
@@ -83,20 +87,20 @@ extension ComputedComponent {
         let ordering = Property.self as? any OrderingType.Type
         guard let type = ordering?.storedType ?? Self.type(of: Property.self) else { return nil }
         var steps: [AnyKeyPath] = ordering?.steps ?? []
+        if let comparable = Property.self as? any (Comparable & Sendable).Type { steps.append(ascending(comparable)) }
         if ofSort, Property.self == UInt8.self { steps.append(\Bool.asc) }
         if ofSort, Property.self == Descending<UInt8>.self { steps.append(\Bool.desc) }
         let component = ComputedComponent(
             ComputedSubject(keyPath, behind: steps), keyPath, as: type,
-        if let comparable = Property.self as? any (Comparable & Sendable).Type { steps.append(ascending(comparable)) }
             literal: { value in (value as? any OrderingType)?.literal ?? Hornbeam.literal(value) })
         return (component, ordering?.isDescending ?? false)
     }
+
+    private static func ascending<Property: Comparable & Sendable>(_: Property.Type) -> AnyKeyPath { \Property.asc }
 }
 
 /// Looks through `Descending` and `NilFirst` at the type they are around.
 private protocol OrderingType {
-
-    private static func ascending<Property: Comparable & Sendable>(_: Property.Type) -> AnyKeyPath { \Property.asc }
     static var isOrderedAsStored: Bool { get }
     static var isDescending: Bool { get }
     /// Of the value, which may be nil; nil if it is stored in no order.

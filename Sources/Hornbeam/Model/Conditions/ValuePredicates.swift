@@ -13,6 +13,9 @@ extension Predicate {
         if let column = column(keyPath, .equal, Property.self), literals.count == values.count {
             return Self(.within(column: column, literals))
         }
+        if let relation = Entity.entityShape.linkID(keyPath), literals.count == values.count {
+            return Self(relation.linkTest(.any, .within(column: 0, literals)))
+        }
         return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
 

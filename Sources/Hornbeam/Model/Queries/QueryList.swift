@@ -323,6 +323,9 @@ extension QueryList {
         var list = settled(if: isPart)
         list.parts.order = terms
         list.parts.isRanked = false
+        for term in terms {
+            if case .refused(let error) = term.key { list.parts.add(.refused(error), isRanked: false) }
+        }
         return list
     }
 
