@@ -188,7 +188,8 @@ private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendabl
         var query = query
         query.list = QueryList(query.list.observed)
         self.query = query
-        let isFollowed = query.list.isSelection && query.maker.isOrderFree && query.keys.isOrdered
+        let isOfRows = !query.maker.readsLinks && !query.keys.readsLinks
+        let isFollowed = isOfRows && query.list.isSelection && query.maker.isOrderFree && query.keys.isOrdered
         rule = isFollowed ? RowRule(query.list.parts, ignoresOrder: true).flatMap { $0.isAlone ? $0 : nil } : nil
     }
 
@@ -221,12 +222,12 @@ private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendabl
         let isKnown = try view.forEachChange(commits, store, ignoring: nil) { row, old, new in
             if isRight, let old, try probe.accepts(row, old) {
                 isTouched = true
-                var row = AggregatedRow<Entity>(old)
+                var row = AggregatedRow<Entity>(old, in: nil)
                 isRight = try gathered.remove(&row)
             }
             if isRight, let new, try probe.accepts(row, new) {
                 isTouched = true
-                var row = AggregatedRow<Entity>(new)
+                var row = AggregatedRow<Entity>(new, in: nil)
                 try gathered.add(&row)
             }
         }
@@ -300,6 +301,7 @@ private struct SoleGroupKey<Entity: EntityModelProtocol>: GroupKeys {
     func append(_: inout AggregatedRow<Entity>, to _: inout KeyWriter, _: inout UnorderedKeys) {}
     var columns: [Int]? { [] }
     var isOrdered: Bool { true }
+    var readsLinks: Bool { false }
     func read(_: inout AggregatedRow<Entity>) {}
 }
 
@@ -326,5 +328,11 @@ extension Database {
     ) -> LiveQuery<(repeat each Result)> {
         let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
         return LiveQuery(self) { AggregateResult(query, maker) }
+    }
+
+    public func observe<Entity, Result: Sendable>(
+        _ query: QueryList<Entity>, aggregating aggregate: Aggregate<Entity, Result>
+    ) -> LiveQuery<Result> {
+        LiveQuery(self) { AggregateResult(query, aggregate) }
     }
 }

@@ -157,7 +157,7 @@ private func aggregates<each Result: Sendable>(
                 let bytes = try context.session.encode(note)
                 try bytes.withUnsafeBytes {
                     var row = AggregatedRow<LiveNote>(
-                        try RowReader($0, of: try context.session.store(LiveNote.self).type))
+                        try RowReader($0, of: try context.session.store(LiveNote.self).type), in: context.session)
                     try state.add(&row)
                 }
             }

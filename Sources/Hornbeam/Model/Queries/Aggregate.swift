@@ -12,7 +12,7 @@ import FoundationEssentials
 /// What is made of the entities of a query or of a group: `.count`, `.sum(\.size)`, `.average(\.age)`.
 public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable {
     /// Where one result is gathered.
-    let begin: @Sendable () -> any Accumulator<Entity, Result>
+    let accumulator: @Sendable () -> any Accumulator<Entity, Result>
     /// Whether the number of rows is all that it needs.
     let isCount: Bool
     /// What it reads of rows; nil if that is whole entities.
@@ -21,18 +21,28 @@ public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable
     let isOfDistinct: Bool
     /// Whether it is the same in whatever order rows come.
     let isOrderFree: Bool
+    /// Whether it depends on where relations lead, which changed rows don't tell.
+    let readsLinks: Bool
+
+    init<Property>(
+        _ property: AggregatedProperty<Entity, Property>, isOfDistinct: Bool = false,
+        _ accumulator: @escaping @Sendable () -> any Accumulator<Entity, Result>
+    ) {
+        self.init(property.needs, isOfDistinct: isOfDistinct, readsLinks: property.readsLinks, accumulator)
+    }
 
     init(
         isCount: Bool = false, _ needs: RowNeeds?, isOfDistinct: Bool = false, isOrderFree: Bool = true,
-        _ begin: @escaping @Sendable () -> any Accumulator<Entity, Result>
+        readsLinks: Bool = false, _ accumulator: @escaping @Sendable () -> any Accumulator<Entity, Result>
     ) {
-        self.begin = begin
+        self.accumulator = accumulator
         self.isCount = isCount
         var needs = needs
         needs?.isOrderFree = isOrderFree
         self.needs = needs
         self.isOfDistinct = isOfDistinct
         self.isOrderFree = isOrderFree
+        self.readsLinks = readsLinks
     }
 }
 
@@ -70,10 +80,27 @@ extension Accumulator {
 /// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
 struct AggregatedRow<Entity: EntityModelProtocol> {
     let row: RowReader
+    /// Who reads it; nil where the row is one of the past, whose links aren't known. Borrowed, so that a row counts no
+    /// references.
+    private unowned(unsafe) let session: TypedTransaction?
     private var decoded: Entity?
 
-    init(_ row: RowReader) {
+    init(_ row: RowReader, in session: TypedTransaction?) {
         self.row = row
+        self.session = session
+    }
+
+    /// The id of the stored entity that a to-one relation leads to; null if there is none.
+    func linkedID(_ relation: DeclaredRelation<Entity>) throws -> Value {
+        guard let session else {
+            throw HornbeamError(.invalid, "the links of a former \(Entity.entityName) aren't known")
+        }
+        let side = try session.side(relation)
+        guard let source = try session.store(Entity.self).rowID(ofAny: try row.value(0)),
+            let target = try session.core.edges.target(side, of: source),
+            let row = try session.core.store(side.target).row(target)
+        else { return .null }
+        return try row.value(0)
     }
 
     mutating func entity() throws -> Entity {
@@ -88,19 +115,28 @@ struct AggregatedRow<Entity: EntityModelProtocol> {
 struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Sendable {
     /// The column, if it is one.
     let column: Int?
+    /// The relation of whose one entity it is the id, if it is one.
+    let relation: DeclaredRelation<Entity>?
     let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property
 
     /// What reading it needs of a row.
     var needs: RowNeeds? { column.map { RowNeeds(columns: [$0]) } }
+    var readsLinks: Bool { relation != nil }
 
     init(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
         if let type = Property.self as? any ColumnValue.Type, let place = Entity.entityShape.column(keyPath),
             !place.descending
         {
             column = place.number
+            relation = nil
             read = Self.reader(type, place.number)
+        } else if let type = Property.self as? any ColumnValue.Type, let linked = Entity.entityShape.linkID(keyPath) {
+            column = nil
+            relation = linked
+            read = Self.reader(type, linked)
         } else {
             column = nil
+            relation = nil
             let label = keyPath.label
             read = { row in
                 let entity = try row.entity()
@@ -111,6 +147,22 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
 
     /// The needs of an aggregate whose result depends on how texts are written.
     var textNeeds: RowNeeds? { column.map { RowNeeds(columns: [$0], wantsExactText: true) } }
+
+    private static func reader<Column: ColumnValue>(
+        _: Column.Type, _ relation: DeclaredRelation<Entity>
+    ) -> @Sendable (inout AggregatedRow<Entity>) throws -> Property {
+        { row in
+            let id = try row.linkedID(relation)
+            guard let value = Column(columnValue: id) as? Property else {
+                let name = relation.description.name
+                throw HornbeamError(
+                    .invalid,
+                    "\(Entity.entityName).\(name) leads to none from \(try row.row.value(0).text): write "
+                        + "\\.$\(name).id, which is nil then")
+            }
+            return value
+        }
+    }
 
     private static func reader<Column: ColumnValue>(
         _: Column.Type, _ number: Int
@@ -139,14 +191,14 @@ extension Aggregate where Result == Int {
         _ keyPath: any KeyPath<Entity, Property> & Sendable
     ) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs, isOfDistinct: true) { DistinctCount(property) }
+        return Self(property, isOfDistinct: true) { DistinctCount(property) }
     }
 
     public static func countDistinct<Property: Hashable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable
     ) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs, isOfDistinct: true) { DistinctOptionalCount(property) }
+        return Self(property, isOfDistinct: true) { DistinctOptionalCount(property) }
     }
 }
 
@@ -226,7 +278,7 @@ extension Aggregate {
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(keyPath).term.ofColumn(descending: false)
-        return Self(property.needs, isOfDistinct: true) {
+        return Self(property, isOfDistinct: true) {
             Extreme(property.read, order) { ValueOrder.precedes($0, $1) }
         }
     }
@@ -236,7 +288,7 @@ extension Aggregate {
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(optional: keyPath).term.ofColumn(descending: false)
-        return Self(property.needs, isOfDistinct: true) {
+        return Self(property, isOfDistinct: true) {
             Extreme(property.read, order) { ValueOrder.precedes($0, $1) }
         }
     }
@@ -246,7 +298,7 @@ extension Aggregate {
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(keyPath).term.ofColumn(descending: true)
-        return Self(property.needs, isOfDistinct: true) {
+        return Self(property, isOfDistinct: true) {
             Extreme(property.read, order) { ValueOrder.precedes($1, $0) }
         }
     }
@@ -256,7 +308,7 @@ extension Aggregate {
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(optional: keyPath).term.ofColumn(descending: true)
-        return Self(property.needs, isOfDistinct: true) {
+        return Self(property, isOfDistinct: true) {
             Extreme(property.read, order) { ValueOrder.precedes($1, $0) }
         }
     }
@@ -354,12 +406,12 @@ extension Aggregate where Result: SummableNumber {
     /// sum of integers that doesn't fit the type, or one of decimals beyond 3.4 · 10^165, throws `.invalid`.
     public static func sum(_ keyPath: any KeyPath<Entity, Result> & Sendable) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs) { Sum(property.read) }
+        return Self(property) { Sum(property.read) }
     }
 
     public static func sum(_ keyPath: any KeyPath<Entity, Result?> & Sendable) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs) { Sum(property.read) }
+        return Self(property) { Sum(property.read) }
     }
 }
 
@@ -368,13 +420,13 @@ extension Aggregate {
     public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs) { Mean(property.read) }
+        return Self(property) { Mean(property.read) }
     }
 
     public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
-        return Self(property.needs) { Mean(property.read) }
+        return Self(property) { Mean(property.read) }
     }
 }
 

@@ -36,7 +36,7 @@ extension QueryList {
         var unordered = UnorderedKeys()
         for rowID in try rows(session, in: level) {
             guard let reader = try store.row(rowID) else { continue }
-            var row = AggregatedRow<Entity>(reader)
+            var row = AggregatedRow<Entity>(reader, in: session)
             var key = KeyWriter(capacity: 32)
             try keys.append(&row, to: &key, &unordered)
             if seen.insert(key.bytes).inserted { firsts.append((key.bytes, rowID)) }

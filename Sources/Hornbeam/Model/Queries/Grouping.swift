@@ -26,7 +26,7 @@ final class Accumulators<Entity: EntityModelProtocol, each Result: Sendable>: Gr
     private let accumulators: (repeat any Accumulator<Entity, each Result>)
 
     init(_ aggregates: repeat Aggregate<Entity, each Result>) {
-        accumulators = (repeat (each aggregates).begin())
+        accumulators = (repeat (each aggregates).accumulator())
     }
 
     override func add(_ row: inout AggregatedRow<Entity>) throws {
@@ -83,6 +83,10 @@ protocol GroupMaker<Entity, Values>: Sendable {
     var needs: RowNeeds? { get }
     /// Whether all of them are the same in whatever order rows come.
     var isOrderFree: Bool { get }
+    /// Whether one of them depends on where relations lead.
+    var readsLinks: Bool { get }
+    /// Whether rows with equal values count as one.
+    var isOfDistinct: Bool { get }
     /// Whether they are the same; false too where their types don't say.
     func areSame(_ left: Values, _ right: Values) -> Bool
 }
@@ -121,6 +125,13 @@ struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: Group
         return true
     }
 
+    var readsLinks: Bool {
+        for aggregate in repeat each aggregates {
+            if aggregate.readsLinks { return true }
+        }
+        return false
+    }
+
     func areSame(_ left: (repeat each Result), _ right: (repeat each Result)) -> Bool {
         for (one, other) in repeat (each left, each right) {
             guard let value = one as? any Equatable, value.isSame(as: other) else { return false }
@@ -128,13 +139,52 @@ struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: Group
         return true
     }
 
-    /// Whether rows with equal values count as one.
     var isOfDistinct: Bool {
         for aggregate in repeat each aggregates {
             if !aggregate.isOfDistinct { return false }
         }
         return true
     }
+}
+
+// One aggregate is a maker by itself: to the compiler a pack of one is a tuple of one element, which it doesn't take for
+// the element.
+
+extension Aggregate: GroupMaker {
+    func begin() -> GroupState<Entity, Result> { SoleAccumulator(self) }
+
+    func areSame(_ left: Result, _ right: Result) -> Bool {
+        (left as? any Equatable)?.isSame(as: right) ?? false
+    }
+}
+
+private final class SoleAccumulator<Entity: EntityModelProtocol, Result: Sendable>: GroupState<Entity, Result> {
+    private let accumulator: any Accumulator<Entity, Result>
+
+    init(_ aggregate: Aggregate<Entity, Result>) {
+        accumulator = aggregate.accumulator()
+    }
+
+    override func add(_ row: inout AggregatedRow<Entity>) throws { try accumulator.add(&row) }
+
+    override func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {
+        if times == 1 { try accumulator.add(&row) } else { try accumulator.add(&row, times: times) }
+    }
+
+    override func add(rows: Int) { accumulator.add(rows: rows) }
+    override func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { try accumulator.remove(&row) }
+    override var isKnown: Bool { accumulator.isKnown }
+
+    override func regain(
+        _ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void
+    ) throws -> Bool {
+        if accumulator.isKnown { return true }
+        guard let order = accumulator.missing else { return false }
+        try first(order) { try accumulator.regain(&$0) }
+        return true
+    }
+
+    override func results() throws -> Result { try accumulator.result() }
 }
 
 extension Equatable {
@@ -154,6 +204,8 @@ protocol GroupKeys<Entity, Key>: Sendable {
     var columns: [Int]? { get }
     /// Whether the bytes of keys are the same whichever came before.
     var isOrdered: Bool { get }
+    /// Whether one of them depends on where a relation leads.
+    var readsLinks: Bool { get }
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key
 }
 
@@ -186,6 +238,13 @@ struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Se
         return true
     }
 
+    var readsLinks: Bool {
+        for key in repeat each keys {
+            if key.property.readsLinks { return true }
+        }
+        return false
+    }
+
     func read(_ row: inout AggregatedRow<Entity>) throws -> (repeat each Property) {
         (repeat try (each keys).property.read(&row))
     }
@@ -198,7 +257,25 @@ extension QueryList {
         by keyPaths: repeat any KeyPath<Entity, each Key> & Sendable
     ) -> Grouping<Entity, (repeat each Key)> {
         let keys = GroupProperties<Entity, repeat each Key>(repeat each keyPaths)
-        return Grouping(list: self, keys: keys)
+        var list = self
+        for path in repeat each keyPaths { list.refuse(path) }
+        return Grouping(list: list, keys: keys)
+    }
+
+    /// Groups by one property, whose values are the keys.
+    public func grouped<Key: Hashable & Sendable>(
+        by keyPath: any KeyPath<Entity, Key> & Sendable
+    ) -> Grouping<Entity, Key> {
+        var list = self
+        list.refuse(keyPath)
+        return Grouping(list: list, keys: GroupKey(keyPath))
+    }
+
+    /// Has the query fail if the property can't be asked of stored entities.
+    private mutating func refuse<Key>(_ keyPath: any KeyPath<Entity, Key> & Sendable) {
+        let shape = Entity.entityShape
+        guard shape.linkID(keyPath) == nil, let refusal = shape.refusal(of: keyPath) else { return }
+        parts.add(.refused(refusal), isRanked: false)
     }
 }
 
@@ -213,6 +290,13 @@ public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
     ) -> GroupedQuery<Entity, Key, (repeat each Result)> {
         let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
         return GroupedQuery(list: list, keys: keys, maker: maker)
+    }
+
+    /// One thing that is made of each group.
+    public func aggregate<Result: Sendable>(
+        _ aggregate: Aggregate<Entity, Result>
+    ) -> GroupedQuery<Entity, Key, Result> {
+        GroupedQuery(list: list, keys: keys, maker: aggregate)
     }
 }
 
@@ -319,7 +403,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 }
 
 /// A property to group by.
-struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: Sendable {
+struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKeys {
     let property: AggregatedProperty<Entity, Key>
     /// The column whose stored form has the order and equality of keys.
     let column: Int?
@@ -336,8 +420,11 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: Sendable
         }
     }
 
+    var columns: [Int]? { column.map { [$0] } }
+    var readsLinks: Bool { property.readsLinks }
+
     /// Whether it is known that each value has a key of its own; an optional that is no column may have.
-    var isOrdered: Bool { column != nil || Key.self is any IndexKey.Type }
+    var isOrdered: Bool { column != nil || property.readsLinks || Key.self is any IndexKey.Type }
 
     func append(
         _ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys
@@ -346,12 +433,19 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: Sendable
             try KeyCoding.appendComponent(of: row.row, column: column, descending: false, to: &key)
             return
         }
+        if let relation = property.relation {
+            let type = ColumnType.optional(relation.access.idType)
+            return try KeyCoding.appendComponent(
+                try row.linkedID(relation), as: type, descending: false, to: &key)
+        }
         let value = try property.read(&row)
         if let type = Key.self as? any IndexKey.Type, let literal = (value as? any ColumnValue)?.columnValue {
             return try KeyCoding.appendComponent(literal, as: type.columnType, descending: false, to: &key)
         }
         key.append(Int64(unordered.place(of: value)))
     }
+
+    func read(_ row: inout AggregatedRow<Entity>) throws -> Key { try property.read(&row) }
 }
 
 /// Values that have no key, numbered as they are met.

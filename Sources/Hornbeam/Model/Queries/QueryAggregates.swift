@@ -9,7 +9,16 @@ extension QueryList {
     public func aggregate<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>, in context: Context? = nil
     ) throws -> (repeat each Result) {
-        let maker = AggregateMaker<Entity, repeat each Result>(repeat each aggregates)
+        try results(AggregateMaker<Entity, repeat each Result>(repeat each aggregates), in: context)
+    }
+
+    /// One aggregate.
+    public func aggregate<Result: Sendable>(
+        _ aggregate: Aggregate<Entity, Result>, in context: Context? = nil
+    ) throws -> Result { try results(aggregate, in: context) }
+
+    private func results<Maker: GroupMaker>(_ maker: Maker, in context: Context?) throws -> Maker.Values
+    where Maker.Entity == Entity {
         let state = maker.begin()
         if maker.isCount {
             state.add(rows: try count(in: try context ?? boundContext()))
@@ -32,7 +41,7 @@ extension QueryList {
         return try context.session.run { try $0.plan(query(needs: needs), of: Entity.self, asOne: true) }
     }
 
-    private func needs<each Result>(_ maker: AggregateMaker<Entity, repeat each Result>) -> RowNeeds? {
+    private func needs(_ maker: some GroupMaker) -> RowNeeds? {
         var needs = maker.needs
         if maker.isOfDistinct { needs?.wantsTextOfOne = true }
         return needs
@@ -169,7 +178,7 @@ extension QueryList {
         try (context ?? boundContext()).session.run { session in
             let store = try session.store(Entity.self)
             func take(_ reader: RowReader, _ equal: EqualRows) throws {
-                var row = AggregatedRow<Entity>(reader)
+                var row = AggregatedRow<Entity>(reader, in: session)
                 try body(&row, equal)
             }
             if case .all = source { return try store.forEach(query(needs: needs)) { try take($0, $1) } }
