@@ -61,6 +61,48 @@ extension QueryList {
         adding(NestedStep(ids: RelationPath(keyPath), isSlice: true))
     }
 
+    /// Loads several relations: `with(\.$author, \.$comments)`.
+    public func with<
+        First, FirstD, FirstC, FirstK, Second, SecondD, SecondC, SecondK, each Target, each D, each C, each K
+    >(
+        _ first: WritableKeyPath<Entity, Relation<First, FirstD, FirstC, FirstK>>,
+        _ second: WritableKeyPath<Entity, Relation<Second, SecondD, SecondC, SecondK>>,
+        _ more: repeat WritableKeyPath<Entity, Relation<each Target, each D, each C, each K>>
+    ) -> Self {
+        var list = loading(first, QueryList<First>()).loading(second, QueryList<Second>())
+        for (path, query) in repeat (each more, QueryList<each Target>()) { list = list.loading(path, query) }
+        return list
+    }
+
+    /// Loads several relations as fragments: saving the result merges their entities.
+    public func fragment<
+        First, FirstD, FirstC, FirstK, Second, SecondD, SecondC, SecondK, each Target, each D, each C, each K
+    >(
+        _ first: WritableKeyPath<Entity, Relation<First, FirstD, FirstC, FirstK>>,
+        _ second: WritableKeyPath<Entity, Relation<Second, SecondD, SecondC, SecondK>>,
+        _ more: repeat WritableKeyPath<Entity, Relation<each Target, each D, each C, each K>>
+    ) -> Self {
+        var list = loading(first, QueryList<First>(), isFragment: true)
+            .loading(second, QueryList<Second>(), isFragment: true)
+        for (path, query) in repeat (each more, QueryList<each Target>()) {
+            list = list.loading(path, query, isFragment: true)
+        }
+        return list
+    }
+
+    /// Loads the ids of several relations.
+    public func id<
+        First, FirstD, FirstC, FirstK, Second, SecondD, SecondC, SecondK, each Target, each D, each C, each K
+    >(
+        _ first: WritableKeyPath<Entity, Relation<First, FirstD, FirstC, FirstK>>,
+        _ second: WritableKeyPath<Entity, Relation<Second, SecondD, SecondC, SecondK>>,
+        _ more: repeat WritableKeyPath<Entity, Relation<each Target, each D, each C, each K>>
+    ) -> Self {
+        var list = id(first).id(second)
+        for path in repeat each more { list = list.id(path) }
+        return list
+    }
+
     /// Loads all relations, one element a level: `with(.entities, .ids)`.
     public func with(_ nested: Nested...) -> Self {
         with(nested)
@@ -171,6 +213,39 @@ extension Query {
 
     public func id<Target, D, K>(slice keyPath: WritableKeyPath<Entity, ToManyRelation<Target, D, K>>) -> Self {
         Self(list.id(slice: keyPath))
+    }
+
+    /// Loads several relations: `with(\.$author, \.$comments)`.
+    public func with<
+        First, FirstD, FirstC, FirstK, Second, SecondD, SecondC, SecondK, each Target, each D, each C, each K
+    >(
+        _ first: WritableKeyPath<Entity, Relation<First, FirstD, FirstC, FirstK>>,
+        _ second: WritableKeyPath<Entity, Relation<Second, SecondD, SecondC, SecondK>>,
+        _ more: repeat WritableKeyPath<Entity, Relation<each Target, each D, each C, each K>>
+    ) -> Self {
+        Self(list.with(first, second, repeat each more))
+    }
+
+    /// Loads several relations as fragments: saving the result merges their entities.
+    public func fragment<
+        First, FirstD, FirstC, FirstK, Second, SecondD, SecondC, SecondK, each Target, each D, each C, each K
+    >(
+        _ first: WritableKeyPath<Entity, Relation<First, FirstD, FirstC, FirstK>>,
+        _ second: WritableKeyPath<Entity, Relation<Second, SecondD, SecondC, SecondK>>,
+        _ more: repeat WritableKeyPath<Entity, Relation<each Target, each D, each C, each K>>
+    ) -> Self {
+        Self(list.fragment(first, second, repeat each more))
+    }
+
+    /// Loads the ids of several relations.
+    public func id<
+        First, FirstD, FirstC, FirstK, Second, SecondD, SecondC, SecondK, each Target, each D, each C, each K
+    >(
+        _ first: WritableKeyPath<Entity, Relation<First, FirstD, FirstC, FirstK>>,
+        _ second: WritableKeyPath<Entity, Relation<Second, SecondD, SecondC, SecondK>>,
+        _ more: repeat WritableKeyPath<Entity, Relation<each Target, each D, each C, each K>>
+    ) -> Self {
+        Self(list.id(first, second, repeat each more))
     }
 
     public func with(_ nested: Nested...) -> Self {
