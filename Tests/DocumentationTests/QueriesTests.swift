@@ -95,10 +95,14 @@ struct QueriesTests {
         let context = try shop()
         let products = try query.resolve(in: context)
         let first = try query.first(in: context)
+        let last = try query.last(in: context)
         let count = try query.count(in: context)
         let ids = try query.ids(in: context)
         #expect(products.map(\.id) == [18, 37, 17, 36, 16, 35, 15, 34, 14, 33])
-        #expect(first?.id == 18 && count == 10 && ids == products.map(\.id))
+        #expect(first?.id == 18 && last?.id == 33 && count == 10 && ids == products.map(\.id))
+        var names: [String] = []
+        try query.forEach(in: context) { product in names.append(product.name) }
+        #expect(names == products.map(\.name))
         #expect(
             "\(try query.explain(in: context))" == """
                 Product: index byCategory, one range of 41 entries

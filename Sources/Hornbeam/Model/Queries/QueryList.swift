@@ -404,6 +404,11 @@ extension QueryList {
         try first().resolve(in: context)
     }
 
+    /// The last entity, if there is one: see `last()` for what it costs.
+    public func last(in context: Context) throws -> Entity? {
+        try last().resolve(in: context)
+    }
+
     /// The ids alone.
     public func ids(in context: Context) throws -> [Entity.ID] {
         try context.session.run { session in
