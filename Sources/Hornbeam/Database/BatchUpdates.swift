@@ -13,6 +13,15 @@ public struct BatchUpdates<Value> {
 
 extension BatchUpdates: Sendable where Value: Sendable {}
 
+extension BatchUpdates {
+    fileprivate init(value: Value, told changes: StoreChanges?) throws {
+        guard let changes else {
+            throw HornbeamError(.failed, "the changes of a batch of updates, which was committed, were not told")
+        }
+        self.init(value: value, changes: changes)
+    }
+}
+
 extension Database {
     /// A write that tells what it has changed: all that `updates` does to entities and indexes is committed as one
     /// step, or, if it throws, none of it. Within it, reads see what it has done so far. Takes memory as `onWillCommit`
@@ -23,10 +32,17 @@ extension Database {
     ) throws -> BatchUpdates<Value> {
         var changes: StoreChanges?
         let value = try run(nil, telling: { changes = $0 }, updates)
-        guard let changes else {
-            throw HornbeamError(.failed, "the changes of a batch of updates, which was committed, were not told")
-        }
-        return BatchUpdates(value: value, changes: changes)
+        return try BatchUpdates(value: value, told: changes)
+    }
+
+    /// A write that tells what it has changed, without blocking the caller's thread. Its turn, and what becomes of it
+    /// when the task is cancelled, are as with an asynchronous `write`.
+    @discardableResult
+    public func performBatchUpdates<Value: Sendable>(
+        _ updates: @escaping @Sendable (inout Context) throws -> Value
+    ) async throws -> BatchUpdates<Value> {
+        let (value, changes) = try await enqueueTelling(updates)
+        return try BatchUpdates(value: value, told: changes)
     }
 
     /// The number of the newest committed state. It grows with each commit that has changed something, and with no

@@ -189,11 +189,13 @@ public final class Database: Sendable {
     /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns, as
     /// the database's options say; if it throws, nothing of it remains. A write inside a write throws `.invalid`:
     /// pass the context on instead.
+    @discardableResult
     public func write<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
         try run(nil, body)
     }
 
     /// Runs `body` in a write transaction with a durability of its own.
+    @discardableResult
     public func write<Result>(
         durability: Durability, _ body: (inout Context) throws -> Result
     ) throws -> Result {
@@ -286,6 +288,7 @@ public final class Database: Sendable {
     /// after the other; those whose commits are due at the same time share one write to the medium. A task that is
     /// cancelled before its closure has begun gets a `CancellationError`, and nothing has happened; one that has begun
     /// runs to its end and is committed.
+    @discardableResult
     public func write<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
@@ -293,6 +296,7 @@ public final class Database: Sendable {
     }
 
     /// Runs `body` in the write transaction with a durability of its own, without blocking the caller's thread.
+    @discardableResult
     public func write<Result: Sendable>(
         durability: Durability, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
@@ -325,18 +329,38 @@ public final class Database: Sendable {
         _ durability: Durability?, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
         try await inTurn(of: writer) { continuation in
-            do {
-                let (result, commit) = try self.begin(durability, body)
-                self.commits.async {
-                    continuation.resume(
-                        with: Swift.Result {
-                            try self.finish(commit)
-                            return result
-                        })
-                }
-            } catch {
-                continuation.resume(throwing: error)
+            self.commit(continuation) { try self.begin(durability, body) }
+        }
+    }
+
+    /// As `run` with `tell`, without blocking the caller's thread.
+    func enqueueTelling<Result: Sendable>(
+        _ body: @escaping @Sendable (inout Context) throws -> Result
+    ) async throws -> (Result, StoreChanges?) {
+        try await inTurn(of: writer) { continuation in
+            self.commit(continuation) {
+                var changes: StoreChanges?
+                let (result, commit) = try self.begin(nil, telling: { changes = $0 }, body)
+                return ((result, changes), commit)
             }
+        }
+    }
+
+    /// Resumes with what `begin` gives, once its commit is durable.
+    private func commit<Result: Sendable>(
+        _ continuation: CheckedContinuation<Result, any Error>, _ begin: () throws -> (Result, CommitInFlight)
+    ) {
+        do {
+            let (result, commit) = try begin()
+            commits.async {
+                continuation.resume(
+                    with: Swift.Result {
+                        try self.finish(commit)
+                        return result
+                    })
+            }
+        } catch {
+            continuation.resume(throwing: error)
         }
     }
 

@@ -23,6 +23,7 @@ public struct Context: @unchecked Sendable {
 
     /// Runs `body` within the write; if it throws, all that it did is undone, and the write can go on: catch the error
     /// then. May be nested. In a read it throws `.readOnly`.
+    @discardableResult
     public mutating func transaction<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
         try session.run { session in
             try session.nested {
@@ -42,17 +43,33 @@ public struct Context: @unchecked Sendable {
         try Entity.query().resolve(in: self)
     }
 
+    /// All stored entities of a type, in the order of their row ids.
+    public func all<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity] { try all() }
+
+    /// The entity with this id; nil if there is none.
     public func find<Entity: EntityModelProtocol>(_ id: Entity.ID) throws -> Entity? {
         try session.run { try $0.entity(id, Entity.self) }
     }
+
+    /// The entity of a type with this id, `find(Book.self, 1)`; nil if there is none.
+    public func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) throws -> Entity? { try find(id) }
+    public func find<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws -> Entity? { try find(id) }
 
     /// One element an id, nil where nothing is stored.
     public func findAll<Entity: EntityModelProtocol>(_ ids: [Entity.ID]) throws -> [Entity?] {
         try session.run { session in try ids.map { try session.entity($0, Entity.self) } }
     }
 
+    public func findAll<Entity: EntityModelProtocol>(_: Entity.Type, _ ids: [Entity.ID]) throws -> [Entity?] {
+        try findAll(ids)
+    }
+
     /// The stored ones, in the order of the ids.
     public func findAllExisting<Entity: EntityModelProtocol>(_ ids: [Entity.ID]) throws -> [Entity] {
         try session.run { session in try ids.compactMap { try session.entity($0, Entity.self) } }
+    }
+
+    public func findAllExisting<Entity: EntityModelProtocol>(_: Entity.Type, _ ids: [Entity.ID]) throws -> [Entity] {
+        try findAllExisting(ids)
     }
 }
