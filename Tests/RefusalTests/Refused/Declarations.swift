@@ -23,6 +23,34 @@ import Hornbeam
     }
 
     @EntityModel
+    // refused: 'id' can't be optional, because the store makes no ids: write 'let id: Int'
+    struct Unborn {
+        var id: Int?
+    }
+
+    // refused: an entity in another one is a relation: '@Relationship var author: Author?'
+    @EntityModel
+    struct Plain {
+        let id: Int
+        var user: User
+    }
+
+    // refused: an entity in another one is a relation: '@Relationship var author: Author?'
+    @EntityModel
+    struct PlainOptional {
+        let id: Int
+        var user: User?
+    }
+
+    // refused: an entity in another one is a relation: '@Relationship var author: Author?'
+    @EntityModel
+    struct PlainList {
+        let id: Int
+        var users: [User] = []
+        var others: [User]?
+    }
+
+    @EntityModel
     struct Bare {
         let id: Int
         // refused: a one-way relation needs parentheses or a value: '@Relationship() var user: User?'

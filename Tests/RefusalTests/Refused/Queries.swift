@@ -36,7 +36,19 @@ func onlyWhatHasAnOrderIsSortedBy() {
         _ = User.query().sorted(by: \.isActive)
         // refused: static method 'by' requires that 'Mood' conform to 'Comparable'
         _ = User.query().sorted(by: .by(\.mood))
+        // refused: 'desc' is unavailable: a sort needs properties with an order: make the type Comparable
+        _ = User.query().sorted(by: \.mood.desc)
+        // refused: 'asc' is unavailable: a sort needs properties with an order: make the type Comparable
+        _ = User.query().sorted(by: \.age, \.profile.asc)
+        // refused: a query is sorted by key paths, as in 'sorted(by: \.name, \.age.desc)'
+        _ = User.query().sorted { $0.age < $1.age }
+        // refused: a query is sorted by properties of its own entities, or '\.$books.count'
+        _ = User.query().sorted(by: \.messages)
+        // refused: a query is sorted by properties of its own entities: sort what it resolves to
+        _ = Message.query().sorted(by: \.author)
     #else
+        _ = User.query().sorted(by: \.age.asc, \.id.desc, \.nick.asc)
+        _ = User.query().sorted(by: \.$messages.count.desc)
         _ = User.query().sorted(by: \.isActive.desc, \.age)
         _ = User.query().sorted(by: \.profile.about)
         _ = User.query().sorted(by: \.nick)
@@ -57,13 +69,75 @@ func onlyWhatHasAnOrderHasALeastValueAndRanges(_ context: Context) throws {
         _ = User.filter(\.mood < .wild)
         // refused: instance method 'first(ofEach:)' requires that 'Profile' conform to 'Hashable'
         _ = User.query().first(ofEach: \.profile)
-        // refused: instance method 'grouped(by:)' requires that 'Profile' conform to 'Hashable'
+        // refused: groups need properties that can be told apart: make the type Hashable
         _ = User.query().grouped(by: \.profile)
     #else
         _ = try User.query().min(\.age, in: context)
         _ = User.query().grouped(by: \.mood).aggregate(.max(\.age))
         _ = User.filter(.value(\.age, between: 1, and: 2))
         _ = User.query().first(ofEach: \.mood)
+    #endif
+}
+
+func oneGroupAndOneAggregateAreNoTuples(_ context: Context) throws {
+    #if REFUSED
+        // refused: value of type 'Int' has no member '0'
+        _ = try User.query().grouped(by: \.age).aggregate(.count).resolve(in: context)[0].values.0
+    #else
+        _ = try User.query().grouped(by: \.age).aggregate(.count).resolve(in: context).count
+        _ = try User.query().grouped(by: \.age).aggregate(.count).resolve(in: context).map { $0.values + 1 }
+        _ = try User.query().grouped(by: \.age).aggregate(.max(\.age)).resolve(in: context).first?.values ?? 0
+        _ = try User.query().aggregate(.max(\.age), in: context) ?? 0
+    #endif
+}
+
+func aContextIsToldWhatToFind(_ context: Context) throws {
+    #if REFUSED
+        // refused: say what to find: 'find(Book.self, 1)', or 'let book: Book? = …'
+        let user = try context.find("1")
+        // refused: say what to find: 'all(Book.self)', or 'let books: [Book] = …'
+        let users = try context.all()
+        // refused: say what to find: 'findAll(Book.self, [1, 2])'
+        let found = try context.findAll(["1"])
+        // refused: say what to find: 'findAllExisting(Book.self, [1, 2])'
+        let existing = try context.findAllExisting(["1"])
+    #else
+        let user = try context.find(User.self, "1")
+        let users = try context.all(User.self)
+        let found: [User?] = try context.findAll(["1"])
+        let existing = try context.findAllExisting(User.self, ["1"])
+    #endif
+    print(user as Any, users, found, existing)
+}
+
+func aRelationIsNamedByItsDollarForm() {
+    #if REFUSED
+        // refused: a relation is named by its '$' form, as in 'with(\.$author)'
+        _ = Message.query().with(\.author)
+        // refused: a relation is named by its '$' form, as in 'with(\.$author)'
+        _ = Message.query("1").with(\.author, \.seenBy)
+        // refused: a relation is named by its '$' form, as in 'with(\.$author) { … }'
+        _ = User.query().with(\.messages) { $0.limit(3) }
+        // refused: a relation is named by its '$' form, as in 'id(\.$author)'
+        _ = Message.query().id(\.author)
+        // refused: a relation is named by its '$' form, as in 'related(\.$author)'
+        _ = Message.query("1").related(\.author)
+        // refused: a relation is named by its '$' form, as in 'related(\.$books)'
+        _ = User.query().related(\.messages)
+        // refused: a relation is named by its '$' form, as in '.any(\.$books, where: …)'
+        _ = User.filter(.any(\.messages, where: \.text == "a"))
+        // refused: a relation is named by its '$' form, as in '.has(\.$author, …)'
+        _ = Message.filter(.has(\.author, \.age == 3))
+    #else
+        _ = Message.query().with(\.$author)
+        _ = Message.query("1").with(\.$author, \.$seenBy)
+        _ = User.query().with(\.$messages) { $0.limit(3) }
+        _ = Message.query().id(\.$author, \.$seenBy)
+        _ = Message.query("1").related(\.$author)
+        _ = User.query().related(\.$messages)
+        _ = User.filter(.any(\.$messages, where: \.text == "a"))
+        _ = Message.filter(.has(\.$author, \.age == 3))
+        _ = Message.filter(\.author?.id == "1" || \.$author == "2" || \.$replyTo == nil)
     #endif
 }
 

@@ -56,13 +56,43 @@ func manyAreNotOne(_ user: inout User, _ message: Message) {
 
 func thePropertyOnlyShows(_ message: inout Message, _ user: User) {
     #if REFUSED
-        // refused: cannot assign to property: 'author' is a get-only property
+        // refused: set a relation by its '$' form: 'book.$author = .relation(author)', 'author.$books = .ids([1])'
         message.author = user
-        // refused: cannot assign to property: 'seenBy' is a get-only property
+        // refused: set a relation by its '$' form: 'book.$author = .relation(author)', 'author.$books = .ids([1])'
         message.seenBy = [user]
+        // refused: set a relation by its '$' form: 'book.$author = .relation(author)', 'author.$books = .ids([1])'
+        message.seenBy?.append(user)
     #else
         message.$author = .relation(user)
         message.$seenBy = .relation([user])
+        message.$seenBy = .appending(relation: [user])
+    #endif
+}
+
+func aRelationIsSetToARelation(_ message: inout Message, _ user: inout User) {
+    #if REFUSED
+        // refused: write '.relation([…])', or '.ids([…])' for ids
+        user.$messages = [message]
+        // refused: write '.relation([…])', or '.ids([…])' for ids
+        user.$messages = []
+        // refused: write '.relation([…])', or '.ids([…])' for ids
+        user = User(id: "1", messages: [message])
+        // refused: write '.null' for no link, '.none' to leave it as it is
+        message.$replyTo = nil
+        // refused: write '.null' for no link, '.none' to leave it as it is
+        message = Message(id: "1", author: nil)
+        // refused: write '.relation(entity)', which saves it too, or '.id(entity.id)'
+        message.$author = .id(user)
+        // refused: write 'author.$books = .appending(relation: [book])'
+        user.$messages.append(message)
+    #else
+        user.$messages = .relation([message])
+        user.$messages = .ids([])
+        user = User(id: "1", messages: .relation([message]))
+        message.$replyTo = .null
+        message = Message(id: "1", author: .none)
+        message.$author = .id(user.id)
+        user.$messages = .appending(relation: [message])
     #endif
 }
 

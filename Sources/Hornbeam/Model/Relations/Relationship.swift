@@ -19,7 +19,12 @@ public struct Relationship<
 
     /// The related entities, if they were loaded or set.
     public var wrappedValue: Value? {
-        projectedValue.entities.flatMap { Cardinality.value(of: $0) }
+        get { projectedValue.entities.flatMap { Cardinality.value(of: $0) } }
+        @available(
+            *, unavailable,
+            message: "set a relation by its '$' form: 'book.$author = .relation(author)', 'author.$books = .ids([1])'"
+        )
+        set {}
     }
 }
 

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spellings that don't compile, each with a message that names the one that does. Without them the compiler would
+// answer in types and constraints, or not at all.
+
+// MARK: - Orders
+
+extension QueryList {
+    @available(
+        *, unavailable,
+        message: "a query is sorted by key paths, as in 'sorted(by: \\.name, \\.age.desc)'; or sort what it resolves to"
+    )
+    public func sorted(by areInIncreasingOrder: (Entity, Entity) throws -> Bool) -> Self { self }
+
+    @available(
+        *, unavailable,
+        message: "a query is sorted by properties of its own entities: sort what it resolves to by related ones"
+    )
+    public func sorted<Shown: EntityModelProtocol>(by keyPath: KeyPath<Entity, Shown?>) -> Self { self }
+
+    @available(
+        *, unavailable,
+        message: "a query is sorted by properties of its own entities, or '\\.$books.count': sort what it resolves to"
+    )
+    public func sorted<Shown: EntityModelProtocol>(by keyPath: KeyPath<Entity, [Shown]?>) -> Self { self }
+}
+
+extension QueryList {
+    @_disfavoredOverload
+    @available(
+        *, unavailable,
+        message: "groups need properties that can be told apart: make the type Hashable, or group by a part of it"
+    )
+    public func grouped<each Key>(by keyPaths: repeat KeyPath<Entity, each Key>) -> Grouping<Entity, Entity.ID> {
+        grouped(by: \Entity.id)
+    }
+}
+
+extension Equatable {
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a sort needs properties with an order: make the type Comparable")
+    public var asc: UInt8 { 0 }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a sort needs properties with an order: make the type Comparable")
+    public var desc: UInt8 { 0 }
+}
+
+// MARK: - Finding
+
+extension Context {
+    @_disfavoredOverload
+    @available(*, unavailable, message: "say what to find: 'find(Book.self, 1)', or 'let book: Book? = …'")
+    public func find<ID>(_ id: ID) throws -> Any? { nil }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "say what to find: 'all(Book.self)', or 'let books: [Book] = …'")
+    public func all() throws -> [Any] { [] }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "say what to find: 'findAll(Book.self, [1, 2])', or 'let books: [Book?] = …'")
+    public func findAll<ID>(_ ids: [ID]) throws -> [Any?] { [] }
+
+    @_disfavoredOverload
+    @available(
+        *, unavailable, message: "say what to find: 'findAllExisting(Book.self, [1, 2])', or 'let books: [Book] = …'"
+    )
+    public func findAllExisting<ID>(_ ids: [ID]) throws -> [Any] { [] }
+}
+
+// MARK: - Relations in queries, without their '$'
+
+extension QueryList {
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'with(\\.$author)'")
+    public func with(_ keyPaths: PartialKeyPath<Entity>...) -> Self { self }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'with(\\.$author) { … }'")
+    public func with<Shown>(
+        _ keyPath: KeyPath<Entity, Shown?>, nested: (QueryList<Entity>) -> QueryList<Entity>
+    ) -> Self { self }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'id(\\.$author)'")
+    public func id(_ keyPaths: PartialKeyPath<Entity>...) -> Self { self }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'related(\\.$author)'")
+    public func related<Shown: EntityModelProtocol>(_ keyPath: KeyPath<Entity, Shown?>) -> QueryList<Shown> {
+        QueryList<Shown>()
+    }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'related(\\.$books)'")
+    public func related<Shown: EntityModelProtocol>(_ keyPath: KeyPath<Entity, [Shown]?>) -> QueryList<Shown> {
+        QueryList<Shown>()
+    }
+}
+
+extension Query {
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'with(\\.$author)'")
+    public func with(_ keyPaths: PartialKeyPath<Entity>...) -> Self { self }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'with(\\.$author) { … }'")
+    public func with<Shown>(
+        _ keyPath: KeyPath<Entity, Shown?>, nested: (QueryList<Entity>) -> QueryList<Entity>
+    ) -> Self { self }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'id(\\.$author)'")
+    public func id(_ keyPaths: PartialKeyPath<Entity>...) -> Self { self }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'related(\\.$author)'")
+    public func related<Shown: EntityModelProtocol>(_ keyPath: KeyPath<Entity, Shown?>) -> Query<Shown> {
+        Query<Shown>(QueryList<Shown>())
+    }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in 'related(\\.$books)'")
+    public func related<Shown: EntityModelProtocol>(_ keyPath: KeyPath<Entity, [Shown]?>) -> QueryList<Shown> {
+        QueryList<Shown>()
+    }
+}
+
+extension Predicate {
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in '.any(\\.$books, where: …)'")
+    public static func any<Shown: EntityModelProtocol>(
+        _ keyPath: KeyPath<Entity, [Shown]?>, where predicate: Predicate<Shown>
+    ) -> Self { Self(.none) }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in '.all(\\.$books, where: …)'")
+    public static func all<Shown: EntityModelProtocol>(
+        _ keyPath: KeyPath<Entity, [Shown]?>, where predicate: Predicate<Shown>
+    ) -> Self { Self(.none) }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in '.none(\\.$books, where: …)'")
+    public static func none<Shown: EntityModelProtocol>(
+        _ keyPath: KeyPath<Entity, [Shown]?>, where predicate: Predicate<Shown>
+    ) -> Self { Self(.none) }
+
+    @_disfavoredOverload
+    @available(*, unavailable, message: "a relation is named by its '$' form, as in '.has(\\.$author, …)'")
+    public static func has<Shown: EntityModelProtocol>(
+        _ keyPath: KeyPath<Entity, Shown?>, _ predicate: Predicate<Shown>
+    ) -> Self { Self(.none) }
+}
+
+// MARK: - Entities as properties. Those that are Codable can be stored as copies.
+
+extension ColumnForms {
+    @available(*, unavailable, message: "an entity in another one is a relation: '@Relationship var author: Author?'")
+    public static func of<E, V: EntityModelProtocol>(_: KeyPath<E, V>) -> NoForm<V>.Type { NoForm<V>.self }
+
+    @available(*, unavailable, message: "an entity in another one is a relation: '@Relationship var author: Author?'")
+    public static func of<E, V: EntityModelProtocol>(_: KeyPath<E, V?>) -> NoForm<V?>.Type { NoForm<V?>.self }
+
+    @available(*, unavailable, message: "an entity in another one is a relation: '@Relationship var author: Author?'")
+    public static func of<E, V: EntityModelProtocol>(_: KeyPath<E, [V]>) -> NoForm<[V]>.Type { NoForm<[V]>.self }
+
+    @available(*, unavailable, message: "an entity in another one is a relation: '@Relationship var author: Author?'")
+    public static func of<E, V: EntityModelProtocol>(_: KeyPath<E, [V]?>) -> NoForm<[V]?>.Type { NoForm<[V]?>.self }
+}
+
+// MARK: - Values of relations
+
+@available(*, unavailable, message: "write '.null' for no link, '.none' to leave it as it is; for a list '.ids([])'")
+extension Relation: ExpressibleByNilLiteral {
+    public init(nilLiteral: ()) { self = .none }
+}
+
+@available(*, unavailable, message: "write '.relation([…])', or '.ids([…])' for ids; '.appending(…)' keeps other links")
+extension Relation: ExpressibleByArrayLiteral where Cardinality == Relations.ToMany<Entity> {
+    public init(arrayLiteral elements: Entity...) { self = .none }
+}
+
+@available(*, unavailable, message: "write '.null' for no link, '.none' to leave it as it is; for a list '.ids([])'")
+extension Relationship: ExpressibleByNilLiteral {
+    public init(nilLiteral: ()) { self = .none }
+}
+
+@available(*, unavailable, message: "write '.relation([…])', or '.ids([…])' for ids; '.appending(…)' keeps other links")
+extension Relationship: ExpressibleByArrayLiteral where Cardinality == Relations.ToMany<Entity> {
+    public init(arrayLiteral elements: Entity...) { self = .none }
+}
+
+extension Relation where Cardinality == Relations.ToOne<Entity> {
+    @available(*, unavailable, message: "write '.relation(entity)', which saves it too, or '.id(entity.id)'")
+    public static func id(_ entity: Entity) -> Self { .none }
+}
+
+extension Relationship where Cardinality == Relations.ToOne<Entity>, Value == Entity {
+    @available(*, unavailable, message: "write '.relation(entity)', which saves it too, or '.id(entity.id)'")
+    public static func id(_ entity: Entity) -> Self { .none }
+}
+
+extension Relation where Cardinality == Relations.ToMany<Entity> {
+    @available(*, unavailable, message: "write 'author.$books = .appending(relation: [book])'")
+    public mutating func append(_ entity: Entity) {}
+}
