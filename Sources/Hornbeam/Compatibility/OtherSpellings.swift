@@ -2,6 +2,24 @@
 // Spellings that don't compile, each with a message that names the one that does. Without them the compiler would
 // answer in types and constraints, or not at all.
 
+// MARK: - Conditions
+
+extension EntityModelProtocol {
+    @available(
+        *, unavailable,
+        message: "write filter(\\.title == \"x\"); what only Swift can test, test on what resolve(in:) gives"
+    )
+    public static func filter(_ isIncluded: (Self) throws -> Bool) -> QueryList<Self> { QueryList() }
+}
+
+extension QueryList {
+    @available(
+        *, unavailable,
+        message: "write filter(\\.title == \"x\"); what only Swift can test, test on what resolve(in:) gives"
+    )
+    public func filter(_ isIncluded: (Entity) throws -> Bool) -> Self { self }
+}
+
 // MARK: - Orders
 
 extension QueryList {

@@ -300,6 +300,7 @@ struct AggregateResult<Entity: EntityModelProtocol, Values: Sendable>: LiveResul
 private struct SoleGroupKey<Entity: EntityModelProtocol>: GroupKeys {
     func append(_: inout AggregatedRow<Entity>, to _: inout KeyWriter, _: inout UnorderedKeys) {}
     var columns: [Int]? { [] }
+    var readsColumns: Bool { true }
     var isOrdered: Bool { true }
     var readsLinks: Bool { false }
     func read(_: inout AggregatedRow<Entity>) {}

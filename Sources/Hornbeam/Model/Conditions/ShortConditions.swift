@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions in the words of Swift's own collections: a Bool property by itself, `contains` of a list or a range. And
-// what programs of other stores write where only Swift could test it: refused, with what to write instead.
+// Conditions in the words of Swift's own collections: a Bool property by itself, `contains` of a list or a range.
 
 // MARK: - A Bool property by itself
 
@@ -59,28 +58,4 @@ extension Range where Bound: Sendable {
     public func contains<Entity: EntityModelProtocol>(
         _ keyPath: any KeyPath<Entity, Bound?> & Sendable
     ) -> Predicate<Entity> { .value(keyPath, in: self) }
-}
-
-// MARK: - Closures
-
-extension EntityModelProtocol {
-    @available(
-        *, unavailable,
-        message: "write filter(\\.title == \"x\"); what only Swift can test, test on what resolve(in:) gives"
-    )
-    public static func filter(_ isIncluded: (Self) throws -> Bool) -> QueryList<Self> { QueryList() }
-}
-
-extension QueryList {
-    @available(
-        *, unavailable,
-        message: "write filter(\\.title == \"x\"); what only Swift can test, test on what resolve(in:) gives"
-    )
-    public func filter(_ isIncluded: (Entity) throws -> Bool) -> Self { self }
-
-    @available(
-        *, unavailable,
-        message: "a query is sorted by key paths: sorted(by: \\.title), sorted(by: \\.year.desc, \\.title)"
-    )
-    public func sorted(by areInIncreasingOrder: (Entity, Entity) throws -> Bool) -> Self { self }
 }

@@ -202,6 +202,8 @@ protocol GroupKeys<Entity, Key>: Sendable {
     func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws
     /// Their columns; nil if one of them is none.
     var columns: [Int]? { get }
+    /// Whether they are read from their columns alone. An enum that is no `ColumnValue` is read with its entity.
+    var readsColumns: Bool { get }
     /// Whether the bytes of keys are the same whichever came before.
     var isOrdered: Bool { get }
     /// Whether one of them depends on where a relation leads.
@@ -229,6 +231,13 @@ struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Se
             columns.append(column)
         }
         return columns
+    }
+
+    var readsColumns: Bool {
+        for key in repeat each keys {
+            if !key.readsColumns { return false }
+        }
+        return true
     }
 
     var isOrdered: Bool {
@@ -370,7 +379,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
     /// What is needed of rows. The groups are put in order afterwards, so that of the rows changes nothing, but for
     /// keys without an order.
     var needs: RowNeeds? {
-        guard let columns = keys.columns else { return nil }
+        guard keys.readsColumns, let columns = keys.columns else { return nil }
         var needs = maker.needs?.union(RowNeeds(columns: Set(columns)))
         if maker.isCount { needs?.wantsTextOfOne = true }
         return needs
@@ -421,6 +430,7 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKey
     }
 
     var columns: [Int]? { column.map { [$0] } }
+    var readsColumns: Bool { property.column != nil }
     var readsLinks: Bool { property.readsLinks }
 
     /// Whether it is known that each value has a key of its own; an optional that is no column may have.
