@@ -6,7 +6,6 @@ import SwiftDiagnostics
 enum ModelDiagnostic: DiagnosticMessage {
     case notAStruct
     case noId(String)
-    case computedId
     case constantId
     case optionalId(type: String)
     case pattern
@@ -32,15 +31,13 @@ enum ModelDiagnostic: DiagnosticMessage {
         case .notAStruct:
             "@EntityModel needs a struct: entities are values"
         case .noId(let name):
-            "'\(name)' has no 'id': add a stored property such as 'let id: String'"
-        case .computedId:
-            "'id' must be a stored property: it is the row's key"
+            "'\(name)' has no 'id': add a property such as 'let id: String' to the struct itself, stored or computed"
         case .constantId:
-            "'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no "
-                + "value here"
+            "'let id' with a value can't be read back, nothing could set it: write 'var id = …', give it no value "
+                + "here, or a literal if there is one entity of the type"
         case .optionalId(let type):
-            "'id' can't be optional, because the store makes no ids: write 'let id: \(type)', and give each entity one, "
-                + "such as a UUID"
+            "'id' can't be optional: write 'let id: \(type)', and give each entity one, such as 'nextID(in: &context)', "
+                + "which counts up, or 'UUID()'"
         case .pattern:
             "@EntityModel needs one name a stored property: declare each on its own"
         case .conditional:

@@ -16,6 +16,8 @@ struct ModelDeclaration {
         var isOptional: Bool
         var hasWrapper: Bool
         var hasDefault: Bool
+        /// Whether the other properties say it, or its declaration does: it is stored, and never read back.
+        var isDerived = false
         /// As written; nil if it is left to the compiler.
         var type: String?
         /// The written type of an optional property without its optionality.
@@ -48,6 +50,8 @@ struct ModelDeclaration {
         var inverse: String?
         /// The expression behind `deleteRule:`.
         var deleteRule: String?
+        /// Whether a new entity says something about it, which one that is read must not.
+        var hasValue = false
     }
 
     /// Unique among types: nested types carry the names of those around them.
@@ -146,13 +150,19 @@ struct ModelParser {
                 continue
             }
             annotation = binding.typeAnnotation?.type ?? (binding.initializer == nil ? annotation : nil)
-            // A constant with a value is the same in every entity: there is nothing to store.
-            guard isVariable || binding.initializer == nil else {
-                constants.insert(name)
-                continue
-            }
-            guard !binding.isComputed else {
-                computed.insert(name)
+            // A constant with a value is the same in every entity: there is nothing to store. Of an id there is: it is
+            // the row's key. A literal is the same each time that an entity is made.
+            let isConstant = !isVariable && binding.initializer != nil
+            if isConstant { constants.insert(name) }
+            if binding.isComputed { computed.insert(name) }
+            if isConstant || binding.isComputed {
+                guard name == "id", !isConstant || binding.initializer?.value.isConstantLiteral == true else {
+                    continue
+                }
+                properties.append(
+                    .init(
+                        code: name, isVariable: false, isOptional: false, hasWrapper: false, hasDefault: false,
+                        isDerived: true))
                 continue
             }
             properties.append(
@@ -197,6 +207,7 @@ struct ModelParser {
             default: break
             }
         }
+        relation.hasValue = binding.initializer.map { !$0.value.saysNothing } ?? false
         model.relations.append(relation)
     }
 
@@ -254,10 +265,7 @@ struct ModelParser {
 
     private mutating func moveIdFirst(of structure: StructDeclSyntax) {
         guard let place = model.properties.firstIndex(where: { $0.name == "id" }) else {
-            let isConstant = constants.contains("id")
-            report(
-                isConstant ? .constantId : computed.contains("id") ? .computedId : .noId(model.name),
-                at: structure.name)
+            report(constants.contains("id") ? .constantId : .noId(model.name), at: structure.name)
             return
         }
         let id = model.properties.remove(at: place)

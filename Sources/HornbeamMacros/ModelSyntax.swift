@@ -80,6 +80,19 @@ extension ExprSyntax {
 }
 
 extension ExprSyntax {
+    /// Whether it is a literal that is the same each time.
+    var isConstantLiteral: Bool {
+        if let text = self.as(StringLiteralExprSyntax.self) {
+            return text.segments.allSatisfy { $0.is(StringSegmentSyntax.self) }
+        }
+        return self.is(IntegerLiteralExprSyntax.self)
+    }
+
+    /// Whether it says nothing about a relation: `nil` or `.none`.
+    var saysNothing: Bool {
+        self.is(NilLiteralExprSyntax.self) || self.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "none"
+    }
+
     /// What the store keeps of each entity, as a member with or without its type: `.updatedAt`,
     /// `Metadata.updatedAt.desc`.
     var metadata: (name: String, descending: Bool)? {

@@ -24,14 +24,24 @@ extension ModelDeclaration {
         ]
     }
 
+    /// The columns that are read back.
+    private var read: [(number: Int, property: Property)] {
+        properties.enumerated().filter { !$1.isDerived }.map { ($0, $1) }
+    }
+
+    /// Takes back what the declarations of relations say.
+    private var resets: [String] { relations.filter(\.hasValue).map { "    self.$\($0.name) = .none" } }
+
     private var readMembers: [String] {
-        let types = properties.compactMap { $0.hasDefault || $0.hasWrapper ? nil : $0.type }
-        guard types.count == properties.count, !isNested else { return [assigningRead] }
+        let types = read.compactMap { $1.hasDefault || $1.hasWrapper ? nil : $1.type }
+        guard types.count == read.count, !types.isEmpty, !isNested else { return [assigningRead] }
         // An initialiser that can throw keeps what it has in memory, and copies all of it at its end: 320 instructions
         // of an entity with five strings. So all columns are read first, and one that can't throw takes them.
-        let reads = properties.enumerated().map { "try \(form(of: $1)).read(row, column: \($0))" }
-        let parameters = types.enumerated().map { "\($0 == 0 ? "_columns" : "_") column\($0): \($1)" }
-        let writes = properties.enumerated().map { "    self.\($1.code) = column\($0)" }
+        let reads = read.map { "try \(form(of: $1)).read(row, column: \($0))" }
+        let parameters = zip(read, types).enumerated().map { place, column in
+            "\(place == 0 ? "_columns" : "_") column\(column.0.number): \(column.1)"
+        }
+        let writes = read.map { "    self.\($1.code) = column\($0)" } + resets
         return [
             """
             \(access)init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
@@ -52,7 +62,7 @@ extension ModelDeclaration {
     /// For types whose properties' types aren't all written out, or can't be written here. A property keeps its default
     /// if the row is older than the property, or if its type doesn't know the stored value.
     private var assigningRead: String {
-        let reads = properties.enumerated().map { number, property in
+        let reads = read.map { number, property in
             guard property.hasDefault else {
                 return "    self.\(property.code) = try \(form(of: property)).read(row, column: \(number))"
             }
@@ -61,7 +71,7 @@ extension ModelDeclaration {
         }
         return """
             \(access)init(row: Hornbeam.RowReader) throws(Hornbeam.HornbeamError) {
-            \(reads.joined(separator: "\n"))
+            \((reads + resets).joined(separator: "\n"))
             }
             """
     }

@@ -273,20 +273,22 @@ struct EntityModelDiagnosticTests {
     func missingId() {
         #expect(
             diagnostics("var name: String")
-                == ["1:21 'Thing' has no 'id': add a stored property such as 'let id: String'"])
+                == [
+                    "1:21 'Thing' has no 'id': add a property such as 'let id: String' to the struct itself, stored or "
+                        + "computed"
+                ])
         #expect(
             diagnostics("let id = UUID()") == [
-                "1:21 'let id' with a value can't be read back, nothing could set it: write 'var id = …', or give it no "
-                    + "value here"
+                "1:21 'let id' with a value can't be read back, nothing could set it: write 'var id = …', give it no "
+                    + "value here, or a literal if there is one entity of the type"
             ])
         for type in ["Int?", "Optional<Int>", "Int!"] {
             #expect(
                 diagnostics("var id: \(type)") == [
-                    "1:21 'id' can't be optional, because the store makes no ids: write 'let id: Int', and give each "
-                        + "entity one, such as a UUID"
+                    "1:21 'id' can't be optional: write 'let id: Int', and give each entity one, such as "
+                        + "'nextID(in: &context)', which counts up, or 'UUID()'"
                 ])
         }
-        #expect(diagnostics("var id: Int { 3 }") == ["1:21 'id' must be a stored property: it is the row's key"])
     }
 
     @Test("a relation that has no type, is not optional, or can't be told from a plain property")

@@ -30,7 +30,7 @@ struct EntityDescribingTests {
     }
 
     private func described(
-        _ others: Relationship<[Plant], Plant, Relations.OneWay, Relations.ToMany<Plant>, Relations.Optional>
+        _ others: Relationship<[Plant], Plant, Relations.OneWay, Relations.ToMany<Plant>, Relations.Required>
     ) -> String {
         "\(Plant(id: 1, name: "a", others: others).$others)"
     }

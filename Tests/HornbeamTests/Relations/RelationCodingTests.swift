@@ -35,7 +35,7 @@ struct RelationCodingTests {
     }
 
     private typealias Author = ToOneRelation<User, Relations.OneWay, Relations.Optional>
-    private typealias Chats = ToManyRelation<Chat, Relations.Mutual, Relations.Optional>
+    private typealias Chats = ToManyRelation<Chat, Relations.Mutual, Relations.Required>
 
     @Test(
         "an id, an entity, null and nothing said, in each form",
@@ -126,7 +126,7 @@ struct RelationCodingTests {
     @Test("in the plain form what has nothing but an id stays an id, though an entity could do with it")
     func bareIds() throws {
         typealias Main = ToOneRelation<Label, Relations.OneWay, Relations.Optional>
-        typealias Labels = ToManyRelation<Label, Relations.OneWay, Relations.Optional>
+        typealias Labels = ToManyRelation<Label, Relations.OneWay, Relations.Required>
         for strategy in [RelationEncodingStrategy.plain, .keyedContainer, .explicitKeyedContainer] {
             let main: Main = try decoded(try json(Main.id(1), strategy), [.plain, .explicitKeyedContainer])
             #expect(main.isId && main.id == 1)
@@ -153,7 +153,7 @@ struct RelationCodingTests {
     @Test("in the plain form what no entity can be made of is the id in it, and in a list all of them then")
     func idsOfMalformed() throws {
         typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
-        typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Optional>
+        typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Required>
         // A property that is missing, one of another type, one that isn't known.
         for text in [#"{"id":"1","text":5}"#, #"{"id":"1","size":5}"#, #"{"id":"1","text":null}"#] {
             #expect((try decoded(text, .plain) as Main).id == "1", "\(text)")
@@ -173,7 +173,7 @@ struct RelationCodingTests {
     @Test("in the plain form what is neither an entity nor has an id is the entity's error")
     func malformed() throws {
         typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
-        typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Optional>
+        typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Required>
         for text in [
             // Another id; none; an id that is no object; an object that is no list.
             #"[{"id":1,"text":"x"}]"#, #"[{"text":"x"}]"#, #"[{"id":"1","text":"x"},{"text":"y"}]"#, #"["1"]"#,

@@ -165,9 +165,9 @@ struct SurfaceTests {
         #expect(try Piece.query(2).id(\.$author).resolve(in: context)?.$author.id == "z")
         bea.$texts.normalize()
         #expect(bea.$texts.isNone && !bea.$texts.isId && !bea.$texts.isFragment && !bea.$texts.isSlice)
-        let none: OneToManyRelation<Piece, Relations.Optional> = .none
+        let none: OneToManyRelation<Piece, Relations.Required> = .none
         let one: ManyToOneRelation<Writer, Relations.Required> = .id("a")
-        let many: ManyToManyRelation<Writer, Relations.Optional> = .ids([])
+        let many: ManyToManyRelation<Writer, Relations.Required> = .ids([])
         let other: OneToOneRelation<Writer, Relations.Optional> = .null
         let way: OneWayRelation<Writer, Relations.ToOne<Writer>, Relations.Optional> = .fragment(bea)
         #expect(none.ids == nil && one.id == "a" && many.ids == [] && other.id == nil && way.isFragment)

@@ -17,7 +17,7 @@ import Hornbeam
     }
 
     @EntityModel
-    // refused: 'Nameless' has no 'id': add a stored property such as 'let id: String'
+    // refused: 'Nameless' has no 'id': add a property such as 'let id: String' to the struct itself, stored or computed
     struct Nameless {
         var name = ""
     }

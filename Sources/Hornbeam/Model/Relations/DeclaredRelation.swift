@@ -56,9 +56,10 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, inverse: String?,
         _ deleteRule: Relations.DeleteRule
     ) {
+        // The store asks for a link where one is required. Of many there may be none.
         description = RelationDescription(
-            name: name, target: Target.entityName, toMany: C.isToMany, required: K.isRequired, inverse: inverse,
-            deleteRule: deleteRule)
+            name: name, target: Target.entityName, toMany: C.isToMany, required: K.isRequired && !C.isToMany,
+            inverse: inverse, deleteRule: deleteRule)
         self.keyPath = keyPath
         let count = keyPath.appending(path: \Relation<Target, D, C, K>.count)
         self.count = (count, count.appending(path: \Int.asc), count.appending(path: \Int.desc))

@@ -37,18 +37,28 @@ public enum Relations {
     }
 
     /// May be set to null.
-    public enum Optional: ConstraintsProtocol {
+    public struct Optional: ConstraintsProtocol {
         public static var isRequired: Bool { false }
     }
 
-    /// Can't be set to null.
-    public enum Required: ConstraintsProtocol {
-        case required
+    /// Can't be set to null: a to-one relation that says so, and every to-many one, which is empty instead.
+    public struct Required: ConstraintsProtocol {
         public static var isRequired: Bool { true }
     }
 
     /// What deleting an entity does to those it is related to.
     public typealias DeleteRule = RelationDescription.DeleteRule
+}
+
+// What `@Relationship(.required)` takes, for relations of either kind.
+
+extension ConstraintsProtocol where Self == Relations.Required {
+    public static var required: Self { Self() }
+}
+
+extension ConstraintsProtocol where Self == Relations.Optional {
+    /// As a to-one relation is that says nothing.
+    public static var optional: Self { Self() }
 }
 
 public typealias OneWayRelation<E: EntityModelProtocol, C: CardinalityProtocol, K: ConstraintsProtocol> =

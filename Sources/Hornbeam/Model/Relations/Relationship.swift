@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The property wrapper that declares a relation. The property shows the loaded entities and can't be set; the relation
-// is set through `$property`. Which initialiser fits decides the kind of the relation. Those that say nothing yet are
+// is set through `$property`. Which initialiser fits decides the kind of the relation. Those for relations are
 // inlinable, because every entity that is read makes them anew: so the key paths in them are not even made.
 
 /// Declares a relation of an entity: `@Relationship(inverse: \.messages) var chat: Chat?`.
@@ -28,7 +28,11 @@ public struct Relationship<
     }
 }
 
-// One way. A value behind `=` is what the property shows until the relation is saved or loaded.
+// A value behind `=` is what a new entity says about the relation: entities, or a relation such as `.ids(["1"])`. One
+// that is read says nothing. The compiler looks for the value among all initialisers, whatever they call a
+// `wrappedValue`; `.none` could be either, hence the preference.
+
+// One way.
 
 extension Relationship
 where
@@ -36,11 +40,31 @@ where
     Constraints == Relations.Optional
 {
     @inlinable @inline(__always)
-    public init(deleteRule: Relations.DeleteRule = .nullify) {
-        self.init(.none)
+    public init(
+        wrappedValue: Relation<Entity, Directionality, Cardinality, Constraints> = .none,
+        deleteRule: Relations.DeleteRule = .nullify
+    ) {
+        self.init(wrappedValue)
     }
 
+    @_disfavoredOverload
     public init(wrappedValue: Value?, deleteRule: Relations.DeleteRule = .nullify) {
+        self.init(wrappedValue.map { .relation($0) } ?? .none)
+    }
+}
+
+extension Relationship
+where Value == Entity, Directionality == Relations.OneWay, Cardinality == Relations.ToOne<Entity> {
+    @inlinable @inline(__always)
+    public init(
+        wrappedValue: Relation<Entity, Directionality, Cardinality, Constraints> = .none, _ constraint: Constraints,
+        deleteRule: Relations.DeleteRule = .nullify
+    ) {
+        self.init(wrappedValue)
+    }
+
+    @_disfavoredOverload
+    public init(wrappedValue: Value?, _ constraint: Constraints, deleteRule: Relations.DeleteRule = .nullify) {
         self.init(wrappedValue.map { .relation($0) } ?? .none)
     }
 }
@@ -48,26 +72,19 @@ where
 extension Relationship
 where
     Value == [Entity], Directionality == Relations.OneWay, Cardinality == Relations.ToMany<Entity>,
-    Constraints == Relations.Optional
-{
-    @inlinable @inline(__always)
-    public init(deleteRule: Relations.DeleteRule = .nullify) {
-        self.init(.none)
-    }
-
-    public init(wrappedValue: Value?, deleteRule: Relations.DeleteRule = .nullify) {
-        self.init(wrappedValue.map { .relation($0) } ?? .none)
-    }
-}
-
-extension Relationship
-where
-    Value == Entity, Directionality == Relations.OneWay, Cardinality == Relations.ToOne<Entity>,
     Constraints == Relations.Required
 {
     @inlinable @inline(__always)
-    public init(_ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify) {
-        self.init(.none)
+    public init(
+        wrappedValue: Relation<Entity, Directionality, Cardinality, Constraints> = .none,
+        deleteRule: Relations.DeleteRule = .nullify
+    ) {
+        self.init(wrappedValue)
+    }
+
+    @_disfavoredOverload
+    public init(wrappedValue: Value?, deleteRule: Relations.DeleteRule = .nullify) {
+        self.init(wrappedValue.map { .relation($0) } ?? .none)
     }
 }
 
@@ -81,36 +98,57 @@ where
 {
     @inlinable @inline(__always)
     public init<Inverse>(
+        wrappedValue: Relation<Entity, Directionality, Cardinality, Constraints> = .none,
         deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
     ) {
-        self.init(.none)
+        self.init(wrappedValue)
+    }
+
+    @_disfavoredOverload
+    public init<Inverse>(
+        wrappedValue: Value?, deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
+    ) {
+        self.init(wrappedValue.map { .relation($0) } ?? .none)
+    }
+}
+
+extension Relationship
+where Value == Entity, Directionality == Relations.Mutual, Cardinality == Relations.ToOne<Entity> {
+    @inlinable @inline(__always)
+    public init<Inverse>(
+        wrappedValue: Relation<Entity, Directionality, Cardinality, Constraints> = .none, _ constraint: Constraints,
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
+    ) {
+        self.init(wrappedValue)
+    }
+
+    @_disfavoredOverload
+    public init<Inverse>(
+        wrappedValue: Value?, _ constraint: Constraints, deleteRule: Relations.DeleteRule = .nullify,
+        inverse: KeyPath<Entity, Inverse?>
+    ) {
+        self.init(wrappedValue.map { .relation($0) } ?? .none)
     }
 }
 
 extension Relationship
 where
     Value == [Entity], Directionality == Relations.Mutual, Cardinality == Relations.ToMany<Entity>,
-    Constraints == Relations.Optional
-{
-    @inlinable @inline(__always)
-    public init<Inverse>(
-        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
-    ) {
-        self.init(.none)
-    }
-}
-
-extension Relationship
-where
-    Value == Entity, Directionality == Relations.Mutual, Cardinality == Relations.ToOne<Entity>,
     Constraints == Relations.Required
 {
     @inlinable @inline(__always)
     public init<Inverse>(
-        _ constraint: Relations.Required, deleteRule: Relations.DeleteRule = .nullify,
-        inverse: KeyPath<Entity, Inverse?>
+        wrappedValue: Relation<Entity, Directionality, Cardinality, Constraints> = .none,
+        deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
     ) {
-        self.init(.none)
+        self.init(wrappedValue)
+    }
+
+    @_disfavoredOverload
+    public init<Inverse>(
+        wrappedValue: Value?, deleteRule: Relations.DeleteRule = .nullify, inverse: KeyPath<Entity, Inverse?>
+    ) {
+        self.init(wrappedValue.map { .relation($0) } ?? .none)
     }
 }
 
