@@ -6,7 +6,10 @@
 ///
 /// `@unchecked Sendable`: such a function holds nothing that changes. Asked for `@Sendable` closures, the compiler
 /// would refuse key paths, which nobody can change, wherever they come as plain parameters.
-public struct MergeStrategy<Entity>: @unchecked Sendable {
+public struct MergeStrategy<T>: @unchecked Sendable {
+    /// The parameter has another name, so that a strategy of one's own may be generic over an `Entity`.
+    public typealias Entity = T
+
     /// Nil means that the new entity wins as it is, so that the stored one need not be read.
     private let combine: ((_ old: Entity, _ new: Entity) -> Entity)?
 
@@ -23,7 +26,7 @@ public struct MergeStrategy<Entity>: @unchecked Sendable {
         self.init(strategies)
     }
 
-    private init(_ strategies: [MergeStrategy<Entity>]) {
+    public init(_ strategies: [MergeStrategy<Entity>]) {
         self.init { old, new in strategies.reduce(new) { $1.merge(old, new: $0) } }
     }
 
@@ -69,6 +72,12 @@ public struct MergeStrategy<Entity>: @unchecked Sendable {
     public static func lastWriteWins<Value: Comparable>(
         _ strategies: MergeStrategy<Entity>..., comparedBy keyPath: KeyPath<Entity, Value>
     ) -> Self {
+        lastWriteWins(strategies, comparedBy: keyPath)
+    }
+
+    public static func lastWriteWins<Value: Comparable>(
+        _ strategies: [MergeStrategy<Entity>], comparedBy keyPath: KeyPath<Entity, Value>
+    ) -> Self {
         lastWriteWins(strategies) { $0[keyPath: keyPath] < $1[keyPath: keyPath] }
     }
 
@@ -82,20 +91,22 @@ public struct MergeStrategy<Entity>: @unchecked Sendable {
     }
 }
 
-extension MergeStrategy where Entity: Comparable {
-    public static func lastWriteWins(_ strategies: MergeStrategy<Entity>...) -> Self {
+extension MergeStrategy where T: Comparable {
+    public static func lastWriteWins(_ strategies: MergeStrategy<Entity>...) -> Self { lastWriteWins(strategies) }
+
+    public static func lastWriteWins(_ strategies: [MergeStrategy<Entity>]) -> Self {
         lastWriteWins(strategies, isOlder: <)
     }
 }
 
 extension MergeStrategy {
     /// For an optional: the new value, or the old one if there is none.
-    public static func patch<Wrapped>() -> Self where Entity == Wrapped? {
+    public static func patch<Wrapped>() -> Self where T == Wrapped? {
         Self { old, new in new ?? old }
     }
 }
 
-extension MergeStrategy where Entity: EntityModelProtocol {
+extension MergeStrategy where T: EntityModelProtocol {
     /// The type's own strategy for whole entities.
     public static var `default`: Self { Entity.defaultMergeStrategy }
     /// The type's own strategy for incomplete entities.

@@ -30,14 +30,16 @@ public struct Metadata: Hashable, Sendable {
 }
 
 /// A condition on what the store keeps of entities of any type: `.updated(within: start...end)`.
-public struct MetadataPredicate: Hashable, Sendable {
-    let range: ClosedRange<Date>
-
+public enum MetadataPredicate: Hashable, Sendable {
     /// Last saved in this time, its ends included.
-    public static func updated(within range: ClosedRange<Date>) -> Self { Self(range: range) }
+    case updated(within: ClosedRange<Date>)
 
     /// The condition on entities of one type.
-    func predicate<Entity>(for _: Entity.Type) -> Predicate<Entity> { .updated(within: range) }
+    func predicate<Entity>(for _: Entity.Type) -> Predicate<Entity> {
+        switch self {
+        case .updated(let range): .updated(within: range)
+        }
+    }
 }
 
 extension ColumnDescription {
@@ -103,7 +105,27 @@ extension EntityModelProtocol {
     /// The latest time at which this entity or one in its relations was saved, as far as the relations of this value
     /// have been loaded, as entities or as ids; one element of `nested` a level.
     public func updatedAt(in context: Context, withNested nested: Nested...) throws -> Date? {
-        try context.session.run { try latestUpdate(levels: nested.count, $0) }
+        try updatedAt(in: context, levels: nested.count)
+    }
+
+    public func updatedAt(in context: Context, withNested nested: [Nested]) throws -> Date? {
+        try updatedAt(in: context, levels: nested.count)
+    }
+
+    /// The latest time at which this entity was saved, or, if `nested` is true, one in its relations, in theirs, and so
+    /// on, as far as this value has them.
+    public func updatedAt(in context: Context, withNested nested: Bool) throws -> Date? {
+        try updatedAt(in: context, levels: nested ? .max : 0)
+    }
+
+    /// When an entity of the type was last saved, of those that are stored. Returns nil if there is none.
+    public static func lastUpdatedAt(in context: Context) throws -> Date? {
+        try QueryList<Self>().sorted(by: .updatedAt.desc).limit(1).ids(in: context).first
+            .flatMap { try updatedAt(id: $0, in: context) }
+    }
+
+    private func updatedAt(in context: Context, levels: Int) throws -> Date? {
+        try context.session.run { try latestUpdate(levels: levels, $0) }
     }
 
     func latestUpdate(levels: Int, _ session: TypedTransaction) throws -> Date? {

@@ -108,13 +108,13 @@ extension QueryList {
         with(nested)
     }
 
-    func with(_ levels: [Nested]) -> Self {
+    public func with(_ levels: [Nested]) -> Self {
         guard let level = levels.first else { return self }
         var list = self
         for relation in Entity.entityShape.relations {
             list = list.adding(relation.access.step(level, Array(levels.dropFirst())))
         }
-        if level.mode != .ids { list.parts.hold(levels.count - 1) }
+        if level != .ids { list.parts.hold(levels.count - 1) }
         return list
     }
 

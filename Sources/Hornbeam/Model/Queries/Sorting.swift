@@ -32,4 +32,6 @@ extension QueryList {
     public consuming func sorted(by terms: Sorting<Entity>...) -> Self {
         sorted(terms.map(\.term))
     }
+
+    public consuming func sorted(by terms: [Sorting<Entity>]) -> Self { sorted(terms.map(\.term)) }
 }

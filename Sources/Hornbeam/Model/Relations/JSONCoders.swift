@@ -6,8 +6,8 @@ public import FoundationEssentials
 extension JSONEncoder {
     /// How relations are encoded; plain at first.
     public var relationEncodingStrategy: RelationEncodingStrategy {
-        get { CodingUserInfoKey.relationEncoding.flatMap { userInfo[$0] as? RelationEncodingStrategy } ?? .plain }
-        set { if let key = CodingUserInfoKey.relationEncoding { userInfo[key] = newValue } }
+        get { .init(userInfo) }
+        set { userInfo[RelationEncodingStrategy.userInfoKey] = newValue }
     }
 
     /// An encoder for people: indented, keys in order.
@@ -21,8 +21,8 @@ extension JSONEncoder {
 extension JSONDecoder {
     /// Which forms of relations are decoded; the plain one at first.
     public var relationDecodingStrategy: RelationDecodingStrategy {
-        get { CodingUserInfoKey.relationDecoding.flatMap { userInfo[$0] as? RelationDecodingStrategy } ?? .plain }
-        set { if let key = CodingUserInfoKey.relationDecoding { userInfo[key] = newValue } }
+        get { .init(userInfo) }
+        set { userInfo[RelationDecodingStrategy.userInfoKey] = newValue }
     }
 }
 

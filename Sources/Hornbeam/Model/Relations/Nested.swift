@@ -3,50 +3,49 @@
 // level at once and reads each related entity once, however many share it.
 
 /// What `with(.entities, .ids)` loads, one element a level.
-public struct Nested: Sendable {
-    enum Mode: Sendable {
-        case entities
-        case fragments
-        case ids
-    }
-
-    let mode: Mode
-    /// Takes all entities of the related type, linked or not.
-    var isSchema = false
-    /// Takes only these of them.
-    var filter: MetadataPredicate?
-
+public enum Nested: Hashable, Sendable {
     /// The related entities' ids.
-    public static let ids = Nested(mode: .ids)
+    case ids
+    /// Related entities: those that meet the condition, if there is one; of all of the type, linked or not, if
+    /// `schemaQuery` is true.
+    case entities(MetadataPredicate?, schemaQuery: Bool)
+    /// As `entities`, marked as incomplete: saving them merges.
+    case fragments(MetadataPredicate?, schemaQuery: Bool)
+
     /// The related entities.
-    public static let entities = Nested(mode: .entities)
+    public static var entities: Nested { .entities(nil, schemaQuery: false) }
     /// The related entities, marked as incomplete: saving them merges.
-    public static let fragments = Nested(mode: .fragments)
+    public static var fragments: Nested { .fragments(nil, schemaQuery: false) }
     /// All entities of a to-many relation's type, linked or not, in the order of their last saves; a to-one relation
     /// gets none.
-    public static let schemaEntities = Nested(mode: .entities, isSchema: true)
+    public static var schemaEntities: Nested { .entities(nil, schemaQuery: true) }
     /// As `schemaEntities`, with the entities marked as incomplete.
-    public static let schemaFragments = Nested(mode: .fragments, isSchema: true)
+    public static var schemaFragments: Nested { .fragments(nil, schemaQuery: true) }
 
     /// The related entities that meet a condition.
-    public static func entities(filter: MetadataPredicate) -> Nested { Nested(mode: .entities, filter: filter) }
-    public static func fragments(filter: MetadataPredicate) -> Nested { Nested(mode: .fragments, filter: filter) }
-    public static func schemaEntities(filter: MetadataPredicate) -> Nested {
-        Nested(mode: .entities, isSchema: true, filter: filter)
-    }
-    public static func schemaFragments(filter: MetadataPredicate) -> Nested {
-        Nested(mode: .fragments, isSchema: true, filter: filter)
-    }
+    public static func entities(filter: MetadataPredicate) -> Nested { .entities(filter, schemaQuery: false) }
+    public static func fragments(filter: MetadataPredicate) -> Nested { .fragments(filter, schemaQuery: false) }
+    public static func schemaEntities(filter: MetadataPredicate) -> Nested { .entities(filter, schemaQuery: true) }
+    public static func schemaFragments(filter: MetadataPredicate) -> Nested { .fragments(filter, schemaQuery: true) }
 
     /// The step that loads a relation as this level, and what lies below it as `below`.
     func step<Entity, Target, D, C, K>(
         _ path: RelationPath<Entity, Target, D, C, K>, _ below: [Nested]
     ) -> NestedStep<Entity> {
-        if mode == .ids { return NestedStep(ids: path, isSlice: false) }
+        switch self {
+        case .ids: NestedStep(ids: path, isSlice: false)
+        case .entities(let filter, let isSchema): step(path, below, filter, isSchema, isFragment: false)
+        case .fragments(let filter, let isSchema): step(path, below, filter, isSchema, isFragment: true)
+        }
+    }
+
+    private func step<Entity, Target, D, C, K>(
+        _ path: RelationPath<Entity, Target, D, C, K>, _ below: [Nested], _ filter: MetadataPredicate?,
+        _ isSchema: Bool, isFragment: Bool
+    ) -> NestedStep<Entity> {
         var query = isSchema ? C.schemaQuery(Target.self) : QueryList<Target>()
         if let filter { query = query.filter(filter.predicate(for: Target.self)) }
-        return NestedStep(
-            entities: path, query.with(below), isSlice: false, isFragment: mode == .fragments)
+        return NestedStep(entities: path, query.with(below), isSlice: false, isFragment: isFragment)
     }
 }
 

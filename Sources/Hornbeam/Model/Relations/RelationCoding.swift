@@ -34,15 +34,31 @@ public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
 }
 
 extension RelationEncodingStrategy {
-    fileprivate init(of encoder: any Encoder) {
-        self = CodingUserInfoKey.relationEncoding.flatMap { encoder.userInfo[$0] as? Self } ?? .plain
-    }
+    /// What an encoder does that isn't told.
+    public static let `default` = plain
+    /// Where encoders of all kinds find their strategy, which is a value of `userInfo`.
+    public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationEncoding")
+
+    init(_ userInfo: [CodingUserInfoKey: Any]) { self = userInfo[Self.userInfoKey] as? Self ?? .default }
 }
 
 extension RelationDecodingStrategy {
-    fileprivate init(of decoder: any Decoder) {
-        self = CodingUserInfoKey.relationDecoding.flatMap { decoder.userInfo[$0] as? Self } ?? .plain
-    }
+    /// What a decoder does that isn't told.
+    public static let `default` = plain
+    /// Where decoders of all kinds find their strategy.
+    public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationDecoding")
+
+    init(_ userInfo: [CodingUserInfoKey: Any]) { self = userInfo[Self.userInfoKey] as? Self ?? .default }
+}
+
+extension Encoder {
+    /// How relations are encoded, for an `encode(to:)` of one's own.
+    public var relationEncodingStrategy: RelationEncodingStrategy { .init(userInfo) }
+}
+
+extension Decoder {
+    /// Which forms of relations are decoded, for an `init(from:)` of one's own.
+    public var relationDecodingStrategy: RelationDecodingStrategy { .init(userInfo) }
 }
 
 /// `{"id": x}`.
@@ -129,7 +145,7 @@ extension Relation: Encodable where Entity: Encodable, Entity.ID: Encodable {
     }
 
     private func encodeContent(to encoder: any Encoder) throws {
-        switch RelationEncodingStrategy(of: encoder) {
+        switch encoder.relationEncodingStrategy {
         case .plain: try encodePlain(to: encoder)
         case .keyedContainer: try encodeKeyed(to: encoder, tellsSlices: false)
         case .explicitKeyedContainer: try encodeKeyed(to: encoder, tellsSlices: true)
@@ -176,7 +192,7 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
             self.init(.none)
             return
         }
-        let forms = RelationDecodingStrategy(of: decoder)
+        let forms = decoder.relationDecodingStrategy
         if !forms.isDisjoint(with: [.keyedContainer, .explicitKeyedContainer]),
             let relation = try Self.keyed(decoder, readsSlices: forms.contains(.explicitKeyedContainer))
         {
@@ -271,7 +287,6 @@ extension KeyedDecodingContainer {
 // MARK: - Coders
 
 extension CodingUserInfoKey {
-    // Every text is a key: the initialiser gives nil for none of them.
-    static let relationEncoding = CodingUserInfoKey(rawValue: "hornbeam.relationEncoding")
-    static let relationDecoding = CodingUserInfoKey(rawValue: "hornbeam.relationDecoding")
+    /// Every text is a key: the initialiser gives nil for none of them.
+    fileprivate static func named(_ name: String) -> Self { Self(rawValue: name)! }
 }

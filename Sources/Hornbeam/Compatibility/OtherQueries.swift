@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Second spellings of queries: programs that were written for other stores of this kind use them.
+
+/// What completes the nested query of a to-one relation: `with(\.$author, nested: modifier)`.
+public typealias QueryModifier<Entity: EntityModelProtocol> = (Query<Entity>) -> Query<Entity>
+/// What completes, selects and orders the nested query of a to-many relation.
+public typealias QueryListModifier<Entity: EntityModelProtocol> = (QueryList<Entity>) -> QueryList<Entity>
+
+// Conditions that name no entity type. `.updated(within:)` alone is a `Predicate`, hence the preference.
+
+extension QueryList {
+    @_disfavoredOverload
+    public static func filter(_ predicate: MetadataPredicate) -> Self { filter(predicate.predicate(for: Entity.self)) }
+
+    @_disfavoredOverload
+    public static func filter(_ predicate: MetadataPredicate, in context: Context) -> Self {
+        filter(predicate.predicate(for: Entity.self), in: context)
+    }
+
+    @_disfavoredOverload
+    public consuming func filter(_ predicate: MetadataPredicate) -> Self {
+        filter(predicate.predicate(for: Entity.self))
+    }
+
+    @_disfavoredOverload
+    public func and(_ predicate: MetadataPredicate) -> Self { and(predicate.predicate(for: Entity.self)) }
+
+    @_disfavoredOverload
+    public func or(_ predicate: MetadataPredicate) -> Self { or(predicate.predicate(for: Entity.self)) }
+}
+
+extension EntityModelProtocol {
+    @_disfavoredOverload
+    public static func filter(_ predicate: MetadataPredicate) -> QueryList<Self> { .filter(predicate) }
+
+    @_disfavoredOverload
+    public static func filter(_ predicate: MetadataPredicate, in context: Context) -> QueryList<Self> {
+        .filter(predicate, in: context)
+    }
+}
+
+// What begins at the entity type begins at the types of its queries too.
+
+extension QueryList {
+    /// All entities of the type in the order of their last saves.
+    public static func schemaQuery() -> Self { Entity.schemaQuery() }
+    public static func schemaQuery(in context: Context) -> Self { Self(context: context).schemaQuery() }
+}
+
+extension Query {
+    public static func filter(_ predicate: Predicate<Entity>) -> QueryList<Entity> { .filter(predicate) }
+    public static func filter(_ predicate: Predicate<Entity>, in context: Context) -> QueryList<Entity> {
+        .filter(predicate, in: context)
+    }
+
+    @_disfavoredOverload
+    public static func filter(_ predicate: MetadataPredicate) -> QueryList<Entity> { .filter(predicate) }
+
+    @_disfavoredOverload
+    public static func filter(_ predicate: MetadataPredicate, in context: Context) -> QueryList<Entity> {
+        .filter(predicate, in: context)
+    }
+
+    @_disfavoredOverload
+    public func filter(_ predicate: MetadataPredicate) -> Self { filter(predicate.predicate(for: Entity.self)) }
+
+    /// No entity: of one entity there is no list of all.
+    public static func schemaQuery() -> Self { Self(QueryList().limit(0)) }
+    public static func schemaQuery(in context: Context) -> Self { Self(QueryList(context: context).limit(0)) }
+}
+
+// Levels as a list.
+
+extension EntityModelProtocol {
+    public static func queryAll(with nested: [Nested]) -> QueryList<Self> { QueryList().with(nested) }
+    public static func queryAll(with nested: [Nested], in context: Context) -> QueryList<Self> {
+        QueryList(context: context).with(nested)
+    }
+}
+
+extension Query {
+    public func with(_ nested: [Nested]) -> Self { Self(list.with(nested)) }
+}
