@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes: each component goes through an overload that compiles only for types with an order-preserving key.
+// Indexes: each component of an ordered one goes through an overload that compiles only for types with an
+// order-preserving key. Equality has every type that can be stored. As with relations, the type in front makes the
+// compiler name the mistake in the one that has it.
 
 extension ModelDeclaration {
     var indexItems: [String] {
@@ -11,13 +13,16 @@ extension ModelDeclaration {
                 let code = properties.first { $0.name == component.property }?.code ?? component.property
                 switch index.kind {
                 case .text: return ".text(\"\(component.property)\", \\Self.\(code))"
-                case .value, .unique, .hash:
-                    let order = component.descending ? ", descending: true" : ""
-                    return ".of(\"\(component.property)\", \\Self.\(code)\(order))"
+                case .value:
+                    return ".of(\"\(component.property)\", \\Self.\(code)\(order(component)))"
+                case .unique, .hash:
+                    return ".init(column: \"\(component.property)\"\(order(component)))"
                 }
             }
             let options = index.options.map { ", " + $0 }.joined()
-            return ".\(index.kind)(\"\(index.name)\", [\(components.joined(separator: ", "))]\(options))"
+            let parts = components.joined(separator: ", ")
+            return "Hornbeam.DeclaredIndex<Self>.\(index.kind)(\"\(index.name)\", [\(parts)]\(options))"
         }
     }
+    private func order(_ component: Index.Component) -> String { component.descending ? ", descending: true" : "" }
 }

@@ -48,9 +48,9 @@ struct EntityModelExpansionTests {
                     .init(.of("sentAt", Hornbeam.ColumnForms.of(\Self.sentAt)), \Self.sentAt),
                 ],
                 indexes: [
-                    .value("byRoom", [.of("room", \Self.room), .of("sentAt", \Self.sentAt, descending: true)]),
-                    .unique("byKey", [.of("key", \Self.key)], collisions: .throw),
-                    .text("search", [.text("text", \Self.text)], analyzer: .unicode(stemming: .german), positions: false),
+                    Hornbeam.DeclaredIndex<Self>.value("byRoom", [.of("room", \Self.room), .of("sentAt", \Self.sentAt, descending: true)]),
+                    Hornbeam.DeclaredIndex<Self>.unique("byKey", [.init(column: "key")], collisions: .throw),
+                    Hornbeam.DeclaredIndex<Self>.text("search", [.text("text", \Self.text)], analyzer: .unicode(stemming: .german), positions: false),
                 ],
                 relations: [
                     Hornbeam.DeclaredRelation<Self>.oneWay("author", \Self.$author),

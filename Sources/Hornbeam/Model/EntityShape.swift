@@ -160,6 +160,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let columns: [AnyKeyPath: ColumnPlace]
     /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
+    /// Columns without an order that an index is over: comparisons go by what is stored, as the index does.
+    private let keyedColumns: Set<Int>
     /// What sorts have gone by.
     let orders = SortColumnCache()
     private let relationNumbers: [AnyKeyPath: Int]
@@ -214,6 +216,9 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         linkCounts = counts
         linkIds = ids
         let description = description
+        let indexed = description.indexes.filter { $0.kind != .text }.flatMap(\.components)
+        keyedColumns = Set(
+            indexed.compactMap { description.column($0.column) }.filter { !description.columns[$0].type.isOrdered })
         searched = description.indexes.filter { $0.kind == .text }
             .map { SearchedColumns($0, $0.components.compactMap { description.column($0.column) }) }
     }
@@ -251,6 +256,23 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
 
     /// The column of a stored property.
     func column(of keyPath: AnyKeyPath) -> Int? { columns[keyPath].flatMap { $0.descending ? nil : $0.number } }
+
+    /// Whether values of the column are compared by their stored form.
+    func comparesStored(_ column: Int, _ comparison: Comparison) -> Bool {
+        if description.columns[column].type.isOrdered { return true }
+        return (comparison == .equal || comparison == .notEqual) && keyedColumns.contains(column)
+    }
+
+    /// The stored form of a value that the column is compared with. Returns nil if there is none.
+    func literal<Property>(_ value: Property, _ column: Int) -> Value? {
+        // Hardly any type has such columns.
+        if keyedColumns.isEmpty { return Hornbeam.literal(value) }
+        let type = description.columns[column].type
+        if type.isOrdered { return Hornbeam.literal(value) }
+        guard let stored = try? StoredForm<Property>.find(in: type)?.encode(value) else { return nil }
+        // An optional that encodes as null is stored as none.
+        return stored == .json("null") ? nil : stored
+    }
 
     /// The relation whose number of entities `\.$property.count` names, with or without `.desc`.
     func linkCount<Property>(_ keyPath: KeyPath<Entity, Property>) -> LinkCountPlace? {

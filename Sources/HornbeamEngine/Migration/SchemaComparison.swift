@@ -305,7 +305,7 @@ enum SchemaComparison {
                         "index “\(index.name)” of \(type.name) is over “\(component.column)”, which is no property")
                 }
                 let columnType = type.columns[column].type
-                guard index.kind == .text ? columnType.isText : columnType.isOrdered else {
+                guard index.kind != .text || columnType.isText else {
                     throw mismatch(
                         "index “\(index.name)” of \(type.name) can't be over “\(component.column)”, "
                             + columnType.withArticle)

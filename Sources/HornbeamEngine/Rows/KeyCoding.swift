@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From values and raw columns to the components of keys. Every component of an index begins with a presence marker,
-// also where the column isn't optional: rows that are older than a property hold null in it.
+// also where the column isn't optional: rows that are older than a property hold null in it. Keys of JSON and of arrays
+// serve equality alone; their order means nothing.
 
 import FoundationEssentials
 package import HornbeamKeys
@@ -25,6 +26,11 @@ package enum KeyCoding {
         case (.string, .string(let text)), (.url, .string(let text)): key.append(text)
         case (.data, .data(let data)): key.append(bytes: Array(data))
         case (.decimal, .decimal(let number)): key.append(try decimal(number))
+        case (.json, .json(let text)): key.append(text)
+        case (.array(let element), .array(let values)):
+            try key.append(array: values) { (key, value) throws(HornbeamError) in
+                try appendComponent(value, as: element, descending: false, to: &key)
+            }
         default:
             throw HornbeamError(
                 .invalid, "\(value.text.shown()), \(type.withArticle), has no order: index or compare another property")
@@ -93,8 +99,11 @@ package enum KeyCoding {
     static func shape(of type: ColumnType, descending: Bool) -> KeyShape? {
         let shape: KeyShape
         switch type.unwrapped {
-        case .string, .url, .data: shape = .terminated
+        case .string, .url, .data, .json: shape = .terminated
         case .decimal: shape = .decimal
+        case .array(let element):
+            guard let element = Self.shape(of: element, descending: false) else { return nil }
+            shape = .array(element)
         case let fixed:
             guard let width = fixed.fixedWidth else { return nil }
             shape = .fixed(width)

@@ -19,6 +19,12 @@ package struct StoredForm<Property>: @unchecked Sendable {
             .invalid, "\(Property.self) can't be stored: make it Codable, or conform it to ColumnValue")
     }
 
+    /// The form of a property whose column has this type. In generic code it may be JSON, whatever the type is.
+    package static func find(in column: ColumnType) -> StoredForm? {
+        let form = column.unwrapped == .json ? json() : forms()
+        return form?.type.unwrapped == column.unwrapped ? form : nil
+    }
+
     private static func forms() -> StoredForm? {
         // ColumnForms.swift prefers forms in this order.
         if let column = Property.self as? any ColumnValue.Type { return column.form(as: Property.self) }

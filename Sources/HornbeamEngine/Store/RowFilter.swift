@@ -65,15 +65,20 @@ package struct RowFilter {
         }
         let description = type.description.columns[column]
         if value == .null { return .null }
-        guard description.type.isOrdered, let converted = value.converted(to: description.type) else {
-            throw HornbeamError(
-                .invalid,
-                "\(type.name).\(description.name), \(description.type.withArticle), can't be compared with "
-                    + value.text.shown()
-                    + (description.type.isOrdered
-                        ? ": give a value of its type" : ": values of its type are only equal or not, as a whole"))
+        guard let converted = value.converted(to: description.type) else {
+            throw incomparable(value, column, type, "give a value of its type")
         }
         return converted
+    }
+
+    private static func incomparable(
+        _ value: Value, _ column: Int, _ type: EntityType, _ advice: String
+    ) -> HornbeamError {
+        let description = type.description.columns[column]
+        return HornbeamError(
+            .invalid,
+            "\(type.name).\(description.name), \(description.type.withArticle), can't be compared with "
+                + "\(value.text.shown()): \(advice)")
     }
 
     private static func key(_ value: Value, _ column: Int, _ type: EntityType) throws(HornbeamError) -> [UInt8] {
@@ -182,6 +187,9 @@ package struct RowFilter {
         _ column: Int, _ comparison: Comparison, _ value: Value, _ type: EntityType
     ) throws(HornbeamError) -> Node {
         let literal = try literal(value, column, type)
+        guard comparison == .equal || comparison == .notEqual || type.description.columns[column].type.isOrdered else {
+            throw incomparable(value, column, type, "values of its type are only equal or not, as a whole")
+        }
         switch (literal, type.description.columns[column].type.unwrapped) {
         case (.null, _):
             switch comparison {

@@ -120,7 +120,7 @@ struct Handle: Sendable {
         var any: any Codable & Sendable
     }
 
-    // refused: this type has no order-preserving key: conform it to IndexKey, or index another property
+    // refused: this type has no order-preserving key: conform it to IndexKey, or write @HashIndex
     // refused: a full-text index is over String properties, or arrays of them
     @EntityModel
     struct Page {

@@ -129,8 +129,8 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, Stored>, _ comparison: Comparison, _: Property.Type
     ) -> Int? {
         let shape = Entity.entityShape
-        guard let place = shape.column(keyPath), !place.descending,
-            shape.description.columns[place.number].type.isOrdered, comparison.holdsForColumns(of: Property.self)
+        guard let place = shape.column(keyPath), !place.descending, shape.comparesStored(place.number, comparison),
+            comparison.holdsForColumns(of: Property.self)
         else { return nil }
         return place.number
     }
@@ -140,7 +140,9 @@ extension Predicate {
         _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ value: Property,
         _ test: @autoclosure () -> @Sendable (Property) -> Bool
     ) -> Self {
-        if let column = column(keyPath, comparison, Property.self), let literal = literal(value) {
+        if let column = column(keyPath, comparison, Property.self),
+            let literal = Entity.entityShape.literal(value, column)
+        {
             return Self(.compare(column: column, comparison, literal))
         }
         if let count = Entity.entityShape.linkCount(keyPath), !count.descending, let value = value as? Int {
@@ -163,7 +165,9 @@ extension Predicate {
                 let isNull = Filter.isNull(column: column)
                 return Self(comparison == .equal ? isNull : .not(isNull))
             }
-            if let literal = literal(value) { return Self(.compare(column: column, comparison, literal)) }
+            if let literal = Entity.entityShape.literal(value, column) {
+                return Self(.compare(column: column, comparison, literal))
+            }
         }
         if let relation = Entity.entityShape.linkID(keyPath) {
             return comparing(idOf: relation, comparison, value.map { Hornbeam.literal($0) ?? .null })

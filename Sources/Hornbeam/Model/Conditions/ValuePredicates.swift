@@ -9,9 +9,9 @@ extension Predicate {
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property> & Sendable, in values: [Property]
     ) -> Self {
-        let literals = values.compactMap { Hornbeam.literal($0) }
-        if let column = column(keyPath, .equal, Property.self), literals.count == values.count {
-            return Self(.within(column: column, literals))
+        if let column = column(keyPath, .equal, Property.self) {
+            let literals = values.compactMap { Entity.entityShape.literal($0, column) }
+            if literals.count == values.count { return Self(.within(column: column, literals)) }
         }
         if let relation = Entity.entityShape.linkID(keyPath), literals.count == values.count {
             return Self(relation.linkTest(.any, .within(column: 0, literals)))
@@ -23,10 +23,11 @@ extension Predicate {
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: any KeyPath<Entity, Property?> & Sendable, in values: [Property?]
     ) -> Self {
-        let literals = values.compactMap { $0.map { Hornbeam.literal($0) } ?? .some(.null) }
-        if let column = column(keyPath, .equal, Property.self), literals.count == values.count {
-            return Self(.within(column: column, literals))
+        if let column = column(keyPath, .equal, Property.self) {
+            let literals = values.compactMap { $0.map { Entity.entityShape.literal($0, column) } ?? .some(.null) }
+            if literals.count == values.count { return Self(.within(column: column, literals)) }
         }
+        let literals = values.compactMap { $0.map { Hornbeam.literal($0) } ?? .some(.null) }
         if let relation = Entity.entityShape.linkID(keyPath), literals.count == values.count {
             let ids = literals.filter { $0 != .null }
             let isOne = Self(relation.linkTest(.any, .within(column: 0, ids)))
