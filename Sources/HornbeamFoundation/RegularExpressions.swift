@@ -10,7 +10,7 @@ extension Hornbeam.Predicate {
     /// - Parameter options: with `.anchored`, only a match at the beginning counts.
     @_disfavoredOverload
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches expression: NSRegularExpression,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, matches expression: NSRegularExpression,
         options: NSRegularExpression.MatchingOptions = []
     ) -> Self {
         .string(repeat each keyPaths, passes: "matches a regular expression") { text in
@@ -21,7 +21,7 @@ extension Hornbeam.Predicate {
 
     /// `expression` matches nowhere in the text of any of the properties.
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notMatching expression: NSRegularExpression,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, notMatching expression: NSRegularExpression,
         options: NSRegularExpression.MatchingOptions = []
     ) -> Self {
         !Self.string(repeat each keyPaths, matches: expression, options: options)

@@ -3,17 +3,17 @@
 
 extension ComputedComponent {
     /// Nil for a property whose values have no order.
-    init?<Entity: EntityModelProtocol, Property: Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
+    init?<Entity: EntityModelProtocol, Property: Sendable>(_ keyPath: KeyPath<Entity, Property>) {
         guard let type = Self.type(of: Property.self) else { return nil }
         self.init(ComputedSubject(keyPath), keyPath, as: type) { Hornbeam.literal($0) }
     }
 
     /// - Parameter literal: the stored form of a value, which is of `type` or null; nil for null too.
     init<Entity: EntityModelProtocol, Property: Sendable>(
-        _ subject: ComputedSubject, _ keyPath: any KeyPath<Entity, Property> & Sendable, as type: ColumnType,
+        _ subject: ComputedSubject, _ keyPath: KeyPath<Entity, Property>, as type: ColumnType,
         literal: @escaping @Sendable (Property) -> Value?
     ) {
-        let label = keyPath.label
+        let (label, keyPath) = (keyPath.label, keyPath.shared)
         self.init(subject, label: label, type: type, sources: nil) { (row) throws(HornbeamError) in
             let entity = try Entity(row: row)
             let value: Property

@@ -6,12 +6,12 @@ public import FoundationEssentials
 
 extension Predicate {
     /// Good at a time: the property says a later one.
-    public static func unexpired(_ until: any KeyPath<Entity, Date> & Sendable, at now: Date = .now) -> Self {
+    public static func unexpired(_ until: KeyPath<Entity, Date>, at now: Date = .now) -> Self {
         until > now
     }
 
     /// Good at a time: the property says a later one, or nil, which never comes.
-    public static func unexpired(_ until: any KeyPath<Entity, Date?> & Sendable, at now: Date = .now) -> Self {
+    public static func unexpired(_ until: KeyPath<Entity, Date?>, at now: Date = .now) -> Self {
         until > now || until == nil
     }
 }
@@ -24,7 +24,7 @@ extension EntityModelProtocol {
     /// program with many of them does it in several writes.
     @discardableResult
     public static func purgeExpired(
-        _ until: any KeyPath<Self, Date> & Sendable, at now: Date = .now, limit: Int? = nil,
+        _ until: KeyPath<Self, Date>, at now: Date = .now, limit: Int? = nil,
         from context: inout Context
     ) throws -> Int {
         try purge(filter(until <= now), limit, &context)
@@ -33,7 +33,7 @@ extension EntityModelProtocol {
     /// Purges entities whose optional date has come; nil never comes.
     @discardableResult
     public static func purgeExpired(
-        _ until: any KeyPath<Self, Date?> & Sendable, at now: Date = .now, limit: Int? = nil,
+        _ until: KeyPath<Self, Date?>, at now: Date = .now, limit: Int? = nil,
         from context: inout Context
     ) throws -> Int {
         try purge(filter(until <= now), limit, &context)

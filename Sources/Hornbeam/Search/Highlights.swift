@@ -24,20 +24,20 @@ extension SearchQuery {
     /// are what the full-text index over the property says, or the one that is named, as in a search over it. Reads the
     /// text once. `.invalid` if there is no index of that name over it, and for a query that can't be asked.
     public func highlights<Text: TextValue>(
-        _ keyPath: any KeyPath<Entity, Text> & Sendable, of entity: Entity, using index: String? = nil
+        _ keyPath: KeyPath<Entity, Text>, of entity: Entity, using index: String? = nil
     ) throws -> [Range<String.Index>] {
         try highlights(SearchedProperty(keyPath), entity, index).map(\.range)
     }
 
     /// Where the elements of an array have what the query looks for, one after the other.
     public func highlights(
-        _ keyPath: any KeyPath<Entity, [String]> & Sendable, of entity: Entity, using index: String? = nil
+        _ keyPath: KeyPath<Entity, [String]>, of entity: Entity, using index: String? = nil
     ) throws -> [ElementHighlight] {
         try highlights(SearchedProperty(keyPath), entity, index)
     }
 
     public func highlights(
-        _ keyPath: any KeyPath<Entity, [String]?> & Sendable, of entity: Entity, using index: String? = nil
+        _ keyPath: KeyPath<Entity, [String]?>, of entity: Entity, using index: String? = nil
     ) throws -> [ElementHighlight] {
         try highlights(SearchedProperty(keyPath), entity, index)
     }
@@ -52,7 +52,7 @@ extension SearchQuery {
     /// arrays of texts among them; the beginning if none has any. Nil if there is no word. Texts are looked at up to
     /// 4 MiB.
     public func snippet<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, of entity: Entity, words: Int = 24,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, of entity: Entity, words: Int = 24,
         using index: String? = nil
     ) throws -> Snippet? {
         guard words > 0 else { return nil }
@@ -83,17 +83,17 @@ extension Ranked {
     /// Where the hit's text has what the search found: whole characters, ascending, apart from each other. Reads the
     /// entity.
     public func highlights<Text: TextValue>(
-        _ keyPath: any KeyPath<Entity, Text> & Sendable
+        _ keyPath: KeyPath<Entity, Text>
     ) throws -> [Range<String.Index>] {
         try highlights(SearchedProperty(keyPath)).map(\.range)
     }
 
     /// Where the elements of an array have what the search found, one after the other.
-    public func highlights(_ keyPath: any KeyPath<Entity, [String]> & Sendable) throws -> [ElementHighlight] {
+    public func highlights(_ keyPath: KeyPath<Entity, [String]>) throws -> [ElementHighlight] {
         try highlights(SearchedProperty(keyPath))
     }
 
-    public func highlights(_ keyPath: any KeyPath<Entity, [String]?> & Sendable) throws -> [ElementHighlight] {
+    public func highlights(_ keyPath: KeyPath<Entity, [String]?>) throws -> [ElementHighlight] {
         try highlights(SearchedProperty(keyPath))
     }
 
@@ -109,7 +109,7 @@ extension Ranked {
     /// search weigh most, rare ones more than others; the beginning if there is none. Nil if there is no word. Texts
     /// are looked at up to 4 MiB. Reads the entity, so it works as long as the transaction of the search.
     public func snippet<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, words: Int = 24
+        _ keyPaths: repeat KeyPath<Entity, each Text>, words: Int = 24
     ) throws -> Snippet? {
         try snippet(of: SearchedProperty<Entity>.list(repeat each keyPaths), words)
     }

@@ -23,7 +23,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     /// - Parameter index: its name, that of the property that declares it, where several are over these properties;
     ///   the first one if nil.
     public init<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, using index: String? = nil
+        _ keyPaths: repeat KeyPath<Entity, each Text>, using index: String? = nil
     ) {
         properties = SearchedProperty.list(repeat each keyPaths)
         name = index

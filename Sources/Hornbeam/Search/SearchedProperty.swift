@@ -11,8 +11,9 @@ struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
     let texts: @Sendable (Entity) -> [String]
     private let keyPath: any PartialKeyPath<Entity> & Sendable
 
-    init<Text: SearchableText>(_ keyPath: any KeyPath<Entity, Text> & Sendable) {
+    init<Text: SearchableText>(_ keyPath: KeyPath<Entity, Text>) {
         column = TextProperty<Entity>.column(keyPath) ?? -1
+        let keyPath = keyPath.shared
         texts = { $0[keyPath: keyPath].searchedTexts }
         self.keyPath = keyPath
     }
@@ -22,7 +23,7 @@ struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
 
     /// A pack of key paths as a list.
     static func list<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable
+        _ keyPaths: repeat KeyPath<Entity, each Text>
     ) -> [Self] {
         var properties: [Self] = []
         for keyPath in repeat each keyPaths { properties.append(Self(keyPath)) }

@@ -27,7 +27,7 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     ///   - version: of expressions that aren't stored.
     public init<Element: Sendable, each Property: Sendable>(
         _ name: String, _ path: ArrayPath<Entity, Element>,
-        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+        _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"
     ) {
         var found: [ElementExpression<Element>] = []
         var flaw: String?
@@ -64,24 +64,24 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
 
     /// Of an array of the entity.
     public init<Element: Sendable, each Property: Sendable>(
-        _ name: String, _ array: any KeyPath<Entity, [Element]> & Sendable,
-        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+        _ name: String, _ array: KeyPath<Entity, [Element]>,
+        _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"
     ) {
         self.init(name, ArrayPath(array), repeat each expressions, version: version)
     }
 
     public init<Element: Sendable, each Property: Sendable>(
-        _ name: String, _ array: any KeyPath<Entity, [Element]?> & Sendable,
-        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+        _ name: String, _ array: KeyPath<Entity, [Element]?>,
+        _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"
     ) {
         self.init(name, ArrayPath(array), repeat each expressions, version: version)
     }
 
     /// Of an array of each element of an array.
     public init<Middle: Sendable, Element: Sendable, each Property: Sendable>(
-        _ name: String, _ array: any KeyPath<Entity, [Middle]> & Sendable,
-        each nested: any KeyPath<Middle, [Element]> & Sendable,
-        _ expressions: repeat any KeyPath<Element, each Property> & Sendable, version: String = "1"
+        _ name: String, _ array: KeyPath<Entity, [Middle]>,
+        each nested: KeyPath<Middle, [Element]>,
+        _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"
     ) {
         self.init(name, ArrayPath(array).each(nested), repeat each expressions, version: version)
     }
@@ -98,11 +98,11 @@ private struct ElementExpression<Element: Sendable>: Sendable {
     let value: @Sendable (Element) throws -> Value
 
     /// Nil for what has no order.
-    init?<Property: Sendable>(_ keyPath: any KeyPath<Element, Property> & Sendable) {
+    init?<Property: Sendable>(_ keyPath: KeyPath<Element, Property>) {
         guard let type = ComputedComponent.type(of: Property.self) else { return nil }
         component = ElementIndex.Component(subject: ComputedSubject(keyPath), label: keyPath.path, type: type)
         isNamed = keyPath.isNamed
-        value = { literal($0[keyPath: keyPath]) ?? .null }
+        value = { [keyPath = keyPath.shared] in literal($0[keyPath: keyPath]) ?? .null }
     }
 
     private init(itself type: ColumnType) {

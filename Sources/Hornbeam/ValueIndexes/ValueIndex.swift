@@ -37,7 +37,7 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     ///   - condition: of the entities that have an entry; nil for all.
     ///   - version: of computed properties.
     public init<each Property: Sendable>(
-        _ name: String, _ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable,
+        _ name: String, _ keyPaths: repeat KeyPath<Entity, each Property>,
         collation: TextCollation = .binary, where condition: Predicate<Entity>? = nil, version: String = "1"
     ) {
         var components: [ValueIndexDefinition.Component] = []
@@ -75,7 +75,7 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
 
     /// Nil for what can't be a component.
     private static func component<Property: Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable
+        _ keyPath: KeyPath<Entity, Property>
     ) -> ValueIndexDefinition.Component? {
         let shape = Entity.entityShape
         if let place = shape.column(keyPath) {

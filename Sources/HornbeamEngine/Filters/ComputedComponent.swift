@@ -13,7 +13,7 @@ package protocol ComputedExpression: Sendable {
 /// What a computed component and a comparison are of: equal if it is the same property, column by a
 /// collation, or expression.
 ///
-/// `@unchecked Sendable`: made of key paths that are sendable, or that are stored properties', which hold nothing.
+/// `@unchecked Sendable`: made of key paths, which nobody can change.
 package struct ComputedSubject: Equatable, @unchecked Sendable {
     private enum Property {
         case keyPath(AnyKeyPath)
@@ -33,7 +33,7 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
         self.property = property
     }
 
-    package init(_ keyPath: any AnyKeyPath & Sendable) { self.init(.keyPath(keyPath)) }
+    package init(_ keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
 
     /// Of a stored property.
     package init(stored keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
@@ -43,7 +43,7 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
 
     /// The property that a key path of an order is of. Which of the steps is its last one, if one is, can't be told
     /// from the key path alone; a property that is asked about can be followed by each.
-    package init(_ keyPath: any AnyKeyPath & Sendable, behind steps: [AnyKeyPath]) {
+    package init(_ keyPath: AnyKeyPath, behind steps: [AnyKeyPath]) {
         self.init(.ordered(keyPath, behind: steps))
     }
 
@@ -54,7 +54,7 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
     package var collated: CollatedColumn? { if case .collated(let column) = property { column } else { nil } }
 
     /// A property of it; nil if there is none of this path.
-    package func appending(_ next: any AnyKeyPath & Sendable) -> ComputedSubject? {
+    package func appending(_ next: AnyKeyPath) -> ComputedSubject? {
         guard case .keyPath(let keyPath) = property else { return nil }
         return keyPath.appending(path: next).map { ComputedSubject(stored: $0) }
     }

@@ -170,6 +170,26 @@ struct MovedQueriesTests {
         #expect(MergeStrategy<Int>.lastWriteWins([]).merge(3, new: 2) == 3)
     }
 
+    @Test("take key paths that a function was given")
+    func keyPaths() throws {
+        func equal<E: EntityModelProtocol, V: Comparable & Sendable>(_ path: KeyPath<E, V>, _ value: V) -> QueryList<E>
+        {
+            E.filter(path == value && path >= value && .value(path, in: [value])).sorted(by: path)
+        }
+        func named<E: EntityModelProtocol>(_ path: KeyPath<E, String?>, _ part: String) -> QueryList<E> {
+            E.filter(.string(path, contains: part) && path != nil).sorted(by: path)
+        }
+        func sum<E: EntityModelProtocol>(_ path: KeyPath<E, Int>, _ context: Context) throws -> Int {
+            try E.query().sum(path, in: context)
+        }
+        var (context, _) = try store()
+        try Lodger(id: "4", age: 40, name: "Ann").save(to: &context)
+        #expect(try equal(\Lodger.age, 20).ids(in: context) == ["2"])
+        #expect(try equal(\Lodger.tags.count, 0).count(in: context) == 4)
+        #expect(try named(\Lodger.name, "nn").ids(in: context) == ["4"])
+        #expect(try sum(\Lodger.age, context) == 100)
+    }
+
     @Test("sort by terms in an array")
     func terms() throws {
         let (context, _) = try store()

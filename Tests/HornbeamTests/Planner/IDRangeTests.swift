@@ -4,6 +4,7 @@
 import Hornbeam
 import HornbeamTestSupport
 import Testing
+
 @testable import HornbeamEngine
 
 @EntityModel
@@ -60,13 +61,15 @@ struct IDRangeTests {
         for _ in 0..<200 {
             let low = bounds[random.below(bounds.count)]
             let high = bounds[random.below(bounds.count)]
-            let found = try [
-                Numbered.filter(\.id >= low && \.id < high).ids(in: context),
-                Numbered.filter(\.id > low && \.id <= high).ids(in: context),
-                Numbered.filter(\.id > low).ids(in: context), Numbered.filter(\.id <= high).ids(in: context),
-                Numbered.filter(\.id == low).ids(in: context), Numbered.filter(\.id != low).ids(in: context),
-                Numbered.filter(\.id != low && \.id < high).ids(in: context),
-            ].map { Set($0) }
+            func matches(_ condition: Hornbeam.Predicate<Numbered>) throws -> Set<Int> {
+                Set(try Numbered.filter(condition).ids(in: context))
+            }
+            let found = [
+                try matches(\.id >= low && \.id < high), try matches(\.id > low && \.id <= high),
+                try matches(\.id > low),
+                try matches(\.id <= high), try matches(\.id == low), try matches(\.id != low),
+                try matches(\.id != low && \.id < high),
+            ]
             let wanted = [
                 ids.filter { $0 >= low && $0 < high }, ids.filter { $0 > low && $0 <= high }, ids.filter { $0 > low },
                 ids.filter { $0 <= high }, ids.filter { $0 == low }, ids.filter { $0 != low },

@@ -23,7 +23,7 @@ import Hornbeam
     }
 
     @EntityModel
-    // refused: 'id' can't be optional, because the store makes no ids: write 'let id: Int'
+    // refused: 'id' can't be optional: write 'let id: Int'
     struct Unborn {
         var id: Int?
     }

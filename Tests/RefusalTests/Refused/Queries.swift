@@ -143,9 +143,9 @@ func aRelationIsNamedByItsDollarForm() {
 
 func conditionsAreAboutTheEntityAsked() {
     #if REFUSED
-        // refused: 'KeyPath<Message, String>' to expected argument type 'KeyPath<User, String>'
+        // refused: 'Predicate<Message>' to expected argument type 'Predicate<User>'
         _ = User.filter(\Message.text == "a")
-        // refused: to expected argument type 'any KeyPath<User, String> & Sendable'
+        // refused: to expected argument type 'KeyPath<User, String>'
         _ = User.query().sorted(by: \Message.text)
         // refused: cannot convert value of type 'WritableKeyPath<Message,
         _ = User.query().with(\Message.$author)

@@ -19,24 +19,26 @@ public struct ArrayPath<Entity: EntityModelProtocol, Element: Sendable>: Sendabl
         self.elements = elements
     }
 
-    public init(_ keyPath: any KeyPath<Entity, [Element]> & Sendable) {
-        self.init([ComputedSubject(keyPath)], keyPath.path) { $0[keyPath: keyPath] }
+    public init(_ keyPath: KeyPath<Entity, [Element]>) {
+        self.init([ComputedSubject(keyPath)], keyPath.path) { [keyPath = keyPath.shared] in $0[keyPath: keyPath] }
     }
 
-    public init(_ keyPath: any KeyPath<Entity, [Element]?> & Sendable) {
-        self.init([ComputedSubject(keyPath)], keyPath.path) { $0[keyPath: keyPath] ?? [] }
+    public init(_ keyPath: KeyPath<Entity, [Element]?>) {
+        self.init([ComputedSubject(keyPath)], keyPath.path) { [keyPath = keyPath.shared] in
+            $0[keyPath: keyPath] ?? []
+        }
     }
 
     /// The elements of an array that each element has.
-    public func each<Next: Sendable>(_ keyPath: any KeyPath<Element, [Next]> & Sendable) -> ArrayPath<Entity, Next> {
-        let elements = elements
+    public func each<Next: Sendable>(_ keyPath: KeyPath<Element, [Next]>) -> ArrayPath<Entity, Next> {
+        let (elements, keyPath) = (elements, keyPath.shared)
         return ArrayPath<Entity, Next>(steps + [ComputedSubject(keyPath)], "\(label)[].\(keyPath.path)") { entity in
             elements(entity).flatMap { $0[keyPath: keyPath] }
         }
     }
 
-    public func each<Next: Sendable>(_ keyPath: any KeyPath<Element, [Next]?> & Sendable) -> ArrayPath<Entity, Next> {
-        let elements = elements
+    public func each<Next: Sendable>(_ keyPath: KeyPath<Element, [Next]?>) -> ArrayPath<Entity, Next> {
+        let (elements, keyPath) = (elements, keyPath.shared)
         return ArrayPath<Entity, Next>(steps + [ComputedSubject(keyPath)], "\(label)[].\(keyPath.path)") { entity in
             elements(entity).flatMap { $0[keyPath: keyPath] ?? [] }
         }

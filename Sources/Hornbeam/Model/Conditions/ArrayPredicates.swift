@@ -10,13 +10,13 @@ extension Predicate {
     /// One element at least passes: `.any(\.contacts) { $0.type == "primary" }`, `.any(\.likes) { $0 == "travel" }`. An
     /// array index over what is compared answers it.
     public static func any<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable,
+        _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
     /// One element of an optional array passes; nil has no elements.
     public static func any<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable,
+        _ keyPath: KeyPath<Entity, [Element]?>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
@@ -30,12 +30,12 @@ extension Predicate {
 
     /// No element fails: all pass, or there is none.
     public static func every<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable,
+        _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { every(ArrayPath(keyPath), condition) }
 
     public static func every<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable,
+        _ keyPath: KeyPath<Entity, [Element]?>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { every(ArrayPath(keyPath), condition) }
 
@@ -53,12 +53,12 @@ extension Predicate {
 
     /// There is an element, and all pass. An array index answers that one does, and what it finds is looked at.
     public static func anyAndEvery<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable,
+        _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { anyAndEvery(ArrayPath(keyPath), condition) }
 
     public static func anyAndEvery<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable,
+        _ keyPath: KeyPath<Entity, [Element]?>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { anyAndEvery(ArrayPath(keyPath), condition) }
 

@@ -8,45 +8,45 @@ import HornbeamPages
 
 /// Whether the text is equal under the collation.
 public func == <Entity: EntityModelProtocol, Text: TextValue>(
-    keyPath: any KeyPath<Entity, Text> & Sendable, value: CollatedText
+    keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
     .comparing(keyPath, .equal, value)
 }
 
 public func != <Entity: EntityModelProtocol, Text: TextValue>(
-    keyPath: any KeyPath<Entity, Text> & Sendable, value: CollatedText
+    keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
     .comparing(keyPath, .notEqual, value)
 }
 
 /// Whether the text comes before in the order of the collation. A nil property is neither less nor greater.
 public func < <Entity: EntityModelProtocol, Text: TextValue>(
-    keyPath: any KeyPath<Entity, Text> & Sendable, value: CollatedText
+    keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
     .comparing(keyPath, .less, value)
 }
 
 public func <= <Entity: EntityModelProtocol, Text: TextValue>(
-    keyPath: any KeyPath<Entity, Text> & Sendable, value: CollatedText
+    keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
     .comparing(keyPath, .lessOrEqual, value)
 }
 
 public func > <Entity: EntityModelProtocol, Text: TextValue>(
-    keyPath: any KeyPath<Entity, Text> & Sendable, value: CollatedText
+    keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
     .comparing(keyPath, .greater, value)
 }
 
 public func >= <Entity: EntityModelProtocol, Text: TextValue>(
-    keyPath: any KeyPath<Entity, Text> & Sendable, value: CollatedText
+    keyPath: KeyPath<Entity, Text>, value: CollatedText
 ) -> Predicate<Entity> {
     .comparing(keyPath, .greaterOrEqual, value)
 }
 
 extension Predicate {
     fileprivate static func comparing<Text: TextValue>(
-        _ keyPath: any KeyPath<Entity, Text> & Sendable, _ comparison: Comparison, _ value: CollatedText
+        _ keyPath: KeyPath<Entity, Text>, _ comparison: Comparison, _ value: CollatedText
     ) -> Self {
         let property = TextProperty<Entity>(keyPath)
         if value.collation == .binary, let column = property.column {
@@ -78,7 +78,7 @@ extension Predicate {
 extension Sorting {
     /// By a text in the order of a collation, nil first. An index of the same collation gives the order.
     public static func by<Text: TextValue>(
-        _ keyPath: any KeyPath<Entity, Text> & Sendable, collation: TextCollation, descending: Bool = false
+        _ keyPath: KeyPath<Entity, Text>, collation: TextCollation, descending: Bool = false
     ) -> Self {
         let property = TextProperty<Entity>(keyPath)
         if collation == .binary, let column = property.column {

@@ -5,9 +5,11 @@
 @dynamicMemberLookup
 public struct ElementProxy<Element: Sendable>: Sendable {
     public subscript<Property: Sendable>(
-        dynamicMember keyPath: any KeyPath<Element, Property> & Sendable
+        dynamicMember keyPath: KeyPath<Element, Property>
     ) -> ElementProperty<Element, Property> {
-        ElementProperty(subject: ComputedSubject(keyPath), label: keyPath.path) { $0[keyPath: keyPath] }
+        ElementProperty(subject: ComputedSubject(keyPath), label: keyPath.path) { [keyPath = keyPath.shared] in
+            $0[keyPath: keyPath]
+        }
     }
 
     var itself: ElementProperty<Element, Element> { ElementProperty(subject: nil, label: "element") { $0 } }
@@ -23,9 +25,9 @@ public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
 
     /// A property of the property: `$0.address.city`.
     public subscript<Next: Sendable>(
-        dynamicMember keyPath: any KeyPath<Property, Next> & Sendable
+        dynamicMember keyPath: KeyPath<Property, Next>
     ) -> ElementProperty<Element, Next> {
-        let value = value
+        let (value, keyPath) = (value, keyPath.shared)
         return ElementProperty<Element, Next>(
             subject: subject?.appending(keyPath), label: "\(label).\(keyPath.path)"
         ) { value($0)[keyPath: keyPath] }

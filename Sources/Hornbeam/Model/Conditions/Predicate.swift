@@ -40,25 +40,25 @@ public prefix func ! <Entity>(predicate: Predicate<Entity>) -> Predicate<Entity>
 // MARK: - Equality
 
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property>, value: Property
 ) -> Predicate<Entity> {
     .comparing(keyPath, .equal, value, { $0 == value })
 }
 
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property>, value: Property
 ) -> Predicate<Entity> {
     .comparing(keyPath, .notEqual, value, { $0 != value })
 }
 
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property?
+    keyPath: KeyPath<Entity, Property?>, value: Property?
 ) -> Predicate<Entity> {
     .comparing(optional: keyPath, .equal, value, { $0 == value })
 }
 
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property?
+    keyPath: KeyPath<Entity, Property?>, value: Property?
 ) -> Predicate<Entity> {
     .comparing(optional: keyPath, .notEqual, value, { $0 != value })
 }
@@ -66,49 +66,49 @@ public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
 // MARK: - Order. A nil property is neither less nor greater than anything.
 
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property>, value: Property
 ) -> Predicate<Entity> {
     .comparing(keyPath, .less, value, { $0 < value })
 }
 
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property>, value: Property
 ) -> Predicate<Entity> {
     .comparing(keyPath, .lessOrEqual, value, { $0 <= value })
 }
 
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property>, value: Property
 ) -> Predicate<Entity> {
     .comparing(keyPath, .greater, value, { $0 > value })
 }
 
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property>, value: Property
 ) -> Predicate<Entity> {
     .comparing(keyPath, .greaterOrEqual, value, { $0 >= value })
 }
 
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property?>, value: Property
 ) -> Predicate<Entity> {
     .comparing(optional: keyPath, .less, value, { $0.map { $0 < value } ?? false })
 }
 
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property?>, value: Property
 ) -> Predicate<Entity> {
     .comparing(optional: keyPath, .lessOrEqual, value, { $0.map { $0 <= value } ?? false })
 }
 
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property?>, value: Property
 ) -> Predicate<Entity> {
     .comparing(optional: keyPath, .greater, value, { $0.map { $0 > value } ?? false })
 }
 
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    keyPath: any KeyPath<Entity, Property?> & Sendable, value: Property
+    keyPath: KeyPath<Entity, Property?>, value: Property
 ) -> Predicate<Entity> {
     .comparing(optional: keyPath, .greaterOrEqual, value, { $0.map { $0 >= value } ?? false })
 }
@@ -137,7 +137,7 @@ extension Predicate {
 
     /// `test` is asked for only where no column can be compared: most queries make no closure.
     fileprivate static func comparing<Property: Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ value: Property,
+        _ keyPath: KeyPath<Entity, Property>, _ comparison: Comparison, _ value: Property,
         _ test: @autoclosure () -> @Sendable (Property) -> Bool
     ) -> Self {
         if let column = column(keyPath, comparison, Property.self),
@@ -157,7 +157,7 @@ extension Predicate {
     }
 
     fileprivate static func comparing<Property: Sendable>(
-        optional keyPath: any KeyPath<Entity, Property?> & Sendable, _ comparison: Comparison, _ value: Property?,
+        optional keyPath: KeyPath<Entity, Property?>, _ comparison: Comparison, _ value: Property?,
         _ test: @autoclosure () -> @Sendable (Property?) -> Bool
     ) -> Self {
         if let column = column(keyPath, comparison, Property.self) {
@@ -191,7 +191,7 @@ extension Predicate {
 
     /// A test of the decoded entity. The property must not use a context: the rows of the query are borrowed.
     static func testing<Property>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, label: String,
+        _ keyPath: KeyPath<Entity, Property>, label: String,
         _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
         if let refusal = Entity.entityShape.refusal(of: keyPath) { return Self(.refused(refusal)) }
@@ -201,7 +201,7 @@ extension Predicate {
     /// A comparison that isn't a column's. An index over the property may answer it.
     /// - Parameter ordered: the type that is compared.
     private static func computed<Property: Sendable, Ordered>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ comparison: Comparison, _ literal: Value?,
+        _ keyPath: KeyPath<Entity, Property>, _ comparison: Comparison, _ literal: Value?,
         of ordered: Ordered.Type, label: String, _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
         // What has an order of its own is compared by it, whatever it is stored as.
@@ -216,10 +216,10 @@ extension Predicate {
     }
 
     private static func accepting<Property>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ label: String,
+        _ keyPath: KeyPath<Entity, Property>, _ label: String,
         _ test: @escaping @Sendable (Property) -> Bool
     ) -> @Sendable (RowReader) throws -> Bool {
-        { row in
+        { [keyPath = keyPath.shared] row in
             let entity = try Entity(row: row)
             // With the test, which may be an operator of relations.
             return try RelationReads.refusing(label, Entity.self) { test(entity[keyPath: keyPath]) }

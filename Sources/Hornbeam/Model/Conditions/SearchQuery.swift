@@ -83,7 +83,7 @@ extension SearchQuery {
     public func without(_ other: Self) -> Self { Self(.without, [reading.asPart, other.reading.asPart]) }
 
     /// Only what stands in these properties, which must be among those that are searched.
-    public func `in`<each Text: SearchableText>(_ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable) -> Self {
+    public func `in`<each Text: SearchableText>(_ keyPaths: repeat KeyPath<Entity, each Text>) -> Self {
         var columns: [Int] = []
         // No column is one that can't be searched.
         for path in repeat each keyPaths { columns.append(TextProperty<Entity>.column(path) ?? -1) }
@@ -133,7 +133,7 @@ extension SearchQuery {
     /// Reads a query for a search over these properties: their names, and no others, may stand before a colon.
     @_disfavoredOverload
     public init<each Text: SearchableText>(
-        parsing text: String, matching: Matching = .any, over keyPaths: repeat any KeyPath<Entity, each Text> & Sendable
+        parsing text: String, matching: Matching = .any, over keyPaths: repeat KeyPath<Entity, each Text>
     ) throws(SearchSyntaxError) {
         var columns: [Int] = []
         for path in repeat each keyPaths {

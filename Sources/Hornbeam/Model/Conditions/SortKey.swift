@@ -10,12 +10,12 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
         self.term = term
     }
 
-    init<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
+    init<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) {
         self.init(keyPath, Property.self, { ValueOrder.precedes($0, $1) ? -1 : ValueOrder.precedes($1, $0) ? 1 : 0 })
     }
 
     /// Nil comes first.
-    init<Property: Comparable & Sendable>(optional keyPath: any KeyPath<Entity, Property?> & Sendable) {
+    init<Property: Comparable & Sendable>(optional keyPath: KeyPath<Entity, Property?>) {
         self.init(
             keyPath, Property.self,
             { left, right in
@@ -27,7 +27,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
     /// `order` is asked for only where no column can be sorted by: most queries make no closure.
     /// - Parameter ordered: the type whose order the stored values must have for that, `Property` or what it wraps.
     private init<Property: Sendable, Ordered>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, _ ordered: Ordered.Type,
+        _ keyPath: KeyPath<Entity, Property>, _ ordered: Ordered.Type,
         _ order: @autoclosure () -> @Sendable (Property, Property) -> Int
     ) {
         // Once: a generic type makes its shape anew at each mention.
@@ -54,7 +54,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             return
         }
         let order = order()
-        let label = keyPath.label
+        let (label, keyPath) = (keyPath.label, keyPath.shared)
         term = SortTerm(
             .opaque(
                 label: label,
@@ -82,7 +82,7 @@ extension ComputedComponent {
     /// - Parameter ofSort: whether it is a sort's: that by the number that a Boolean is in order goes by an index over
     ///   the Boolean, while an index over the number serves no comparison of the Boolean.
     static func part<Entity: EntityModelProtocol, Property: Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, ofSort: Bool = false
+        _ keyPath: KeyPath<Entity, Property>, ofSort: Bool = false
     ) -> (component: ComputedComponent, descending: Bool)? {
         let ordering = Property.self as? any OrderingType.Type
         guard let type = ordering?.storedType ?? Self.type(of: Property.self) else { return nil }

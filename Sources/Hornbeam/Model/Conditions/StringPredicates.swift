@@ -9,7 +9,7 @@ extension Predicate {
     // `String`, `String?` or both; nil contains and begins with nothing.
 
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, contains text: String,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, contains text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
         let properties = TextProperty<Entity>.list(repeat each keyPaths)
@@ -17,7 +17,7 @@ extension Predicate {
     }
 
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, hasPrefix text: String,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, hasPrefix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
         let properties = TextProperty<Entity>.list(repeat each keyPaths)
@@ -25,7 +25,7 @@ extension Predicate {
     }
 
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, hasSuffix text: String,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, hasSuffix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
         let properties = TextProperty<Entity>.list(repeat each keyPaths)
@@ -33,7 +33,7 @@ extension Predicate {
     }
 
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notContaining text: String,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, notContaining text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
         let properties = TextProperty<Entity>.list(repeat each keyPaths)
@@ -41,7 +41,7 @@ extension Predicate {
     }
 
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notHavingPrefix text: String,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, notHavingPrefix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
         let properties = TextProperty<Entity>.list(repeat each keyPaths)
@@ -49,7 +49,7 @@ extension Predicate {
     }
 
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notHavingSuffix text: String,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, notHavingSuffix text: String,
         caseSensitive: Bool = false, diacriticSensitive: Bool = true
     ) -> Self {
         let properties = TextProperty<Entity>.list(repeat each keyPaths)

@@ -44,8 +44,9 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
     let read: @Sendable (Entity) -> String?
     private let keyPath: any PartialKeyPath<Entity> & Sendable
 
-    init<Text: TextValue>(_ keyPath: any KeyPath<Entity, Text> & Sendable) {
+    init<Text: TextValue>(_ keyPath: KeyPath<Entity, Text>) {
         column = Self.column(keyPath)
+        let keyPath = keyPath.shared
         read = { $0[keyPath: keyPath].textValue }
         self.keyPath = keyPath
     }
@@ -55,7 +56,7 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
 
     /// A pack of key paths as a list.
     static func list<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable
+        _ keyPaths: repeat KeyPath<Entity, each Text>
     ) -> [Self] {
         var properties: [Self] = []
         for keyPath in repeat each keyPaths { properties.append(Self(keyPath)) }
@@ -91,7 +92,7 @@ extension Predicate {
     ///   several are over these properties: one by stems and one by whole words, say. The search is its words then, and
     ///   the scores are its own. `.invalid` when it runs if there is none of this name over all these properties.
     public static func string<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches text: String, using index: String? = nil
+        _ keyPaths: repeat KeyPath<Entity, each Text>, matches text: String, using index: String? = nil
     ) -> Self {
         searching(repeat each keyPaths) {
             guard index != nil else { return Self(.matches(columns: $0, text: text)) }
@@ -107,14 +108,14 @@ extension Predicate {
     ///   - index: as above.
     @_disfavoredOverload
     public static func string<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches query: SearchQuery<Entity>,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, matches query: SearchQuery<Entity>,
         weights: [Double] = [], using index: String? = nil
     ) -> Self {
         searching(repeat each keyPaths) { search($0, query, weights, index) }
     }
 
     private static func searching<each Text: SearchableText>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, by search: ([Int]) -> Self
+        _ keyPaths: repeat KeyPath<Entity, each Text>, by search: ([Int]) -> Self
     ) -> Self {
         var columns: [Int] = []
         var others: [String] = []
@@ -161,13 +162,13 @@ extension Predicate {
     /// look for words instead.
     @_disfavoredOverload
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, matches expression: some RegexComponent
+        _ keyPaths: repeat KeyPath<Entity, each Text>, matches expression: some RegexComponent
     ) -> Self {
         matching(TextProperty.list(repeat each keyPaths), expression, isNegated: false)
     }
 
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, notMatching expression: some RegexComponent
+        _ keyPaths: repeat KeyPath<Entity, each Text>, notMatching expression: some RegexComponent
     ) -> Self {
         matching(TextProperty.list(repeat each keyPaths), expression, isNegated: true)
     }
@@ -186,7 +187,7 @@ extension Predicate {
     /// The text passes a test; `label` names it in `explain`. The test must not use a context: while a query runs, its
     /// rows lie in pages that a write may move.
     public static func string<each Text: TextValue>(
-        _ keyPaths: repeat any KeyPath<Entity, each Text> & Sendable, passes label: String,
+        _ keyPaths: repeat KeyPath<Entity, each Text>, passes label: String,
         _ test: @escaping @Sendable (String) throws -> Bool
     ) -> Self {
         passing(TextProperty.list(repeat each keyPaths), label: label, isNegated: false, test)

@@ -7,7 +7,7 @@ extension Predicate {
 
     /// The property is one of `values`: `.value(\.age, in: [18, 21])`.
     public static func value<Property: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in values: [Property]
+        _ keyPath: KeyPath<Entity, Property>, in values: [Property]
     ) -> Self {
         if let column = column(keyPath, .equal, Property.self) {
             let literals = values.compactMap { Entity.entityShape.literal($0, column) }
@@ -21,7 +21,7 @@ extension Predicate {
 
     /// An optional property is one of `values`; a nil among the values stands for nil.
     public static func value<Property: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in values: [Property?]
+        _ keyPath: KeyPath<Entity, Property?>, in values: [Property?]
     ) -> Self {
         if let column = column(keyPath, .equal, Property.self) {
             let literals = values.compactMap { $0.map { Entity.entityShape.literal($0, column) } ?? .some(.null) }
@@ -38,94 +38,94 @@ extension Predicate {
 
     /// The property is none of `values`: `.value(\.age, notIn: [18, 21])`.
     public static func value<Property: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, notIn values: [Property]
+        _ keyPath: KeyPath<Entity, Property>, notIn values: [Property]
     ) -> Self { !value(keyPath, in: values) }
 
     /// An optional property is none of `values`, as `!=` says: nil is none of them, unless nil is among them.
     public static func value<Property: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, notIn values: [Property?]
+        _ keyPath: KeyPath<Entity, Property?>, notIn values: [Property?]
     ) -> Self { !value(keyPath, in: values) }
 
     // MARK: - Ranges
 
     /// The property lies in a range: `.value(\.age, in: 18...30)`.
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: ClosedRange<Property>
+        _ keyPath: KeyPath<Entity, Property>, in range: ClosedRange<Property>
     ) -> Self { keyPath >= range.lowerBound && keyPath <= range.upperBound }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: Range<Property>
+        _ keyPath: KeyPath<Entity, Property>, in range: Range<Property>
     ) -> Self { keyPath >= range.lowerBound && keyPath < range.upperBound }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: PartialRangeFrom<Property>
+        _ keyPath: KeyPath<Entity, Property>, in range: PartialRangeFrom<Property>
     ) -> Self { keyPath >= range.lowerBound }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: PartialRangeThrough<Property>
+        _ keyPath: KeyPath<Entity, Property>, in range: PartialRangeThrough<Property>
     ) -> Self { keyPath <= range.upperBound }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in range: PartialRangeUpTo<Property>
+        _ keyPath: KeyPath<Entity, Property>, in range: PartialRangeUpTo<Property>
     ) -> Self { keyPath < range.upperBound }
 
     /// Both bounds included. Bounds the wrong way round hold for nothing.
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, between low: Property, and high: Property
+        _ keyPath: KeyPath<Entity, Property>, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }
 
     // Optional properties: nil lies in no range.
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: ClosedRange<Property>
+        _ keyPath: KeyPath<Entity, Property?>, in range: ClosedRange<Property>
     ) -> Self { keyPath >= range.lowerBound && keyPath <= range.upperBound }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: Range<Property>
+        _ keyPath: KeyPath<Entity, Property?>, in range: Range<Property>
     ) -> Self { keyPath >= range.lowerBound && keyPath < range.upperBound }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: PartialRangeFrom<Property>
+        _ keyPath: KeyPath<Entity, Property?>, in range: PartialRangeFrom<Property>
     ) -> Self {
         keyPath >= range.lowerBound
     }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: PartialRangeThrough<Property>
+        _ keyPath: KeyPath<Entity, Property?>, in range: PartialRangeThrough<Property>
     ) -> Self {
         keyPath <= range.upperBound
     }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in range: PartialRangeUpTo<Property>
+        _ keyPath: KeyPath<Entity, Property?>, in range: PartialRangeUpTo<Property>
     ) -> Self {
         keyPath < range.upperBound
     }
 
     public static func value<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, between low: Property, and high: Property
+        _ keyPath: KeyPath<Entity, Property?>, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }
 
     // MARK: - Nil
 
     public static func isNil<Property: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+        _ keyPath: KeyPath<Entity, Property?>
     ) -> Self { keyPath == nil }
 
     public static func isNotNil<Property: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+        _ keyPath: KeyPath<Entity, Property?>
     ) -> Self { keyPath != nil }
 
     // MARK: - Arrays
 
     /// The array has this element.
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, contains element: Element
+        _ keyPath: KeyPath<Entity, [Element]>, contains element: Element
     ) -> Self { array(keyPath, containsAny: [element]) }
 
     /// The array has one of these elements at least.
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsAny elements: [Element]
+        _ keyPath: KeyPath<Entity, [Element]>, containsAny elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: false) { return Self(.elements(test)) }
         return testing(keyPath, label: "\(keyPath.label) contains any of \(String(shown: elements))") {
@@ -136,7 +136,7 @@ extension Predicate {
 
     /// The array has all of these elements, in any order.
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsAll elements: [Element]
+        _ keyPath: KeyPath<Entity, [Element]>, containsAll elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: true) { return Self(.elements(test)) }
         return testing(keyPath, label: "\(keyPath.label) contains all of \(String(shown: elements))") {
@@ -147,17 +147,17 @@ extension Predicate {
 
     /// The array has none of these elements.
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable, containsNone elements: [Element]
+        _ keyPath: KeyPath<Entity, [Element]>, containsNone elements: [Element]
     ) -> Self { !array(keyPath, containsAny: elements) }
 
     // Optional arrays: nil has no elements.
 
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, contains element: Element
+        _ keyPath: KeyPath<Entity, [Element]?>, contains element: Element
     ) -> Self { array(keyPath, containsAny: [element]) }
 
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsAny elements: [Element]
+        _ keyPath: KeyPath<Entity, [Element]?>, containsAny elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: false) { return Self(.elements(test)) }
         return testing(keyPath, label: "\(keyPath.label) contains any of \(String(shown: elements))") {
@@ -167,7 +167,7 @@ extension Predicate {
     }
 
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsAll elements: [Element]
+        _ keyPath: KeyPath<Entity, [Element]?>, containsAll elements: [Element]
     ) -> Self {
         if let test = elementTest(keyPath, elements, wantsAll: true) { return Self(.elements(test)) }
         return testing(keyPath, label: "\(keyPath.label) contains all of \(String(shown: elements))") {
@@ -177,7 +177,7 @@ extension Predicate {
     }
 
     public static func array<Element: Equatable & Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable, containsNone elements: [Element]
+        _ keyPath: KeyPath<Entity, [Element]?>, containsNone elements: [Element]
     ) -> Self { !array(keyPath, containsAny: elements) }
 
     /// Nil if the property is no column that is stored as an array.

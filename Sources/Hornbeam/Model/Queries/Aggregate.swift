@@ -123,7 +123,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
     var needs: RowNeeds? { column.map { RowNeeds(columns: [$0]) } }
     var readsLinks: Bool { relation != nil }
 
-    init(_ keyPath: any KeyPath<Entity, Property> & Sendable) {
+    init(_ keyPath: KeyPath<Entity, Property>) {
         if let type = Property.self as? any ColumnValue.Type, let place = Entity.entityShape.column(keyPath),
             !place.descending
         {
@@ -137,7 +137,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
         } else {
             column = nil
             relation = nil
-            let label = keyPath.label
+            let (label, keyPath) = (keyPath.label, keyPath.shared)
             read = { row in
                 let entity = try row.entity()
                 return try RelationReads.refusing(label, Entity.self) { entity[keyPath: keyPath] }
@@ -188,14 +188,14 @@ extension Aggregate where Result == Int {
 
     /// How many different values the property has; nil is none.
     public static func countDistinct<Property: Hashable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable
+        _ keyPath: KeyPath<Entity, Property>
     ) -> Self {
         let property = AggregatedProperty(keyPath)
         return Self(property, isOfDistinct: true) { DistinctCount(property) }
     }
 
     public static func countDistinct<Property: Hashable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+        _ keyPath: KeyPath<Entity, Property?>
     ) -> Self {
         let property = AggregatedProperty(keyPath)
         return Self(property, isOfDistinct: true) { DistinctOptionalCount(property) }
@@ -274,7 +274,7 @@ private final class DistinctOptionalCount<Entity: EntityModelProtocol, Property:
 
 extension Aggregate {
     /// The least value; nil if there is none. NaN counts as greater than every number.
-    public static func min<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
+    public static func min<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(keyPath).term.ofColumn(descending: false)
@@ -284,7 +284,7 @@ extension Aggregate {
     }
 
     public static func min<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+        _ keyPath: KeyPath<Entity, Property?>
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(optional: keyPath).term.ofColumn(descending: false)
@@ -294,7 +294,7 @@ extension Aggregate {
     }
 
     /// The greatest value; nil if there is none. NaN counts as greater than every number.
-    public static func max<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
+    public static func max<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(keyPath).term.ofColumn(descending: true)
@@ -304,7 +304,7 @@ extension Aggregate {
     }
 
     public static func max<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable
+        _ keyPath: KeyPath<Entity, Property?>
     ) -> Self where Result == Property? {
         let property = AggregatedProperty(keyPath)
         let order = SortKey(optional: keyPath).term.ofColumn(descending: true)
@@ -315,14 +315,14 @@ extension Aggregate {
 
     /// The texts one after the other, in the order of the query; "" if there are none.
     public static func groupConcat(
-        _ keyPath: any KeyPath<Entity, String> & Sendable, separator: String = ","
+        _ keyPath: KeyPath<Entity, String>, separator: String = ","
     ) -> Self where Result == String {
         let property = AggregatedProperty(keyPath)
         return Self(property.textNeeds, isOrderFree: false) { Joined(property.read, separator) }
     }
 
     public static func groupConcat(
-        _ keyPath: any KeyPath<Entity, String?> & Sendable, separator: String = ","
+        _ keyPath: KeyPath<Entity, String?>, separator: String = ","
     ) -> Self where Result == String {
         let property = AggregatedProperty(keyPath)
         return Self(property.textNeeds, isOrderFree: false) { Joined(property.read, separator) }
@@ -404,12 +404,12 @@ private final class Joined<Entity: EntityModelProtocol>: Accumulator {
 extension Aggregate where Result: SummableNumber {
     /// The sum; 0 if there is nothing to add. It is exact, or rounded once where the property's type can't hold it. A
     /// sum of integers that doesn't fit the type, or one of decimals beyond 3.4 · 10^165, throws `.invalid`.
-    public static func sum(_ keyPath: any KeyPath<Entity, Result> & Sendable) -> Self {
+    public static func sum(_ keyPath: KeyPath<Entity, Result>) -> Self {
         let property = AggregatedProperty(keyPath)
         return Self(property) { Sum(property.read) }
     }
 
-    public static func sum(_ keyPath: any KeyPath<Entity, Result?> & Sendable) -> Self {
+    public static func sum(_ keyPath: KeyPath<Entity, Result?>) -> Self {
         let property = AggregatedProperty(keyPath)
         return Self(property) { Sum(property.read) }
     }
@@ -417,13 +417,13 @@ extension Aggregate where Result: SummableNumber {
 
 extension Aggregate {
     /// The mean; nil of nothing. A `Double`, of decimals a `Decimal`.
-    public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
+    public static func average<Property: SummableNumber>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
         return Self(property) { Mean(property.read) }
     }
 
-    public static func average<Property: SummableNumber>(_ keyPath: any KeyPath<Entity, Property?> & Sendable) -> Self
+    public static func average<Property: SummableNumber>(_ keyPath: KeyPath<Entity, Property?>) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
         return Self(property) { Mean(property.read) }

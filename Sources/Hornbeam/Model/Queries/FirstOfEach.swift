@@ -15,7 +15,7 @@ extension QueryList {
     /// into it for each group; otherwise all of the query's entities are gone through. The result is a list as any:
     /// sort it, filter it, cut it; what is said of it counts after the groups.
     public func first<each Key: Hashable & Sendable>(
-        ofEach keyPaths: repeat any KeyPath<Entity, each Key> & Sendable
+        ofEach keyPaths: repeat KeyPath<Entity, each Key>
     ) -> QueryList<Entity> {
         let keys = GroupProperties<Entity, repeat each Key>(repeat each keyPaths)
         return combined { session, level in try firstRows(keys, session, level) }

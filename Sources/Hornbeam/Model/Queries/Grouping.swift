@@ -214,7 +214,7 @@ protocol GroupKeys<Entity, Key>: Sendable {
 struct GroupProperties<Entity: EntityModelProtocol, each Property: Hashable & Sendable>: GroupKeys {
     private let keys: (repeat GroupKey<Entity, each Property>)
 
-    init(_ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable) {
+    init(_ keyPaths: repeat KeyPath<Entity, each Property>) {
         keys = (repeat GroupKey<Entity, each Property>(each keyPaths))
     }
 
@@ -263,7 +263,7 @@ extension QueryList {
     /// Groups by one property or several, stored or computed:
     /// `Employee.query().grouped(by: \.department).aggregate(.count, .average(\.salary)).resolve(in: context)`.
     public func grouped<each Key: Hashable & Sendable>(
-        by keyPaths: repeat any KeyPath<Entity, each Key> & Sendable
+        by keyPaths: repeat KeyPath<Entity, each Key>
     ) -> Grouping<Entity, (repeat each Key)> {
         let keys = GroupProperties<Entity, repeat each Key>(repeat each keyPaths)
         var list = self
@@ -417,7 +417,7 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKey
     /// The column whose stored form has the order and equality of keys.
     let column: Int?
 
-    init(_ keyPath: any KeyPath<Entity, Key> & Sendable) {
+    init(_ keyPath: KeyPath<Entity, Key>) {
         property = AggregatedProperty(keyPath)
         let shape = Entity.entityShape
         if let place = shape.column(keyPath), !place.descending,

@@ -49,26 +49,26 @@ extension QueryList {
 
     /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.
     public func sum<Property: SummableNumber>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property { try aggregate(.sum(keyPath), in: context) }
 
     public func sum<Property: SummableNumber>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property { try aggregate(.sum(keyPath), in: context) }
 
     /// The mean; nil of nothing. A `Double`, of decimals a `Decimal`.
     public func average<Property: SummableNumber>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
 
     public func average<Property: SummableNumber>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
 
     /// The least value; nil if there is none. Read at the beginning of an index over just this property, behind what
     /// the filter fixes; of an optional one behind its nils.
     public func min<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
         guard let first = extreme(SortKey(keyPath).term, isGreatest: false) else {
             return try aggregate(.min(keyPath), in: context)
@@ -77,7 +77,7 @@ extension QueryList {
     }
 
     public func min<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property? {
         guard let first = extreme(SortKey(optional: keyPath).term, isGreatest: false) else {
             return try aggregate(.min(keyPath), in: context)
@@ -88,7 +88,7 @@ extension QueryList {
     /// The greatest value; nil if there is none. Read at the end of an index over just this property, behind what the
     /// filter fixes.
     public func max<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
         guard let last = extreme(SortKey(keyPath).term, isGreatest: true) else {
             return try aggregate(.max(keyPath), in: context)
@@ -97,7 +97,7 @@ extension QueryList {
     }
 
     public func max<Property: Comparable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property? {
         guard let last = extreme(SortKey(optional: keyPath).term, isGreatest: true) else {
             return try aggregate(.max(keyPath), in: context)
@@ -107,7 +107,7 @@ extension QueryList {
 
     /// The different values of a property, ascending; nil is none of them.
     public func distinct<Property: Hashable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> [Property] {
         let keys = try keys(keyPath, in: context)
         guard Property.self is any OptionalValue.Type else { return keys }
@@ -115,11 +115,11 @@ extension QueryList {
     }
 
     public func distinct<Property: Hashable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Property?> & Sendable, in context: Context? = nil
+        _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> [Property] { try keys(keyPath, in: context).compactMap { $0 } }
 
     private func keys<Key: Hashable & Sendable>(
-        _ keyPath: any KeyPath<Entity, Key> & Sendable, in context: Context?
+        _ keyPath: KeyPath<Entity, Key>, in context: Context?
     ) throws -> [Key] {
         let groups: GroupedQuery<Entity, Key, ()> = grouped(by: keyPath).aggregate()
         return try groups.resolve(in: context).map { group in group.key }
@@ -127,11 +127,11 @@ extension QueryList {
 
     /// The texts of a property one after the other, in the order of the query; nil is left out. Of nothing it is "".
     public func groupConcat(
-        _ keyPath: any KeyPath<Entity, String> & Sendable, separator: String = ",", in context: Context? = nil
+        _ keyPath: KeyPath<Entity, String>, separator: String = ",", in context: Context? = nil
     ) throws -> String { try aggregate(.groupConcat(keyPath, separator: separator), in: context) }
 
     public func groupConcat(
-        _ keyPath: any KeyPath<Entity, String?> & Sendable, separator: String = ",", in context: Context? = nil
+        _ keyPath: KeyPath<Entity, String?>, separator: String = ",", in context: Context? = nil
     ) throws -> String { try aggregate(.groupConcat(keyPath, separator: separator), in: context) }
 
     /// Whether there is any entity. Stops at the first.

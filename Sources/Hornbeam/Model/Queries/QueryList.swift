@@ -296,7 +296,7 @@ extension QueryList {
     /// row ids. A computed property must not use a context: while a query runs, its rows lie in pages that a write may
     /// move.
     public consuming func sorted<each Property: Comparable & Sendable>(
-        by keyPath: repeat any KeyPath<Entity, each Property> & Sendable
+        by keyPath: repeat KeyPath<Entity, each Property>
     ) -> Self {
         var terms: [SortTerm] = []
         for path in repeat each keyPath { terms.append(SortKey<Entity>(path).term) }
@@ -305,7 +305,7 @@ extension QueryList {
 
     /// In the order of an optional property: nil comes first. As above, a computed one must not use a context.
     public consuming func sorted<Property: Comparable & Sendable>(
-        by keyPath: any KeyPath<Entity, Property?> & Sendable
+        by keyPath: KeyPath<Entity, Property?>
     ) -> Self {
         sorted([SortKey<Entity>(optional: keyPath).term])
     }

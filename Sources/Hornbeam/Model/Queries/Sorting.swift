@@ -6,13 +6,12 @@ public struct Sorting<Entity: EntityModelProtocol>: Sendable {
     let term: SortTerm
 
     /// By a property, or by `\.$relation.count`; with `.desc` the other way round.
-    public static func by<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property> & Sendable) -> Self
-    {
+    public static func by<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Self {
         Self(term: SortKey<Entity>(keyPath).term)
     }
 
     /// By an optional property, nil first.
-    public static func by<Property: Comparable & Sendable>(_ keyPath: any KeyPath<Entity, Property?> & Sendable)
+    public static func by<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property?>)
         -> Self
     {
         Self(term: SortKey<Entity>(optional: keyPath).term)

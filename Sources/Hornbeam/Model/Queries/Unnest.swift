@@ -54,12 +54,16 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     /// The elements of an array that each element has.
     public func unnest<Next: Sendable>(
-        _ keyPath: any KeyPath<Element, [Next]> & Sendable
-    ) -> UnnestQuery<Entity, Row, Next> { nested(path.each(keyPath)) { $0[keyPath: keyPath] } }
+        _ keyPath: KeyPath<Element, [Next]>
+    ) -> UnnestQuery<Entity, Row, Next> {
+        nested(path.each(keyPath)) { [keyPath = keyPath.shared] in $0[keyPath: keyPath] }
+    }
 
     public func unnest<Next: Sendable>(
-        _ keyPath: any KeyPath<Element, [Next]?> & Sendable
-    ) -> UnnestQuery<Entity, Row, Next> { nested(path.each(keyPath)) { $0[keyPath: keyPath] ?? [] } }
+        _ keyPath: KeyPath<Element, [Next]?>
+    ) -> UnnestQuery<Entity, Row, Next> {
+        nested(path.each(keyPath)) { [keyPath = keyPath.shared] in $0[keyPath: keyPath] ?? [] }
+    }
 
     private func nested<Next: Sendable>(
         _ path: ArrayPath<Entity, Next>, _ array: @escaping @Sendable (Element) -> [Next]
@@ -228,12 +232,12 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 extension QueryList {
     /// The elements of an array of these entities, in their order, each a row of its own.
     public func unnest<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]> & Sendable
+        _ keyPath: KeyPath<Entity, [Element]>
     ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }
 
     /// The elements of an optional array; nil has no elements.
     public func unnest<Element: Sendable>(
-        _ keyPath: any KeyPath<Entity, [Element]?> & Sendable
+        _ keyPath: KeyPath<Entity, [Element]?>
     ) -> UnnestQuery<Entity, Entity, Element> { unnest(ArrayPath(keyPath)) }
 
     private func unnest<Element>(_ path: ArrayPath<Entity, Element>) -> UnnestQuery<Entity, Entity, Element> {
