@@ -5,7 +5,7 @@
 /// Makes a struct an entity: a value that is stored under its id, with columns, indexes and relations.
 ///
 /// Every stored property is a column. Relations are declared by `@Relationship`, indexes by `@Index`, `@Unique` and
-/// `@FullTextIndex`. Constants with a value, lazy and computed properties are not stored.
+/// `@FullTextIndex`. Constants with a value, lazy and computed properties are not stored, except for the id.
 @attached(
     extension, conformances: EntityModelProtocol,
     names: named(entityName), named(entityShape), named(init), named(write(to:)), named(normalize),

@@ -8,130 +8,130 @@
 
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
 
 // MARK: - Order. A nil property is neither less nor greater than anything.
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property?> & Sendable, right: any KeyPath<Entity, Property> & Sendable
+    left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
 ) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
-    left: any KeyPath<Entity, Property> & Sendable, right: any KeyPath<Entity, Property?> & Sendable
+    left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
 ) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
 
 extension Predicate {
     fileprivate static func equating<Left: Sendable, Right: Sendable, Property: Equatable & Sendable>(
-        _ left: any KeyPath<Entity, Left> & Sendable, _ comparison: Comparison,
-        _ right: any KeyPath<Entity, Right> & Sendable, _ first: @escaping @Sendable (Left) -> Property?,
+        _ left: KeyPath<Entity, Left>, _ comparison: Comparison,
+        _ right: KeyPath<Entity, Right>, _ first: @escaping @Sendable (Left) -> Property?,
         _ second: @escaping @Sendable (Right) -> Property?
     ) -> Self {
         let areEqual = equality(of: Property.self)
@@ -147,8 +147,8 @@ extension Predicate {
     }
 
     fileprivate static func ordering<Left: Sendable, Right: Sendable, Property: Comparable & Sendable>(
-        _ left: any KeyPath<Entity, Left> & Sendable, _ comparison: Comparison,
-        _ right: any KeyPath<Entity, Right> & Sendable, _ first: @escaping @Sendable (Left) -> Property?,
+        _ left: KeyPath<Entity, Left>, _ comparison: Comparison,
+        _ right: KeyPath<Entity, Right>, _ first: @escaping @Sendable (Left) -> Property?,
         _ second: @escaping @Sendable (Right) -> Property?
     ) -> Self {
         comparing(left, comparison, right) { left, right in
@@ -159,8 +159,8 @@ extension Predicate {
     }
 
     private static func comparing<Left: Sendable, Right: Sendable>(
-        _ left: any KeyPath<Entity, Left> & Sendable, _ comparison: Comparison,
-        _ right: any KeyPath<Entity, Right> & Sendable, _ test: @escaping @Sendable (Left, Right) -> Bool
+        _ left: KeyPath<Entity, Left>, _ comparison: Comparison,
+        _ right: KeyPath<Entity, Right>, _ test: @escaping @Sendable (Left, Right) -> Bool
     ) -> Self {
         let shape = Entity.entityShape
         let (first, second) = (AggregatedProperty(left), AggregatedProperty(right))

@@ -53,54 +53,54 @@ extension Predicate {
 /// The relation leads to this entity, as far as its id says; with nil, to none: `\.author == bob`. A link to what isn't
 /// stored counts as none.
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
-    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target
+    keyPath: KeyPath<Entity, Target?>, entity: Target
 ) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
 
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
-    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+    keyPath: KeyPath<Entity, Target?>, entity: Target?
 ) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
 
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol & Equatable>(
-    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+    keyPath: KeyPath<Entity, Target?>, entity: Target?
 ) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
 
 public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
-    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target
+    keyPath: KeyPath<Entity, Target?>, entity: Target
 ) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
 
 public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
-    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+    keyPath: KeyPath<Entity, Target?>, entity: Target?
 ) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
 
 public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol & Equatable>(
-    keyPath: any KeyPath<Entity, Target?> & Sendable, entity: Target?
+    keyPath: KeyPath<Entity, Target?>, entity: Target?
 ) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
 
 /// The relation leads to this entity: `\.$author == bob`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
-    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, entity: Target
+    keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, entity: Target
 ) -> Predicate<Entity> { .comparing(value: keyPath, .equal, entity.id.columnValue) }
 
 public func != <Entity: EntityModelProtocol, Target, D, K>(
-    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, entity: Target
+    keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, entity: Target
 ) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, entity.id.columnValue) }
 
 /// The relation leads to the entity with this id; with nil, to none: `\.$author == "bob"`, `\.$author == bob.id`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
-    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, id: Target.ID?
+    keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, id: Target.ID?
 ) -> Predicate<Entity> { .comparing(value: keyPath, .equal, id?.columnValue) }
 
 public func != <Entity: EntityModelProtocol, Target, D, K>(
-    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, id: Target.ID?
+    keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, id: Target.ID?
 ) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, id?.columnValue) }
 
 /// The relation leads where this value does, as far as ids say: `\.$author == .id("bob")`, `\.$author == .null`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
-    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, value: ToOneRelation<Target, D, K>
+    keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, value: ToOneRelation<Target, D, K>
 ) -> Predicate<Entity> { .comparing(value: keyPath, .equal, value.id?.columnValue) }
 
 public func != <Entity: EntityModelProtocol, Target, D, K>(
-    keyPath: any KeyPath<Entity, ToOneRelation<Target, D, K>> & Sendable, value: ToOneRelation<Target, D, K>
+    keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, value: ToOneRelation<Target, D, K>
 ) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, value.id?.columnValue) }
 
 extension Predicate {
@@ -114,7 +114,7 @@ extension Predicate {
     }
 
     fileprivate static func comparing<Target: EntityModelProtocol>(
-        shown keyPath: any KeyPath<Entity, Target?> & Sendable, _ comparison: Comparison, _ entity: Target?
+        shown keyPath: KeyPath<Entity, Target?>, _ comparison: Comparison, _ entity: Target?
     ) -> Self {
         if let relation = Entity.entityShape.shownRelation(keyPath) {
             return comparing(idOf: relation, comparison, entity?.id.columnValue)

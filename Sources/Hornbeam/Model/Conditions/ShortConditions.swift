@@ -5,19 +5,19 @@
 
 extension EntityModelProtocol {
     /// The entities whose property is true: `Note.filter(\.isPinned)`; `filter(!\.isPinned)` are the others.
-    public static func filter(_ keyPath: any KeyPath<Self, Bool> & Sendable) -> QueryList<Self> {
+    public static func filter(_ keyPath: KeyPath<Self, Bool>) -> QueryList<Self> {
         filter(keyPath == true)
     }
 }
 
 extension QueryList {
     /// Those whose property is true: `.filter(\.isPinned)`; `filter(!\.isPinned)` are the others.
-    public consuming func filter(_ keyPath: any KeyPath<Entity, Bool> & Sendable) -> Self { filter(keyPath == true) }
+    public consuming func filter(_ keyPath: KeyPath<Entity, Bool>) -> Self { filter(keyPath == true) }
 }
 
 /// The property is false.
 public prefix func ! <Entity: EntityModelProtocol>(
-    keyPath: any KeyPath<Entity, Bool> & Sendable
+    keyPath: KeyPath<Entity, Bool>
 ) -> Predicate<Entity> { keyPath == false }
 
 // MARK: - Lists and ranges
@@ -26,12 +26,12 @@ extension Sequence where Element: Equatable & Sendable {
     /// The property is one of these: `["a", "b"].contains(\.sku)`, which is `.value(\.sku, in: ["a", "b"])`.
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
-        _ keyPath: any KeyPath<Entity, Element> & Sendable
+        _ keyPath: KeyPath<Entity, Element>
     ) -> Predicate<Entity> { .value(keyPath, in: Array(self)) }
 
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
-        _ keyPath: any KeyPath<Entity, Element?> & Sendable
+        _ keyPath: KeyPath<Entity, Element?>
     ) -> Predicate<Entity> { .value(keyPath, in: Array(self)) }
 }
 
@@ -39,23 +39,23 @@ extension ClosedRange where Bound: Sendable {
     /// The property lies in the range: `(1...5).contains(\.stock)`, which is `.value(\.stock, in: 1...5)`.
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
-        _ keyPath: any KeyPath<Entity, Bound> & Sendable
+        _ keyPath: KeyPath<Entity, Bound>
     ) -> Predicate<Entity> { .value(keyPath, in: self) }
 
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
-        _ keyPath: any KeyPath<Entity, Bound?> & Sendable
+        _ keyPath: KeyPath<Entity, Bound?>
     ) -> Predicate<Entity> { .value(keyPath, in: self) }
 }
 
 extension Range where Bound: Sendable {
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
-        _ keyPath: any KeyPath<Entity, Bound> & Sendable
+        _ keyPath: KeyPath<Entity, Bound>
     ) -> Predicate<Entity> { .value(keyPath, in: self) }
 
     @_disfavoredOverload
     public func contains<Entity: EntityModelProtocol>(
-        _ keyPath: any KeyPath<Entity, Bound?> & Sendable
+        _ keyPath: KeyPath<Entity, Bound?>
     ) -> Predicate<Entity> { .value(keyPath, in: self) }
 }

@@ -273,7 +273,7 @@ extension QueryList {
 
     /// Groups by one property, whose values are the keys.
     public func grouped<Key: Hashable & Sendable>(
-        by keyPath: any KeyPath<Entity, Key> & Sendable
+        by keyPath: KeyPath<Entity, Key>
     ) -> Grouping<Entity, Key> {
         var list = self
         list.refuse(keyPath)
@@ -281,7 +281,7 @@ extension QueryList {
     }
 
     /// Has the query fail if the property can't be asked of stored entities.
-    private mutating func refuse<Key>(_ keyPath: any KeyPath<Entity, Key> & Sendable) {
+    private mutating func refuse<Key>(_ keyPath: KeyPath<Entity, Key>) {
         let shape = Entity.entityShape
         guard shape.linkID(keyPath) == nil, let refusal = shape.refusal(of: keyPath) else { return }
         parts.add(.refused(refusal), isRanked: false)
