@@ -13,8 +13,9 @@ extension Predicate {
             let literals = values.compactMap { Entity.entityShape.literal($0, column) }
             if literals.count == values.count { return Self(.within(column: column, literals)) }
         }
-        if let relation = Entity.entityShape.linkID(keyPath), literals.count == values.count {
-            return Self(relation.linkTest(.any, .within(column: 0, literals)))
+        if let relation = Entity.entityShape.linkID(keyPath) {
+            let literals = values.compactMap { Hornbeam.literal($0) }
+            if literals.count == values.count { return Self(relation.linkTest(.any, .within(column: 0, literals))) }
         }
         return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
