@@ -37,6 +37,8 @@ enum Failure {
         case .io: Int32(HB_IO)
         case .notAStore, .invalid: Int32(HB_INVALID)
         case .newerFormat, .unknownFeatures, .unsupported: Int32(HB_UNSUPPORTED)
+        // No C program has tasks.
+        case .cancelled: Int32(HB_INVALID)
         case .busy: Int32(HB_BUSY)
         case .full: Int32(HB_FULL)
         case .exists: Int32(HB_EXISTS)

@@ -152,9 +152,19 @@ public final class Database: Sendable {
 
     /// Runs `body` in a frozen view of the newest committed state.
     public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
+        try read(endingBy: nil, body)
+    }
+
+    /// - Parameter interruption: has the read throw when it goes on after it was set.
+    @inline(__always)
+    private func read<Result>(
+        endingBy interruption: Interruption?, _ body: (Context) throws -> Result
+    ) throws -> Result {
         do {
             var session = try beginRead()
             defer { end(&session) }
+            if let interruption { try session.core.transaction.interruption = interruption }
+            defer { if interruption != nil { session.forgetInterruption() } }
             session.owner = ThreadNumber.current
             try checkVersion(session)
             let result = try body(Context(session))
@@ -274,13 +284,21 @@ public final class Database: Sendable {
         }
     }
 
-    /// Runs `body` in a read without blocking the caller's thread. A task that is cancelled before the closure has
-    /// begun gets a `CancellationError`; one that has begun runs to its end.
+    /// Runs `body` in a read without blocking the caller's thread. If its task is cancelled, it throws a
+    /// `CancellationError`: before the closure has begun, or from within it, where a query, a statement or a search
+    /// that runs, or the next one, throws `.cancelled`. A closure that catches this and returns has its result returned.
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Context) throws -> Result
     ) async throws -> Result {
-        try await inTurn(of: readers) { continuation in
-            continuation.resume(with: Swift.Result { try self.read(body) })
+        try await inTurn(of: readers) { continuation, interruption in
+            continuation.resume(
+                with: Swift.Result {
+                    do {
+                        return try self.read(endingBy: interruption, body)
+                    } catch let error as HornbeamError where error.code == .cancelled {
+                        throw CancellationError()
+                    }
+                })
         }
     }
 
@@ -322,13 +340,13 @@ public final class Database: Sendable {
 
     /// Runs what takes write transactions of its own, in the order of asynchronous writes.
     func inWriterQueue(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
-        try await inTurn(of: writer) { continuation in continuation.resume(with: Swift.Result { try body(self) }) }
+        try await inTurn(of: writer) { continuation, _ in continuation.resume(with: Swift.Result { try body(self) }) }
     }
 
     private func enqueue<Result: Sendable>(
         _ durability: Durability?, _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> Result {
-        try await inTurn(of: writer) { continuation in
+        try await inTurn(of: writer) { continuation, _ in
             self.commit(continuation) { try self.begin(durability, body) }
         }
     }
@@ -337,7 +355,7 @@ public final class Database: Sendable {
     func enqueueTelling<Result: Sendable>(
         _ body: @escaping @Sendable (inout Context) throws -> Result
     ) async throws -> (Result, StoreChanges?) {
-        try await inTurn(of: writer) { continuation in
+        try await inTurn(of: writer) { continuation, _ in
             self.commit(continuation) {
                 var changes: StoreChanges?
                 let (result, commit) = try self.begin(nil, telling: { changes = $0 }, body)
@@ -365,22 +383,21 @@ public final class Database: Sendable {
     }
 
     /// Runs `body`, which resumes what it is given, when its turn on the queue comes, unless the task has been
-    /// cancelled by then.
+    /// cancelled by then. Its second argument is set when the task is cancelled later.
     private func inTurn<Result: Sendable>(
-        of queue: DispatchQueue, _ body: @escaping @Sendable (CheckedContinuation<Result, any Error>) -> Void
+        of queue: DispatchQueue,
+        _ body: @escaping @Sendable (CheckedContinuation<Result, any Error>, Interruption) -> Void
     ) async throws -> Result {
-        let isCancelled = Atomic(false)
+        let interruption = Interruption()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 queue.async {
-                    guard !isCancelled.load(ordering: .relaxed) else {
-                        return continuation.resume(throwing: CancellationError())
-                    }
-                    body(continuation)
+                    guard !interruption.isSet else { return continuation.resume(throwing: CancellationError()) }
+                    body(continuation, interruption)
                 }
             }
         } onCancel: {
-            isCancelled.store(true, ordering: .relaxed)
+            interruption.set()
         }
     }
 

@@ -75,6 +75,9 @@ package final class TypedTransaction {
     /// Begins a read anew, of the newest state.
     func resume() throws(StorageError) { try current?.resume() }
 
+    /// Nobody can have the read end early any more.
+    func forgetInterruption() { current?.transaction.interruption = nil }
+
     /// Throws if something that was read may have been zeros in place of a page that can't be read.
     func checkIsWhole() throws(StorageError) { try current?.transaction.checkIsWhole() }
 

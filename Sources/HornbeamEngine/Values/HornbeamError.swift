@@ -64,6 +64,8 @@ public struct HornbeamError: Error, Sendable {
         public static let impureMap = Code("impureMap")
         /// A long-lived read was older than it may become: begin it anew.
         public static let snapshotExpired = Code("snapshotExpired")
+        /// The task that waits for a read was cancelled while it ran.
+        public static let cancelled = Code("cancelled")
         /// The operation isn't there on this system.
         public static let unsupported = Code("unsupported")
     }
@@ -147,6 +149,7 @@ extension HornbeamError {
             case .tooLarge: .tooLarge
             case .failed: .failed
             case .unsupported: .unsupported
+            case .cancelled: .cancelled
             }
         self.init(code, error.description)
     }

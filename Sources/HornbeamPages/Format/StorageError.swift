@@ -31,6 +31,8 @@ package enum StorageError: Error, Equatable {
     indirect case failed(cause: StorageError)
     /// The operation isn't there in this build or on this system.
     case unsupported(String)
+    /// A read was asked to end early.
+    case cancelled
 }
 
 /// What is corrupt and where. Only the engine makes these, each `reason` in exactly one place of the source.
@@ -83,6 +85,7 @@ extension StorageError: CustomStringConvertible {
         case .unknownFeatures(let path, let names):
             return "\(path) uses features this library lacks (\(names.joined(separator: ", "))): use a newer Hornbeam"
         case .busy(let what), .readOnly(let what), .invalid(let what), .unsupported(let what): return what
+        case .cancelled: return "the read was ended before its result was there: its task was cancelled"
         case .full(let path):
             return """
                 no space left for \(path); nothing was lost: make room on the disk, end snapshots that keep what was \

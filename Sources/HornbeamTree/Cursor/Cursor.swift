@@ -262,6 +262,7 @@ package struct Cursor: ~Copyable {
 
     private mutating func startPath() throws(StorageError) {
         try transaction.ensureOpen()
+        try transaction.checkGoesOn()
         at.seen = tree.pointee.changes
         levels = tree.pointee.root.level
         leafCount = 0
@@ -364,6 +365,7 @@ package struct Cursor: ~Copyable {
 
     /// To the leaf beside this one; false at the tree's end.
     private mutating func turnLeaf(isForward: Bool) throws(StorageError) -> Bool {
+        try transaction.checkGoesOn()
         var level = 1
         while level <= levels {
             let step = path[level]

@@ -33,6 +33,8 @@ package final class Transaction {
     @exclusivity(unchecked) var failure: StorageError?
     /// What the last cursor kept its key in: of the longest key's size. For the next one, which is one soon.
     @exclusivity(unchecked) private var keyMemory: UnsafeMutableRawPointer?
+    /// Asks the read to end early; nil if nobody can.
+    @exclusivity(unchecked) package var interruption: Interruption?
     /// Overrides the store's durability for this write transaction.
     @exclusivity(unchecked) package var durability: Durability
 
@@ -87,6 +89,17 @@ package final class Transaction {
     package var version: UInt64 { view.transaction }
 
     // MARK: - Reading
+
+    /// Throws if the read is to end early. Asked whenever a cursor comes to another leaf.
+    @inline(__always)
+    func checkGoesOn() throws(StorageError) {
+        if interruption != nil { try refuseInterrupted() }
+    }
+
+    @inline(never)
+    private func refuseInterrupted() throws(StorageError) {
+        if let interruption, interruption.isSet { throw .cancelled }
+    }
 
     /// What `body` read of the tree, once it is known that none of it was zeros in place of bytes that can't be read.
     /// Whatever is answered from pages goes through here, or is asked for by `checkIsWhole` later.
