@@ -2,6 +2,8 @@
 // What came of a plan: counts of what each step had to do with, beside what the plan said. A run that nobody analyzes
 // counts nothing.
 
+import HornbeamTree
+
 /// A plan that was carried out, and what its steps had to do with: what `explain(.analyze, in:)` gives. Many rows read
 /// for few results want another index, or another component in one.
 public struct PlanRun: Sendable, Hashable {
@@ -27,6 +29,8 @@ public struct PlanRun: Sendable, Hashable {
     public var rowsPassed = 0
     /// How many results there were, within limit and offset.
     public var results = 0
+    /// How many different pages of the file were looked at: nodes of trees, and long values.
+    public var pagesRead = 0
     /// From planning to the last result.
     public var duration = Duration.zero
 
@@ -44,7 +48,8 @@ public struct PlanRun: Sendable, Hashable {
 }
 
 extension PlanRun: CustomStringConvertible {
-    /// The plan's lines, then those of the run; the duration is not in them, so that they are the same each time.
+    /// The plan's lines, then those of the run. Neither pages nor the duration are in them: they depend on more than
+    /// the query and what it finds.
     public var description: String {
         var lines = ["\(plan)"]
         for part in parts { lines.append("gathered \(part.found) rows by \(part.access)") }
@@ -71,9 +76,11 @@ extension StoreTransaction {
         let store = try store(query.type)
         let tally = PlanTally()
         var run = PlanRun(plan: try Planner(query, store).explanation())
-        try Executor(try Planner(query, store), store, tally: tally).run(needsRows: true) { _, _, _ in
-            run.results += 1
-            return true
+        run.pagesRead = try transaction.countingPages {
+            try Executor(try Planner(query, store), store, tally: tally).run(needsRows: true) { _, _, _ in
+                run.results += 1
+                return true
+            }
         }
         run.parts = tally.parts
         run.rowsRead = tally.rows

@@ -19,7 +19,9 @@ package final class PageView {
     @usableFromInline let base: UnsafeRawPointer
     /// Sectors that have a verification bit; 0 without a mapping.
     @usableFromInline let capacity: UInt64
-    @usableFromInline let verified: UnsafeMutablePointer<Atomic<UInt64>>
+    /// The store's bits, or none that is set while pages are counted (see PageCounter.swift).
+    @exclusivity(unchecked) @usableFromInline var verified: UnsafeMutablePointer<Atomic<UInt64>>
+    @exclusivity(unchecked) var counter: PageCounter?
     /// Pages of the cache that the running operation holds.
     @exclusivity(unchecked) @usableFromInline var heldCount = 0
     /// From the first use of the cache on; then the next three are its.
@@ -193,6 +195,7 @@ package final class PageView {
     package func unverifiedPage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8
     ) throws(StorageError) -> UnsafeRawPointer {
+        if let counter { counter.note(number) }
         if birth >= frameBirth, let page = ownNode(number, birth, kind, level) { return page }
         if birth < frameBirth, let page = unwrittenPage(number, birth, kind, level) { return page }
         if birth < frameBirth, let page = knownPage(number, birth: birth, kind: kind, level: level) { return page }
@@ -274,6 +277,7 @@ package final class PageView {
     }
 
     private func bytes(_ expected: Verification.Expectation) throws(StorageError) -> Bytes {
+        if let counter { counter.note(expected.number) }
         guard expected.birth >= frameBirth, let frames else {
             return try fromFile(expected)
         }

@@ -201,6 +201,9 @@ package final class Transaction {
     @inlinable @inline(__always)
     package func checkIsWhole() throws(StorageError) { try view.checkIsWhole() }
 
+    /// How many different pages `body` looks at.
+    package func countingPages(_ body: () throws -> Void) rethrows -> Int { try view.countingPages(body) }
+
     // MARK: - Trees
 
     /// The tree called `name` (not empty, without NUL), or nil if there is none and `create` is false. `options` are

@@ -297,7 +297,7 @@ struct ListedRows {
     func analysis() throws -> PlanRun {
         var run = PlanRun(plan: try plan())
         let tally = PlanTally()
-        run.results = try rows(tally).count
+        run.pagesRead = try store.transaction.countingPages { run.results = try rows(tally).count }
         (run.parts, run.rowsRead, run.rowsPassed) = (tally.parts, tally.rows, tally.passed)
         return run
     }

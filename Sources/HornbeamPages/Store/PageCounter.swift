@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts the pages that a part of a transaction looks at. Nobody pays for it who doesn't count: while pages are counted
+// the view goes by bits of which none is set, so that each page comes by the way of those that aren't verified yet.
+
+import Synchronization
+
+/// The pages that were looked at, each once.
+final class PageCounter {
+    private(set) var pages: Set<UInt64> = []
+    let noBits: UnsafeMutablePointer<Atomic<UInt64>>
+    private let words: Int
+
+    /// - Parameter capacity: how many sectors have a bit.
+    init(capacity: UInt64) {
+        words = Int(capacity / 64) + 1
+        noBits = .allocate(capacity: words)
+        for word in 0..<words { (noBits + word).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        noBits.deinitialize(count: words)
+        noBits.deallocate()
+    }
+
+    func note(_ page: UInt64) { pages.insert(page) }
+}
+
+extension PageView {
+    /// How many different pages `body` looks at. What is counted within it isn't counted around it.
+    package func countingPages(_ body: () throws -> Void) rethrows -> Int {
+        let former = (counter: counter, bits: verified)
+        let counter = PageCounter(capacity: capacity)
+        self.counter = counter
+        verified = counter.noBits
+        defer {
+            self.counter = former.counter
+            verified = former.bits
+        }
+        try body()
+        return counter.pages.count
+    }
+}
