@@ -123,6 +123,16 @@ struct QueriesTests {
         #expect(try Product.filter(\.id == 1).or(\.id == 2).ids(in: context) == [1, 2])
     }
 
+    @Test("Some properties alone")
+    func properties() throws {
+        let context = try shop()
+        let query = Product.filter(\.category == "tea" && \.price < 20).sorted(by: \.price.desc, \.name).limit(10)
+        let names = try query.select(\.name).resolve(in: context)
+        let rows = try query.select(\.name, \.price).resolve(in: context)
+        let products = try query.resolve(in: context)
+        #expect(names == products.map(\.name) && rows.map(\.1) == products.map(\.price))
+    }
+
     @Test("The table's conditions")
     func conditions() throws {
         var context = try shop()

@@ -148,6 +148,12 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
     /// The needs of an aggregate whose result depends on how texts are written.
     var textNeeds: RowNeeds? { column.map { RowNeeds(columns: [$0], wantsExactText: true) } }
 
+    /// The needs of whoever shows the property: a text as it was written.
+    var exactNeeds: RowNeeds? {
+        guard let column else { return nil }
+        return Entity.entityShape.description.columns[column].type.isText ? textNeeds : needs
+    }
+
     private static func reader<Column: ColumnValue>(
         _: Column.Type, _ relation: DeclaredRelation<Entity>
     ) -> @Sendable (inout AggregatedRow<Entity>) throws -> Property {

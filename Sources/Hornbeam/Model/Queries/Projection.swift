@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Some properties of entities instead of all: nothing else is read of a row, and where an index has them all, no row.
+
+/// Properties of a query's entities, ready to be read. Made by `QueryList.select`.
+public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: Sendable {
+    private let list: QueryList<Entity>
+    private let properties: (repeat AggregatedProperty<Entity, each Property>)
+
+    fileprivate init(_ list: QueryList<Entity>, _ properties: repeat AggregatedProperty<Entity, each Property>) {
+        self.list = list
+        self.properties = (repeat each properties)
+    }
+
+    /// The properties of each entity, in the query's order: a value each for one property, a tuple for several. Without
+    /// an argument in the context that the query began with.
+    public func resolve(in context: Context? = nil) throws -> [(repeat each Property)] {
+        var found: [(repeat each Property)] = []
+        try list.forEachRow(in: context, needs: needs) { row, equal in
+            let values = (repeat try (each properties).read(&row))
+            for _ in 0..<equal.count { found.append(values) }
+        }
+        return found
+    }
+
+    /// Those of the first entity; nil if there is none.
+    public func first(in context: Context? = nil) throws -> (repeat each Property)? {
+        try Self(list.limit(1), repeat each properties).resolve(in: context).first
+    }
+
+    /// How the entities would be found: a plan that is covering reads an index alone.
+    public func explain(in context: Context) throws -> Plan {
+        try list.explain(needs: needs, in: context)
+    }
+
+    /// What is read of rows; nil if a property is computed from the whole entity.
+    private var needs: RowNeeds? {
+        var all = RowNeeds(isOrderFree: false)
+        for property in repeat each properties {
+            guard let needs = property.exactNeeds else { return nil }
+            all = all.union(needs)
+        }
+        return all
+    }
+}
+
+extension QueryList {
+    /// Some properties of the entities, stored or computed:
+    /// `Book.query().sorted(by: \.title).select(\.title, \.year).resolve(in: context)`.
+    ///
+    /// Of a stored property its column alone is read, without making an entity; an index over all that the query and
+    /// the properties need is read instead of the rows. A computed property has the whole entity read.
+    public func select<each Property: Sendable>(
+        _ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable
+    ) -> Projection<Entity, repeat each Property> {
+        Projection(self, repeat AggregatedProperty(each keyPaths))
+    }
+}
