@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ids that the compiler tells apart by what they are of.
+
+/// An id of one entity type: `let id: TypedID<Book, Int>`. A book's id is no author's then, though both are numbers:
+/// a query of authors, a relation to an author or a comparison with its id doesn't take one.
+///
+/// It is stored, ordered and coded as the value in it, so a type whose ids were plain values opens the same file.
+/// Literals can be written for it: `Book(id: 7)`, `Book.query("b-1")`.
+public struct TypedID<Entity, RawValue: Hashable & Sendable>: RawRepresentable, Hashable, Sendable {
+    public let rawValue: RawValue
+
+    @inlinable
+    public init(rawValue: RawValue) { self.rawValue = rawValue }
+
+    @inlinable
+    public init(_ rawValue: RawValue) { self.rawValue = rawValue }
+}
+
+extension TypedID: ColumnValue where RawValue: ColumnValue {}
+extension TypedID: IndexKey where RawValue: IndexKey {}
+
+extension TypedID: Comparable where RawValue: Comparable {
+    @inlinable
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension TypedID: Encodable where RawValue: Encodable {
+    public func encode(to encoder: any Encoder) throws { try rawValue.encode(to: encoder) }
+}
+
+extension TypedID: Decodable where RawValue: Decodable {
+    public init(from decoder: any Decoder) throws { self.init(try RawValue(from: decoder)) }
+}
+
+extension TypedID: CustomStringConvertible {
+    public var description: String { "\(rawValue)" }
+}
+
+extension TypedID: ExpressibleByIntegerLiteral where RawValue: ExpressibleByIntegerLiteral {
+    public init(integerLiteral value: RawValue.IntegerLiteralType) { self.init(RawValue(integerLiteral: value)) }
+}
+
+extension TypedID: ExpressibleByUnicodeScalarLiteral where RawValue: ExpressibleByUnicodeScalarLiteral {
+    public init(unicodeScalarLiteral value: RawValue.UnicodeScalarLiteralType) {
+        self.init(RawValue(unicodeScalarLiteral: value))
+    }
+}
+
+extension TypedID: ExpressibleByExtendedGraphemeClusterLiteral
+where RawValue: ExpressibleByExtendedGraphemeClusterLiteral {
+    public init(extendedGraphemeClusterLiteral value: RawValue.ExtendedGraphemeClusterLiteralType) {
+        self.init(RawValue(extendedGraphemeClusterLiteral: value))
+    }
+}
+
+extension TypedID: ExpressibleByStringLiteral where RawValue: ExpressibleByStringLiteral {
+    public init(stringLiteral value: RawValue.StringLiteralType) { self.init(RawValue(stringLiteral: value)) }
+}
