@@ -17,6 +17,7 @@ enum ModelDiagnostic: DiagnosticMessage {
     case emptyIndex(String)
     case indexPath(String)
     case computedIndex(String)
+    case relationIndex(String)
     case unknownProperty(String, index: String)
     case duplicate(String)
 
@@ -57,6 +58,9 @@ enum ModelDiagnostic: DiagnosticMessage {
             "'\(text)' can't be indexed: an index is over stored properties, each with or without '.asc' or '.desc'"
         case .computedIndex(let name):
             "'\(name)' is computed: an index is over stored properties"
+        case .relationIndex(let name):
+            "an index can be over the id that '\(name)' leads to, if it is a to-one relation: write '\\.$\(name).id', "
+                + "in '@Index', '@HashIndex' or '@Unique'"
         case .unknownProperty(let name, let index):
             "index '\(index)' names '\(name)', which is no stored property of this type"
         case .duplicate(let name):

@@ -10,6 +10,10 @@ extension ModelDeclaration {
                 if component.isMetadata {
                     return ".\(component.property)(\(component.descending ? "descending: true" : ""))"
                 }
+                if component.isLinkedID {
+                    let order = component.descending ? ", descending: true" : ""
+                    return ".of(\"$\(component.property).id\", \\Self.$\(component.property).id\(order))"
+                }
                 let code = properties.first { $0.name == component.property }?.code ?? component.property
                 switch index.kind {
                 case .text: return ".text(\"\(component.property)\", \\Self.\(code))"

@@ -34,6 +34,8 @@ struct ModelDeclaration {
             var property: String
             var descending: Bool
             var isMetadata = false
+            /// Whether it is the id of what the relation of this name leads to.
+            var isLinkedID = false
         }
         var name: String
         var kind: Kind
@@ -243,12 +245,22 @@ struct ModelParser {
                     continue
                 }
                 guard var path = argument.expression.propertyPath, let property = path.first else {
+                    if let relation = argument.expression.firstProperty.flatMap({ relation(named: $0) }) {
+                        report(.relationIndex(relation), at: argument.expression)
+                        continue
+                    }
                     report(.indexPath(argument.expression.trimmedDescription), at: argument.expression)
                     continue
                 }
                 let isOrdered = path.count > 1 && ["asc", "desc"].contains(path.last)
                 let descending = isOrdered && path.last == "desc"
                 if isOrdered { path.removeLast() }
+                if let relation = relation(named: property) {
+                    let isID = property.hasPrefix("$") && path.dropFirst() == ["id"]
+                    if !isID || index.kind == .text { report(.relationIndex(relation), at: argument.expression) }
+                    index.components.append(.init(property: relation, descending: descending, isLinkedID: true))
+                    continue
+                }
                 if !stored.contains(property) {
                     let message: ModelDiagnostic =
                         computed.contains(property)
@@ -261,6 +273,12 @@ struct ModelParser {
             }
             model.indexes.append(index)
         }
+    }
+
+    /// The relation that a key path begins with, with or without `$`.
+    private func relation(named property: String) -> String? {
+        let name = property.hasPrefix("$") ? String(property.dropFirst()) : property
+        return model.relations.contains { $0.name == name } ? name : nil
     }
 
     private mutating func moveIdFirst(of structure: StructDeclSyntax) {

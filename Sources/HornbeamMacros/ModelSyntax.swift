@@ -93,6 +93,12 @@ extension ExprSyntax {
         self.is(NilLiteralExprSyntax.self) || self.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "none"
     }
 
+    /// The first name along a key path.
+    var firstProperty: String? {
+        let first = self.as(KeyPathExprSyntax.self)?.components.first?.component
+        return first?.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text.filter { $0 != "`" }
+    }
+
     /// What the store keeps of each entity, as a member with or without its type: `.updatedAt`,
     /// `Metadata.updatedAt.desc`.
     var metadata: (name: String, descending: Bool)? {

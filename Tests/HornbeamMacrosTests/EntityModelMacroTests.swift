@@ -217,6 +217,28 @@ struct EntityModelExpansionTests {
     }
 
     @Test(
+        "indexes over the id that a relation leads to, with properties beside it",
+        arguments: [
+            (#"@Index<Self>(\.$chat.id, \.age.desc)"#, #".value("byIt", [.of("$chat.id", \Self.$chat.id), "#),
+            (#"@Index<Self>(\.age, \.$chat.id.desc)"#, #".of("$chat.id", \Self.$chat.id, descending: true)]"#),
+            (#"@HashIndex<Self>(\.$chat.id)"#, #".hash("byIt", [.of("$chat.id", \Self.$chat.id)]"#),
+            (#"@Unique<Self>(\.$chat.id, \.age)"#, #".unique("byIt", [.of("$chat.id", \Self.$chat.id), .of("age","#),
+        ])
+    func relatedIndexes(_ index: String, _ text: String) {
+        let source = """
+            @EntityModel struct User {
+                \(index) private var byIt
+                let id: Int
+                let age: Int
+                @Relationship() var chat: Chat?
+            }
+            """
+        let expansion = Expansion(source)
+        #expect(expansion.diagnostics.isEmpty)
+        #expect(expansion.text.contains(text), "\(expansion.text)")
+    }
+
+    @Test(
         "patches for every spelling of an optional, not for constants, wrapped properties or relations",
         arguments: [
             ("var a: Int?", true), ("var a: Optional<Int>", true), ("var a: Swift.Optional<Int>", true),
@@ -325,6 +347,20 @@ struct EntityModelDiagnosticTests {
         #expect(
             diagnostics("let id: Int\n@Unique<Self>(collisions: .throw) private var none") == [
                 #"3:1 index 'none' has no key path: write the properties it is over, such as '@Index<Self>(\.name)'"#
+            ])
+    }
+
+    @Test(
+        "an index over a relation otherwise than by the id that it leads to",
+        arguments: [
+            (#"Index<Self>(\.chat)"#, 14), (#"Index<Self>(\.chat?.id)"#, 14), (#"Index<Self>(\.$chat)"#, 14),
+            (#"Index<Self>(\.$chat.count)"#, 14), (#"FullTextIndex<Self>(\.$chat.id)"#, 22),
+        ])
+    func relatedIndexes(_ index: String, column: Int) {
+        #expect(
+            diagnostics("let id: Int\n@\(index) private var byChat\n@Relationship() var chat: Chat?") == [
+                "3:\(column) an index can be over the id that 'chat' leads to, if it is a to-one relation: write "
+                    + #"'\.$chat.id', in '@Index', '@HashIndex' or '@Unique'"#
             ])
     }
 

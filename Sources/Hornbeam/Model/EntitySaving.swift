@@ -44,10 +44,16 @@ extension EntityModelProtocol {
         try check?(changed, context)
         // A constant: closures needn't copy it.
         let entity = consume changed
-        if session.mayHaveUniqueKeys,
-            let batch = try session.run({ _ in try entity.batch(in: context, options: options) })
-        {
-            return try session.saving(batch) { try entity.store(in: &context, options: options) }
+        if session.mayHaveUniqueKeys {
+            if let batch = try session.run({ _ in try entity.batch(in: context, options: options) }) {
+                return try session.saving(batch) { try entity.store(in: &context, options: options) }
+            }
+            // Its links are made behind its row, and one of them may have to be refused.
+            if try session.run({ try $0.store(Self.self).type.linksUniqueKeys }) {
+                return try session.run { session in
+                    try session.whole { _ = try entity.store(in: &context, options: options) }
+                }
+            }
         }
         try entity.store(in: &context, options: options)
     }
@@ -119,7 +125,13 @@ extension EntityModelProtocol {
     /// What follows once the row is there: what the value says about its relations, and the hook. The row in the end.
     private func finish(_ row: RowID, _ merged: Self, in context: inout Context) throws -> RowID {
         var saver = RelationSaver<Self>(context: context, row: row)
-        try saveRelations(with: &saver)
+        do {
+            try saveRelations(with: &saver)
+        } catch {
+            // The row says what its links were to be.
+            try context.session.run { try $0.store(Self.self).followLinks(of: row) }
+            throw error
+        }
         let kept = saver.isLost ? try storeAgain(merged, saver.renamed, in: &context) : row
         try didSave(to: &context)
         return kept
@@ -411,10 +423,13 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         try context.session.run { session in
             let targets = try saved ?? linkedRows(relation, number, renamed, session)
             let side = try session.side(number, of: Entity.self)
-            if relation.isSlice {
-                for target in targets { try session.core.edges.append(side, row, target) }
-            } else {
-                try session.core.edges.set(side, row, targets)
+            let core = try session.core
+            try core.changeLinks(of: side) {
+                if relation.isSlice {
+                    for target in targets { try core.edges.append(side, row, target) }
+                } else {
+                    try core.edges.set(side, row, targets)
+                }
             }
         }
     }

@@ -168,6 +168,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
     private let linkIds: [AnyKeyPath: Int]
     private let shownRelations: ShownRelations
+    private let linkedIDs: [AnyKeyPath: ColumnPlace]
     /// The full-text indexes with their columns, as they are declared.
     let searched: [SearchedColumns]
 
@@ -178,7 +179,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     ) {
         description = EntityDescription(
             name: Entity.entityName,
-            columns: columns.map(\.description) + ColumnDescription.hidden(Entity.storedMetadata),
+            columns: columns.map(\.description) + ColumnDescription.hidden(Entity.storedMetadata)
+                + Self.linkedIDs(indexes, relations),
             indexes: indexes.map(\.description), relations: relations.map(\.description))
         self.relations = relations
         shownRelations = ShownRelations(shown, values: relations.map(\.keyPath))
@@ -204,10 +206,19 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         var numbers: [AnyKeyPath: Int] = [:]
         var counts: [AnyKeyPath: LinkCountPlace] = [:]
         var ids: [AnyKeyPath: Int] = [:]
+        var orders: [AnyKeyPath: ColumnPlace] = [:]
         for (number, relation) in relations.enumerated() {
             numbers[relation.keyPath] = number
-            if let id = relation.id { ids[id] = number }
             let name = relation.description.name
+            if let id = relation.id {
+                ids[id.plain] = number
+                if let column = description.column(ColumnDescription.linkedIDName(of: name)) {
+                    orders[id.plain] = ColumnPlace(number: column, descending: false)
+                    if let descending = id.descending {
+                        orders[descending] = ColumnPlace(number: column, descending: true)
+                    }
+                }
+            }
             counts[relation.count.ascending] = LinkCountPlace(relation: name, descending: false)
             counts[relation.count.explicit] = LinkCountPlace(relation: name, descending: false)
             counts[relation.count.descending] = LinkCountPlace(relation: name, descending: true)
@@ -215,12 +226,22 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         relationNumbers = numbers
         linkCounts = counts
         linkIds = ids
+        linkedIDs = orders
         let description = description
         let indexed = description.indexes.filter { $0.kind != .text }.flatMap(\.components)
         keyedColumns = Set(
             indexed.compactMap { description.column($0.column) }.filter { !description.columns[$0].type.isOrdered })
         searched = description.indexes.filter { $0.kind == .text }
             .map { SearchedColumns($0, $0.components.compactMap { description.column($0.column) }) }
+    }
+
+    /// The columns of related ids that indexes are over.
+    private static func linkedIDs(
+        _ indexes: [DeclaredIndex<Entity>], _ relations: [DeclaredRelation<Entity>]
+    ) -> [ColumnDescription] {
+        let indexed = Set(indexes.flatMap { $0.description.components.map(\.column) })
+        return relations.map { .linkedID(of: $0.description.name, $0.access.idType) }
+            .filter { indexed.contains($0.name) }
     }
 
     /// Whether there is a full-text index over exactly these columns, in this order, and of this name.
@@ -304,6 +325,12 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 "a key path that reads a relation, \(Entity.entityName).\(name), can't be asked, because relations "
                     + "aren't loaded where conditions, sorts and groups are worked out: \(remedy)")
         }
+    }
+
+    /// The column with the ids of related entities that `\.$property.id` orders by, with or without `.desc`; nil where
+    /// no index is over them.
+    func linkedIDColumn<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {
+        linkedIDs.isEmpty ? nil : linkedIDs[keyPath]
     }
 
     /// The relation that `\.$property` names.

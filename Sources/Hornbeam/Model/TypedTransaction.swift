@@ -307,16 +307,21 @@ package final class TypedTransaction {
     }
 
     func encode<Entity: EntityModelProtocol>(_ entity: Entity) throws -> [UInt8] {
-        var writer = try store(Entity.self).makeRow()
+        let store = try store(Entity.self)
+        var writer = store.makeRow()
         entity.write(to: &writer)
+        if !store.type.linkedIDs.isEmpty { try setLinkedIDs(of: entity, &writer, in: store) }
         return try writer.finish(of: "\(Entity.entityName) \(entity.id)")
     }
 
     /// Stores the entity and its index entries. Refused saves leave nothing behind.
-    func save<Entity: EntityModelProtocol>(_ entity: Entity, time: SavedTime = .stamped) throws -> RowID {
+    /// - Parameter isLinked: whether the links that the value says are made next.
+    func save<Entity: EntityModelProtocol>(
+        _ entity: Entity, time: SavedTime = .stamped, isLinked: Bool = true
+    ) throws -> RowID {
         let store = try store(Entity.self)
         let (bytes, row) = try row(of: entity, in: store)
-        try store.save(bytes, row, time: time)
+        try store.save(bytes, row, time: time, hasLinkedIDs: isLinked)
         return row
     }
 
@@ -324,7 +329,7 @@ package final class TypedTransaction {
     func saveUnlessHeld<Entity: EntityModelProtocol>(_ entity: Entity) throws -> RowID? {
         let store = try store(Entity.self)
         let (bytes, row) = try row(of: entity, in: store)
-        return try store.saveUnlessHeld(bytes, row) == nil ? row : nil
+        return try store.saveUnlessHeld(bytes, row, hasLinkedIDs: true) == nil ? row : nil
     }
 
     @inline(__always)
@@ -332,8 +337,21 @@ package final class TypedTransaction {
         var writer = store.makeRow()
         entity.write(to: &writer)
         store.stamp(&writer)
+        if !store.type.linkedIDs.isEmpty { try setLinkedIDs(of: entity, &writer, in: store) }
         let bytes = try writer.finish(of: "\(Entity.entityName) \(entity.id)")
         return (bytes, try store.ensureRowID(of: entity.id.columnValue, saving: true))
+    }
+
+    /// Writes the ids that an index has of what the entity is linked to, once what its value says is saved.
+    @inline(never)
+    private func setLinkedIDs<Entity: EntityModelProtocol>(
+        of entity: Entity, _ writer: inout RowWriter, in store: EntityStore
+    ) throws {
+        let shape = Entity.entityShape
+        try store.setLinkedIDs(&writer, try store.rowID(ofAny: entity.id.columnValue)) { side in
+            guard let relation = shape.relations.first(where: { $0.description.name == side.name }) else { return nil }
+            return relation.access.ids(entity).map { $0.first ?? .null }
+        }
     }
 
     /// Removes the entity and its index entries, and leaves its links.

@@ -87,7 +87,7 @@ extension EntityModelProtocol {
     public static func touch(_ id: ID, in context: inout Context) throws -> Bool {
         try context.session.change("touched", of: "\(entityName) \(id)") { session in
             guard let entity = try session.entity(id, Self.self) else { return false }
-            let row = try session.save(entity, time: .touched)
+            let row = try session.save(entity, time: .touched, isLinked: false)
             try session.store(Self.self).noteTouch(row)
             return true
         }

@@ -38,7 +38,7 @@ extension Context {
         _ entity: Entity, options: MergeStrategy<Entity> = .replace
     ) throws {
         try session.change("saved", of: "\(Entity.entityName) \(entity.id)") { session in
-            _ = try session.save(try entity.merged(options, session))
+            _ = try session.save(try entity.merged(options, session), isLinked: false)
         }
     }
 

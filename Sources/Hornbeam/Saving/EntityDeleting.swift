@@ -166,10 +166,12 @@ extension EntityModelProtocol {
         try context.session.run { session in
             guard let row = try session.store(Self.self).rowID(ofAny: id.columnValue) else { return }
             let targets = try session.store(Target.self)
-            let (edges, side) = (try session.core.edges, try session.side(relation))
-            guard let ids else { return try edges.set(side, row, []) }
-            for target in try ids.compactMap({ try targets.rowID(ofAny: $0.columnValue) }) {
-                try edges.remove(side, row, target)
+            let (core, side) = (try session.core, try session.side(relation))
+            try core.changeLinks(of: side) {
+                guard let ids else { return try core.edges.set(side, row, []) }
+                for target in try ids.compactMap({ try targets.rowID(ofAny: $0.columnValue) }) {
+                    try core.edges.remove(side, row, target)
+                }
             }
         }
     }
@@ -189,9 +191,11 @@ extension EntityModelProtocol {
             // Links to entities that weren't stored are still there. Links that hooks have added meanwhile stay.
             try context.session.run { session in
                 guard let row = try session.store(Self.self).rowID(ofAny: id.columnValue) else { return }
-                let (edges, side) = (try session.core.edges, try session.side(relation))
+                let (core, side) = (try session.core, try session.side(relation))
                 let targets = try session.store(Target.self)
-                for target in rows where try !targets.isSaved(target) { try edges.remove(side, row, target) }
+                try core.changeLinks(of: side) {
+                    for target in rows where try !targets.isSaved(target) { try core.edges.remove(side, row, target) }
+                }
             }
         }
     }

@@ -12,8 +12,11 @@ import FoundationEssentials
 public struct StateToken: Hashable, Sendable, Codable, CustomStringConvertible {
     private let hash: Data
 
-    init(_ row: RowReader) {
-        hash = Data(IndexKeyBytes.hashed(Array(row.bytes)))
+    /// - Parameter type: the row's.
+    init(_ row: RowReader, of type: EntityType) throws {
+        var row = Array(row.bytes)
+        if !type.linkedIDs.isEmpty { row = try type.withoutLinkedIDs(row) }
+        hash = Data(IndexKeyBytes.hashed(row))
     }
 
     /// Its first eight digits.
@@ -27,7 +30,8 @@ extension EntityModelProtocol {
     public static func stateToken(id: ID, in context: Context) throws -> StateToken? {
         try context.session.run { session in
             let store = try session.store(Self.self)
-            return try store.rowID(ofAny: id.columnValue).flatMap { try store.row($0) }.map { StateToken($0) }
+            return try store.rowID(ofAny: id.columnValue).flatMap { try store.row($0) }
+                .map { try StateToken($0, of: store.type) }
         }
     }
 

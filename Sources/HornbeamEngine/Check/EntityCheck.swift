@@ -83,6 +83,9 @@ package struct EntityCheck {
                 if try id == .null || store.rowID(ofAny: id) != rowID {
                     problem("\(type.name) \(id.text): its id doesn't lead to its \(rowID)")
                 }
+                for linked in type.linkedIDs where try row.value(linked.column) != store.idByLinks(linked, of: rowID) {
+                    problem("\(type.name) \(id.text): the id kept of its “\(linked.side.name)” isn't the linked one")
+                }
                 for index in type.queriedIndexes {
                     let entry = index.entry(try index.key(of: row), rowID)
                     guard let found = try transaction.get(index.tree, entry.key), found.elementsEqual(entry.value)

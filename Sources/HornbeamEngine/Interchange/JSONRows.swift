@@ -30,7 +30,7 @@ package struct JSONRows {
     /// One entity as a line, without the line feed. Columns and relations that are null or empty are left out.
     package func line(_ rowID: RowID, _ row: RowReader) throws -> String {
         var members: [(name: String, value: JSONNode)] = []
-        for (number, column) in type.description.columns.enumerated() {
+        for (number, column) in type.description.columns.enumerated() where column.linkedRelation == nil {
             let value = try row.value(number)
             if value != .null { members.append((column.name, Self.node(value))) }
         }
@@ -99,6 +99,11 @@ package struct JSONRows {
             }
             if !column.isHidden || values[number] != .null { row.set(values[number], number) }
         }
+        if !type.linkedIDs.isEmpty {
+            try store.setLinkedIDs(&row, try store.rowID(ofAny: values[0])) { side in
+                links.first { $0.side === side }.map { $0.ids.first ?? .null }
+            }
+        }
         let isTimeGiven = type.updatedAt.map { values[$0] != .null } ?? false
         return try save(try row.finish(), id: values[0], isTimeGiven ? .given : .stamped, links)
     }
@@ -115,8 +120,10 @@ package struct JSONRows {
                 for id in ids { targets[targets.count - 1].rows.append(try target.ensureRowID(of: id)) }
             }
             let rowID = try store.ensureRowID(of: id, saving: true)
-            try store.save(row, rowID, time: time)
-            for (link, target) in zip(links, targets) { try core.edges.set(link.side, rowID, target.rows) }
+            try store.save(row, rowID, time: time, hasLinkedIDs: true)
+            for (link, target) in zip(links, targets) {
+                try core.changeLinks(of: link.side) { try core.edges.set(link.side, rowID, target.rows) }
+            }
             return rowID
         } catch {
             for (target, rows) in targets { for row in rows { try target.noteUnlinked(row) } }

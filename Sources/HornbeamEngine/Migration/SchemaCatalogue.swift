@@ -381,7 +381,8 @@ package enum SchemaCatalogue {
                 let otherNumber = try self.number(target.name, description.name, transaction)
                 other = EdgeSide.Other(
                     list: LinkList(targets, otherNumber, .links), form: description.toMany ? .many : .one,
-                    isRequired: description.required)
+                    isRequired: description.required, linkedID: linkedID(of: description, in: target),
+                    isUniqueByID: target.isUniqueByID(of: description))
                 if relation.toMany, description.toMany {
                     // By what stays when a type or a relation gets another name.
                     let isFirst = number <= otherNumber
@@ -391,6 +392,10 @@ package enum SchemaCatalogue {
         }
         return EdgeSide(
             type: type.name, description: relation, inverse: inverse, list: LinkList(links, number, .links),
-            other: other, pairs: pairs)
+            other: other, pairs: pairs, linkedID: linkedID(of: relation, in: type))
+    }
+
+    private static func linkedID(of relation: RelationDescription, in type: EntityDescription) -> Int? {
+        relation.toMany ? nil : type.column(ColumnDescription.linkedIDName(of: relation.name))
     }
 }

@@ -47,13 +47,20 @@ struct SchemaUpdate {
             if try completion.run(added: [], narrowed: columns) { rewritten.insert(name) }
         }
         for name in gaps.closed { try SchemaCatalogue.setGaps(name, false, in: transaction) }
+        let linked = LinkedIDFill.types(schema, work, stored: plan.types, movesLinks: movesLinks)
         for change in work {
             let type = try schema.type(change.stored.name)
             let completion = RowCompletion(
                 type: type, transaction: transaction, rewrite: rewrite, progress: progress)
             if try completion.run(added: change.added, narrowed: change.narrowed) { rewritten.insert(type.name) }
             // After the rows: new indexes may be over new properties.
-            try IndexBuilder(type: type, transaction: transaction, progress: progress).build(change.built)
+            let waiting = linked.first { $0.type === type }?.indexes ?? []
+            try IndexBuilder(type: type, transaction: transaction, progress: progress)
+                .build(change.built.subtracting(waiting))
+        }
+        for (type, indexes) in linked {
+            try LinkedIDFill(schema: schema, transaction: transaction).run(type, indexes: indexes)
+            try IndexBuilder(type: type, transaction: transaction, progress: progress).build(indexes)
         }
         let relinked = plan.typesLosingRelations.union(links.map(\.type))
         try ChangeLog.miss(rewritten, relinked: relinked, in: transaction)

@@ -90,8 +90,9 @@ package struct Planner: ~Copyable {
     private var core: StoreTransaction { store.core }
 
     package init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
-        let conjuncts = try query.filter.plannedConjuncts()
+        var conjuncts = try query.filter.plannedConjuncts()
         try store.core.settleLinks()
+        if !store.type.linkedIDs.isEmpty { conjuncts = try store.byLinkedIDs(conjuncts).listingAlternatives }
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
         // Of no conditions an index answers none.

@@ -12,6 +12,21 @@ extension ColumnDescription {
     /// How often its properties were changed.
     package static let version = ColumnDescription(name: "$version", type: .optional(.int64))
 
+    /// The id of what a to-one relation leads to, where an index is over it.
+    package static func linkedID(of relation: String, _ type: ColumnType) -> ColumnDescription {
+        ColumnDescription(name: linkedIDName(of: relation), type: .optional(type))
+    }
+
+    package static func linkedIDName(of relation: String) -> String { "\(hiddenSign)\(relation)\(linkedIDSuffix)" }
+
+    private static let linkedIDSuffix = ".id"
+
+    /// The relation whose id the column holds; nil for other columns.
+    package var linkedRelation: String? {
+        guard isHidden, name.hasSuffix(Self.linkedIDSuffix) else { return nil }
+        return String(name.dropFirst(Self.hiddenSign.count).dropLast(Self.linkedIDSuffix.count))
+    }
+
     /// Whether it is one that the store keeps for itself.
     package var isHidden: Bool { name.hasPrefix(Self.hiddenSign) }
 

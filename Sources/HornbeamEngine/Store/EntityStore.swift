@@ -177,26 +177,48 @@ package final class EntityStore {
     /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
     /// nothing changed, if another entity holds one of its unique keys. What the replaced row has in columns that are
     /// not declared stays. If the stored row differs in nothing but the time of the save, it is left alone.
-    /// - Parameter hasNoCounterpart: whether it is known that the type's counterpart has no entity of this id.
+    /// - Parameters:
+    ///   - hasNoCounterpart: whether it is known that the type's counterpart has no entity of this id.
+    ///   - hasLinkedIDs: whether `setLinkedIDs` has written the row; if not, its links stay as they are.
     package func save(
-        _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false
+        _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false,
+        hasLinkedIDs: Bool = false
     ) throws {
-        guard let (index, other) = try saveUnlessHeld(row, rowID, time, hasNoCounterpart) else { return }
+        guard
+            let (index, other) = try saveUnlessHeld(
+                row, rowID, time, hasNoCounterpart, hasLinkedIDs: hasLinkedIDs)
+        else { return }
         throw try row.withUnsafeBytes { try violation(index, of: try RowReader($0, of: type), by: other) }
     }
 
     /// Saves like `save`, unless another entity holds a unique key of the row: then it changes nothing, and returns the
     /// first such index and that entity.
     package func saveUnlessHeld(
-        _ row: [UInt8], _ rowID: RowID, _ time: SavedTime = .stamped, _ hasNoCounterpart: Bool = false
+        _ row: [UInt8], _ rowID: RowID, _ time: SavedTime = .stamped, _ hasNoCounterpart: Bool = false,
+        hasLinkedIDs: Bool = false
     ) throws -> (index: IndexDescription, rowID: RowID)? {
+        var row = row
+        // First: looking at links may move rows.
+        if !type.linkedIDs.isEmpty, !hasLinkedIDs { row = try withLinkedIDs(row, rowID) }
         let old = try known.isMissing(rowID, in: self) ? nil : self.row(rowID)
-        var row = type.isCounted ? try counted(row, after: old) : row
+        if type.isCounted { row = try counted(row, after: old) }
         if let old, let whole = try keeping(old, row) { row = whole }
+        if !type.linkedIDs.isEmpty, time == .stamped, let old, let same = try relinked(row, old) { row = same }
         if let old, try isLeft(row, as: old, time) {
             try endSave(row, rowID, hasNoCounterpart)
             return nil
         }
+        if let held = try put(row, rowID, over: old, remembers: !hasNoCounterpart) { return held }
+        try endSave(row, rowID, hasNoCounterpart)
+        return nil
+    }
+
+    /// Puts a row in the place of another one, and brings the indexes along. Changes nothing if another entity holds a
+    /// unique key of the row: then it returns the first such index and that entity.
+    /// - Parameter remembers: whether that the row is there is worth remembering.
+    func put(
+        _ row: [UInt8], _ rowID: RowID, over old: RowReader?, remembers: Bool = true
+    ) throws -> (index: IndexDescription, rowID: RowID)? {
         let held: (index: IndexDescription, rowID: RowID)?
         let (changes, newID): (IndexChanges, Value?)
         var followed: RegisteredChanges?
@@ -217,10 +239,9 @@ package final class EntityStore {
         }
         core.watch?.note(rowID, in: type.rows)
         // What deletions leave behind is saved while rows are removed: it is not worth remembering.
-        known.note(rowID, removals: core.counts.removals, remembers: !hasNoCounterpart)
+        known.note(rowID, removals: core.counts.removals, remembers: remembers)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try follow(changes, followed, rowID, $0) }
-        try endSave(row, rowID, hasNoCounterpart)
         return nil
     }
 
@@ -248,6 +269,7 @@ package final class EntityStore {
         let id = try self.id(of: rowID)
         let wasSaved = try removeRow(rowID)
         try core.edges.removeAll(of: type, rowID)
+        try core.edges.followLinks()
         if let id, RowID(integerID: id) == nil { _ = try transaction.delete(type.ids, try idKey(id)) }
         if !wasSaved, try transaction.delete(type.unsaved, RowKey(rowID)) {
             // Somebody may have its row in hand, to link it.
@@ -411,7 +433,7 @@ package final class EntityStore {
         return nil
     }
 
-    private func violation(_ index: IndexDescription, of new: RowReader, by other: RowID) throws -> HornbeamError {
+    func violation(_ index: IndexDescription, of new: RowReader, by other: RowID) throws -> HornbeamError {
         try index.violation(of: new, type, by: try self.id(of: other) ?? .null)
     }
 
@@ -574,25 +596,5 @@ extension EntityStore {
         nextRowID = next + 1
         nextRowIDChanged = true
         return RowID(rawValue: next)
-    }
-
-    /// The order of two entities by their ids.
-    func idPrecedes(_ left: RowID, _ right: RowID) throws -> Bool {
-        guard let first = try id(of: left), let second = try id(of: right) else { return left < right }
-        return try idKey(first).lexicographicallyPrecedes(try idKey(second))
-    }
-
-    /// The id behind a row id: of a saved entity, or of one that is only referred to. An integer row id that is
-    /// neither stands for itself.
-    package func id(of rowID: RowID) throws -> Value? {
-        if rowID < RowID.firstAssigned {
-            return Value.uint(rowID.rawValue).converted(to: type.idType)
-        }
-        if let row = try row(rowID) { return try row.value(0) }
-        guard let bytes = try transaction.get(type.unsaved, rowID) else { return nil }
-        guard let id = ValueBytes.decode(bytes, as: type.idType) else {
-            throw corrupt("n:\(type.name)", "an entry holds no \(type.idType)")
-        }
-        return id
     }
 }

@@ -50,6 +50,10 @@ package final class EntityType: Sendable {
     /// Whether its ids are integers of 64 bits, which mostly are row ids as they are.
     let hasIntegerIDs: Bool
     package let relations: [EdgeSide]
+    /// The columns that hold ids of what relations lead to.
+    package let linkedIDs: [LinkedID]
+    /// Whether links that its entities make may give others unique keys.
+    package let linksUniqueKeys: Bool
     /// Whether one of the relations is required.
     let hasRequired: Bool
     /// Whether deleting an entity does something to those that one of the relations leads to.
@@ -82,6 +86,8 @@ package final class EntityType: Sendable {
         hasIndexes = !indexes.isEmpty || !textIndexes.isEmpty
         hasIntegerIDs = description.columns.first?.type == .int64
         self.relations = relations
+        linkedIDs = relations.compactMap { side in side.linkedID.map { LinkedID(column: $0, side: side) } }
+        linksUniqueKeys = relations.contains { $0.other?.isUniqueByID == true }
         hasRequired = relations.contains(where: \.description.required)
         reaches = relations.contains { $0.description.deleteRule.reaches }
     }

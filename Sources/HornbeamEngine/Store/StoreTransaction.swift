@@ -30,6 +30,8 @@ package final class StoreTransaction {
     @exclusivity(unchecked) var hasGathered = false
     /// Whether links wait to be put into their trees, or to be taken out of them.
     @exclusivity(unchecked) var hasWaitingLinks = false
+    /// Whether rows are to follow links that have changed.
+    @exclusivity(unchecked) var hasMovedIDs = false
     /// Whether a store has noted ids that may have lost their last link.
     @exclusivity(unchecked) var hasUnlinked = false
     /// The trees of registered indexes that this read has looked up.
@@ -143,6 +145,7 @@ package final class StoreTransaction {
 
     /// Brings the trees up to what was gathered.
     package func flush() throws {
+        if hasMovedIDs { try edges.followLinks() }
         try settleLinks()
         if hasUnlinked {
             for store in stores { try store.forgetUnlinked() }

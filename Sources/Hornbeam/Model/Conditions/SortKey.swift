@@ -41,6 +41,10 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             shape.orders.insert(keyPath, place)
             return
         }
+        if let place = shape.linkedIDColumn(keyPath) {
+            term = .column(place.number, descending: place.descending)
+            return
+        }
         if let count = shape.linkCount(keyPath) {
             term = SortTerm(.linkCount(count.relation), descending: count.descending)
             return

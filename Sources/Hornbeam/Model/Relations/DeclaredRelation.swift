@@ -11,7 +11,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
     /// The key paths that mean its number of entities: as it is, with `.asc` and with `.desc`.
     let count: (ascending: AnyKeyPath, explicit: AnyKeyPath, descending: AnyKeyPath)
     /// The key path that means the id of the one entity it leads to; nil if it leads to many.
-    let id: AnyKeyPath?
+    let id: (plain: AnyKeyPath, descending: AnyKeyPath?)?
     let target: any EntityModelProtocol.Type
     /// What can be done with it without knowing the related type.
     let access: RelationAccess<Entity>
@@ -52,6 +52,11 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         Self(name, keyPath, inverse: inverse, deleteRule)
     }
 
+    /// The key path of an id followed by `.desc`.
+    private static func descending<ID: IndexKey & Comparable>(_ id: AnyKeyPath, _: ID.Type) -> AnyKeyPath? {
+        (id as? KeyPath<Entity, ID?>)?.appending(path: \ID?.desc)
+    }
+
     private init<Target, D, C, K>(
         _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, inverse: String?,
         _ deleteRule: Relations.DeleteRule
@@ -65,7 +70,10 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         self.count = (count, count.appending(path: \Int.asc), count.appending(path: \Int.desc))
         // By way of a type that says nothing: the compiler doesn't see that the two may be one.
         let toOne = (keyPath as AnyKeyPath) as? WritableKeyPath<Entity, ToOneRelation<Target, D, K>>
-        id = toOne?.appending(path: \ToOneRelation<Target, D, K>.id)
+        id = toOne.map { path in
+            let id = path.appending(path: \ToOneRelation<Target, D, K>.id)
+            return (id, (Target.ID.self as? any (IndexKey & Comparable).Type).flatMap { Self.descending(id, $0) })
+        }
         target = Target.self
         access = RelationAccess(RelationPath(keyPath))
     }

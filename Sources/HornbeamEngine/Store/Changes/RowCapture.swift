@@ -181,7 +181,7 @@ extension EntityStore {
             }
             try old.withUnsafeBytes { bytes in
                 let old = try RowReader(bytes, of: type)
-                if let new, new.isSame(as: old, ignoring: ignored) {
+                if let new, try isSame(new, old, ignoring: ignored) {
                     guard touched.contains(row), isTouched(new, since: old) else { return }
                 }
                 try body(row, old, new)

@@ -62,6 +62,7 @@ extension EdgeTrees {
             case .reverse(let side):
                 if !isRange { try removeLater(LinkList(type.links, number: link.list), link.end) }
                 touch(side, link.other.row)
+                noteMoved(side, link.other.row, rowID, isLinked: false)
                 try noteUnlinked(side, link.other.row, rowID)
                 note(LinkList(type.links, number: link.list), rowID)
                 note(side.list, link.other.row)
@@ -83,6 +84,7 @@ extension EdgeTrees {
     func removeLater(_ side: EdgeSide, _ from: LinkEnd, _ to: LinkEnd, isRange: Bool = false) throws {
         touch(side, from.row)
         touch(targetOf: side, to.row)
+        noteMoved(side, from.row, to.row, isLinked: false)
         try noteUnlinked(side, from.row, to.row)
         let other = try other(of: side)
         note(side.list, from.row)

@@ -144,6 +144,9 @@ package final class EdgeSide: Sendable {
         package let list: LinkList
         let form: Form
         let isRequired: Bool
+        /// The targets' column for the id that the other side leads to, and whether a unique index is over it.
+        var linkedID: Int?
+        var isUniqueByID = false
     }
 
     package let type: String
@@ -161,11 +164,17 @@ package final class EdgeSide: Sendable {
     let beginsPairs: Bool
     /// Whether it is the other side of itself.
     let isOwnInverse: Bool
+    /// The sources' column for the id that the relation leads to; nil if it has none.
+    let linkedID: Int?
+    /// Whether rows at one end of its links have such a column.
+    let movesIDs: Bool
 
     init(
         type: String, description: RelationDescription, inverse: String?, list: LinkList, other: Other?,
-        pairs: LinkList?
+        pairs: LinkList?, linkedID: Int? = nil
     ) {
+        self.linkedID = linkedID
+        movesIDs = linkedID != nil || other?.linkedID != nil
         self.type = type
         self.description = description
         self.inverse = inverse

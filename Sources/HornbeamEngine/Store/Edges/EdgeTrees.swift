@@ -53,6 +53,8 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private(set) var isRemoving = false
     /// By the numbers of sides' lists: whether nothing at either end is linked and not stored.
     @exclusivity(unchecked) var storedEnds: [Bool] = []
+    /// Rows that are to follow their links.
+    @exclusivity(unchecked) var moved = MovedIDs()
     /// Links asked for so far.
     @exclusivity(unchecked) private var asked = 0
     /// In a read: links to what isn't stored, of the sides where they were looked for.
@@ -134,6 +136,7 @@ package final class EdgeTrees {
         lists = []
         entries = []
         trees = []
+        moved = MovedIDs()
     }
 
     /// What waits for a tree; nil if nothing ever did.
@@ -168,6 +171,7 @@ package final class EdgeTrees {
         _ to: LinkEnd
     ) throws {
         try gather(removing: false)
+        noteMoved(side, from.row, to.row, isLinked: true)
         note(own.list, from.row)
         note(far.list, to.row)
         own.entries.add(own.list, from, to)
@@ -306,6 +310,7 @@ package final class EdgeTrees {
 
     /// Puts a link at once, with nothing waiting, or puts one anew whose ends stand elsewhere now.
     private func put(_ side: EdgeSide, _ other: EdgeSide.Other, _ from: LinkEnd, _ to: LinkEnd) throws {
+        noteMoved(side, from.row, to.row, isLinked: true)
         note(side.list, from.row)
         note(other.list, to.row)
         try transaction.put(side.list, from, to)

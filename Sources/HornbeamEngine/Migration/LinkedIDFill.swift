@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives the rows of a type the ids of what their relations lead to, where an index over these is new, or the links have
+// been migrated.
+
+import HornbeamPages
+import HornbeamTree
+
+struct LinkedIDFill {
+    let schema: Schema
+    let transaction: Transaction
+
+    /// The types to fill, with the names of those of their indexes that go by the ids.
+    static func types(
+        _ schema: Schema, _ work: [SchemaChange], stored: [String: EntityDescription], movesLinks: Bool
+    ) -> [(type: EntityType, indexes: Set<String>)] {
+        schema.types.values.filter { !$0.linkedIDs.isEmpty }.sorted { $0.name < $1.name }.compactMap { type in
+            let change = work.first { $0.stored.name == type.name }
+            let isNew = change.map { $0.added.contains { $0.linkedRelation != nil } } ?? false
+            let isChanged = change.map { Set($0.stored.relations) != Set(stored[type.name]?.relations ?? []) } ?? false
+            guard isNew || isChanged || movesLinks else { return nil }
+            let columns = Set(type.linkedIDs.map(\.column))
+            let indexes = type.indexes.filter { !columns.isDisjoint(with: $0.columns) }
+            return (type, Set(indexes.map(\.description.name)))
+        }
+    }
+
+    /// Writes the ids into the rows, and empties the indexes, which have to be built then.
+    func run(_ type: EntityType, indexes: Set<String>) throws {
+        // It owns the store.
+        let core = StoreTransaction(transaction, schema: schema)
+        defer { withExtendedLifetime(core) {} }
+        let store = try core.store(type.name)
+        var next: RowID? = RowID(rawValue: 0)
+        while let start = next { next = try fillSome(store, from: start) }
+        for index in type.indexes where indexes.contains(index.description.name) {
+            _ = try transaction.deleteRange(index.tree, from: [], to: [])
+        }
+    }
+
+    /// Fills rows from `start` on, as many as are held in memory at a time.
+    /// - Returns: where to go on; nil at the end.
+    private func fillSome(_ store: EntityStore, from start: RowID) throws -> RowID? {
+        var rows: [(rowID: RowID, row: [UInt8])] = []
+        var (next, size) = (nil as RowID?, 0)
+        try store.forEachRow(from: start.key, to: []) { rowID, row in
+            if size >= 1 << 20 {
+                next = rowID
+                return false
+            }
+            size += row.bytes.count + 64
+            rows.append((rowID, Array(row.bytes)))
+            return true
+        }
+        for (rowID, row) in rows {
+            let filled = try store.filledWithLinkedIDs(row, rowID)
+            if filled != row { try transaction.put(store.type.rows, rowID.key, filled) }
+        }
+        return next
+    }
+}
+
+extension EntityStore {
+    /// A row with the ids that the links say.
+    fileprivate func filledWithLinkedIDs(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
+        var writer = makeRow()
+        try row.withUnsafeBytes { bytes in
+            let row = try RowReader(bytes, of: type)
+            // The row may be older than some of its columns.
+            for column in type.layout.columns where row.contains(column: column) {
+                writer.setRaw(try row.rawBytes(column), column)
+            }
+        }
+        for linked in type.linkedIDs { writer.set(try idByLinks(linked, of: rowID), linked.column) }
+        return try writer.finish()
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// From row ids back to ids.
+
+import HornbeamPages
+import HornbeamTree
+
+extension EntityStore {
+    /// The order of two entities by their ids.
+    func idPrecedes(_ left: RowID, _ right: RowID) throws -> Bool {
+        guard let first = try id(of: left), let second = try id(of: right) else { return left < right }
+        return try idKey(first).lexicographicallyPrecedes(try idKey(second))
+    }
+
+    /// The id behind a row id: of a saved entity, or of one that is only referred to. An integer row id that is
+    /// neither stands for itself.
+    package func id(of rowID: RowID) throws -> Value? {
+        if rowID < RowID.firstAssigned {
+            return Value.uint(rowID.rawValue).converted(to: type.idType)
+        }
+        if let row = try row(rowID) { return try row.value(0) }
+        guard let bytes = try transaction.get(type.unsaved, rowID) else { return nil }
+        guard let id = ValueBytes.decode(bytes, as: type.idType) else {
+            throw corrupt("n:\(type.name)", "an entry holds no \(type.idType)")
+        }
+        return id
+    }
+}

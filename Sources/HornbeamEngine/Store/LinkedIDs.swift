@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ids of what to-one relations lead to, as columns, so that indexes can be over them: `@Index(\.$podcast.id)`. The
+// links say what is related; such a column only repeats it, in each row, and follows them whichever side changes them.
+//
+// A save writes the ids with the row, as its value says or as the links are, so that unique keys are looked at before
+// anything is changed. Links that are changed otherwise note the rows at their ends, and when the change is complete
+// these get the ids. What the links say is no change of an entity: such a row keeps the time of its last save.
+
+import HornbeamPages
+import HornbeamTree
+
+/// A column with the id of what a to-one relation leads to.
+package struct LinkedID: Sendable {
+    package let column: Int
+    package let side: EdgeSide
+}
+
+extension EntityDescription {
+    /// Whether a unique index is over the id that a relation leads to.
+    func isUniqueByID(of relation: RelationDescription) -> Bool {
+        let column = ColumnDescription.linkedIDName(of: relation.name)
+        return indexes.contains { $0.kind == .unique && $0.components.contains { $0.column == column } }
+    }
+}
+
+extension EntityStore {
+    /// Writes the ids of what is linked into a row that is about to be saved.
+    /// - Parameters:
+    ///   - rowID: nil for an entity that has none yet.
+    ///   - said: the id that the save will link, `.null` for none; nil if it leaves the relation's links as they are.
+    package func setLinkedIDs(
+        _ row: inout RowWriter, _ rowID: RowID?, said: (EdgeSide) -> Value? = { _ in nil }
+    ) throws {
+        for linked in type.linkedIDs {
+            if let id = said(linked.side) {
+                // Refused as the link would be, before anything is stored.
+                if id != .null { _ = try core.store(linked.side.target).rowID(of: id) }
+                row.set(id, linked.column)
+            } else if let rowID {
+                row.set(try linkedID(linked, of: rowID), linked.column)
+            } else {
+                row.setNull(linked.column)
+            }
+        }
+    }
+
+    /// The id that a row has, or that the links say of one that isn't stored yet.
+    private func linkedID(_ linked: LinkedID, of rowID: RowID) throws -> Value {
+        if let row = try row(rowID) { return try row.value(linked.column) }
+        return try mayMiss() ? idByLinks(linked, of: rowID) : .null
+    }
+
+    /// The id that the links say.
+    func idByLinks(_ linked: LinkedID, of rowID: RowID) throws -> Value {
+        var found: RowID?
+        try core.edges.forEachTarget(linked.side, of: rowID) { target in
+            found = target
+            return false
+        }
+        return try found.flatMap { try core.store(linked.side.target).id(of: $0) } ?? .null
+    }
+
+    /// Has a row follow its links, whatever was said of them.
+    package func followLinks(of rowID: RowID) throws {
+        for linked in type.linkedIDs {
+            let id = try idByLinks(linked, of: rowID)
+            do {
+                try setLinkedID(rowID, linked.column, id)
+            } catch {
+                transaction.fail(error as? StorageError ?? .invalid("\(error)"))
+                throw error
+            }
+        }
+    }
+
+    /// A row from elsewhere with the ids of what is linked, whatever it says of them.
+    func withLinkedIDs(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
+        var writer = makeRow()
+        try row.withUnsafeBytes { bytes in
+            let row = try RowReader(bytes, of: type)
+            for column in type.layout.columns { writer.setRaw(try row.rawBytes(column), column) }
+        }
+        try setLinkedIDs(&writer, rowID)
+        return try writer.finish()
+    }
+
+    /// A row that differs from the stored one in nothing but what is linked, with the time of that one's last save; nil
+    /// for other rows.
+    func relinked(_ row: [UInt8], _ old: RowReader) throws -> [UInt8]? {
+        try row.withUnsafeBytes { bytes in
+            let new = try RowReader(bytes, of: type)
+            let ids = type.linkedIDs.map(\.column)
+            guard try !IndexChanges.isUntouched(ids, old, new) else { return nil }
+            var writer = makeRow()
+            for column in type.layout.columns {
+                writer.setRaw(try (ids.contains(column) ? new : old).rawBytes(column), column)
+            }
+            let relinked = try writer.finish()
+            return try isLeft(relinked, as: new, .stamped) ? relinked : nil
+        }
+    }
+
+    /// Whether two rows are the same but for one column and, if there is one, for what is linked.
+    func isSame(_ new: RowReader, _ old: RowReader, ignoring ignored: Int?) throws -> Bool {
+        if new.isSame(as: old, ignoring: ignored) { return true }
+        guard let ignored, !type.linkedIDs.isEmpty else { return false }
+        let ids = type.linkedIDs.map(\.column)
+        let others = type.layout.columns.filter { $0 != ignored && !ids.contains($0) }
+        return try IndexChanges.isUntouched(others, old, new)
+    }
+
+    /// Has a stored row follow its link.
+    fileprivate func setLinkedID(_ rowID: RowID, _ column: Int, _ id: Value) throws {
+        guard let old = try row(rowID), try old.value(column) != id else { return }
+        var writer = makeRow()
+        for other in type.layout.columns {
+            if other == column { writer.set(id, column) } else { writer.setRaw(try old.rawBytes(other), other) }
+        }
+        let row = try writer.finish()
+        guard let held = try put(row, rowID, over: old) else { return }
+        throw try row.withUnsafeBytes { try violation(held.index, of: try RowReader($0, of: type), by: held.rowID) }
+    }
+}
+
+extension EntityType {
+    /// A row without the ids of what is linked.
+    package func withoutLinkedIDs(_ row: [UInt8]) throws -> [UInt8] {
+        var writer = RowWriter(layout: layout)
+        let ids = linkedIDs.map(\.column)
+        try row.withUnsafeBytes { bytes in
+            let row = try RowReader(bytes, of: self)
+            for column in layout.columns where !ids.contains(column) {
+                writer.setRaw(try row.rawBytes(column), column)
+            }
+        }
+        return try writer.finish()
+    }
+}
+
+/// Rows whose links have changed, with what they lead to now.
+struct MovedIDs {
+    private struct Place: Hashable {
+        let row: RowID
+        let column: Int
+    }
+
+    /// By the side that leads from the row.
+    private var moved: [String: [Place: RowID?]] = [:]
+    private var targets: [String: [Int: String]] = [:]
+    var isEmpty: Bool { moved.isEmpty }
+
+    mutating func note(_ type: String, _ row: RowID, _ column: Int, target: String, _ linked: RowID?) {
+        moved[type, default: [:]].updateValue(linked, forKey: Place(row: row, column: column))
+        targets[type, default: [:]][column] = target
+    }
+
+    /// Calls `body` with each: those first that lead nowhere now, because others may get their unique keys.
+    func forEach(
+        _ body: (_ type: String, _ row: RowID, _ column: Int, _ target: String, _ linked: RowID?) throws -> Void
+    ) rethrows {
+        for isLinked in [false, true] {
+            for (type, rows) in moved.sorted(by: { $0.key < $1.key }) {
+                let places = rows.filter { ($0.value != nil) == isLinked }.keys
+                for place in places.sorted(by: { ($0.row, $0.column) < ($1.row, $1.column) }) {
+                    guard let target = targets[type]?[place.column], let linked = rows[place] else { continue }
+                    try body(type, place.row, place.column, target, linked)
+                }
+            }
+        }
+    }
+}
+
+extension EdgeTrees {
+    /// To be called for each link that comes or goes.
+    @inline(__always)
+    func noteMoved(_ side: EdgeSide, _ source: RowID, _ target: RowID, isLinked: Bool) {
+        if side.movesIDs { noteMovedIDs(side, source, target, isLinked) }
+    }
+
+    @inline(never)
+    private func noteMovedIDs(_ side: EdgeSide, _ source: RowID, _ target: RowID, _ isLinked: Bool) {
+        core.hasMovedIDs = true
+        if let column = side.linkedID {
+            moved.note(side.type, source, column, target: side.target, isLinked ? target : nil)
+        }
+        if let column = side.other?.linkedID {
+            moved.note(side.target, target, column, target: side.type, isLinked ? source : nil)
+        }
+    }
+
+    /// Has the rows follow the links that were changed. `.uniqueViolation` if two would have one key: what was changed
+    /// must be undone then, or the write fails.
+    package func followLinks() throws {
+        guard !moved.isEmpty else { return }
+        let rows = moved
+        moved = MovedIDs()
+        core.hasMovedIDs = false
+        do {
+            try rows.forEach { type, row, column, target, linked in
+                let id = try linked.flatMap { try core.store(target).id(of: $0) } ?? .null
+                try core.store(type).setLinkedID(row, column, id)
+            }
+        } catch {
+            transaction.fail(error as? StorageError ?? .invalid("\(error)"))
+            throw error
+        }
+    }
+}
+
+extension StoreTransaction {
+    /// Changes links of a side by `body`, and has the rows at their ends follow.
+    @inline(__always)
+    package func changeLinks(of side: EdgeSide, _ body: () throws -> Void) throws {
+        try body()
+        if side.movesIDs { try edges.followLinks() }
+    }
+}
