@@ -181,11 +181,15 @@ let package = Package(
         .testTarget(
             name: "HornbeamTextTests", dependencies: ["CICU", "HornbeamText", "HornbeamKeys", "HornbeamTestSupport"],
             swiftSettings: engineSettings),
+        // Entities as another module of a program declares them.
+        .target(
+            name: "PublicModels", dependencies: ["Hornbeam"], path: "Tests/PublicModels",
+            swiftSettings: [.swiftLanguageMode(.v6)]),
         .testTarget(
             name: "HornbeamTests",
             dependencies: [
                 "HornbeamMapReduce", "HornbeamSecondaryIndexes", "HornbeamHandKept", "Hornbeam", "HornbeamFoundation",
-                "HornbeamTestSupport", "store-worker",
+                "HornbeamTestSupport", "PublicModels", "store-worker",
             ],
             swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.

@@ -121,6 +121,40 @@ private struct Volume: Codable {
     var title: String?
 }
 
+@EntityModel
+private struct Paperback {
+    let id: TypedID<Paperback, Int>
+    var title: String
+}
+
+@EntityModel
+private struct Series {
+    let id: Int
+    @Relationship(inverse: \.series) var parts: [Part]?
+}
+
+@EntityModel
+private struct Part {
+    @Index<Self>(\.$series.id, \.published.desc) private var bySeries
+
+    let id: Int
+    var published: Date
+
+    @Relationship(.required, inverse: \.parts) var series: Series?
+}
+
+@EntityModel
+private struct Essay {
+    @FullTextIndex<Self>(\.searched) private var search
+
+    let id: Int
+    var text: String
+    var isPublished: Bool
+    var searched: String?
+
+    mutating func willSave(to context: inout Context) throws { searched = isPublished ? text : nil }
+}
+
 @Suite("The rules of a save, as their page shows them")
 struct EntityRulesTests {
     @Test("A save says which state it has read")
@@ -194,6 +228,33 @@ struct EntityRulesTests {
         var context = Context()
         try Contract(id: CustomerNumber(rawValue: "c-1"), title: "Rent").save(to: &context)
         #expect(try (context.find(CustomerNumber(rawValue: "c-1")) as Contract?)?.title == "Rent")
+    }
+
+    @Test("A typed id is written as a literal, or made of its value")
+    func typedIDs() throws {
+        var context = Context()
+        try Paperback(id: 7, title: "Engines").save(to: &context)
+        #expect(try Paperback.query(7).resolve(in: context)?.title == "Engines")
+        #expect(try (context.find(Paperback.ID(7)) as Paperback?)?.id.rawValue == 7)
+    }
+
+    @Test("An index over a related id follows the links")
+    func relatedIDs() throws {
+        var context = Context()
+        for id in 1...3 {
+            try Part(id: id, published: Date(timeIntervalSince1970: Double(id)), series: .id(1)).save(to: &context)
+        }
+        try Series(id: 1, parts: .ids([1, 3])).save(to: &context)
+        let newest = Part.filter(\.$series.id == 1).sorted(by: \.published.desc).requiringIndex()
+        #expect(try newest.ids(in: context) == [3, 1])
+    }
+
+    @Test("A full-text index over a property that is nil has the others alone")
+    func partialSearch() throws {
+        var context = Context()
+        try Essay(id: 1, text: "On trees", isPublished: true).save(to: &context)
+        try Essay(id: 2, text: "On trees", isPublished: false).save(to: &context)
+        #expect(try Essay.filter(.string(\.searched, matches: "trees")).ids(in: context) == [1])
     }
 
     @Test("A resolver of one's own moves the other entity aside")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The code of the article “Relations”.
 
-import Hornbeam
+public import Hornbeam
 import Testing
 
 @EntityModel
@@ -28,6 +28,37 @@ struct Person {
     var name: String
 
     @Relationship(inverse: \.members) var teams: [Team]?
+}
+
+@EntityModel
+public struct Manual {
+    public let id: Int
+    @Relationship(inverse: \.manual) public var chapters: [Chapter]?
+
+    public init(id: Int) { self.id = id }
+}
+
+@EntityModel
+public struct Chapter {
+    public let id: Int
+    public var title: String
+
+    @Relationship(.required, inverse: \.chapters) public var manual: Manual?
+    @Relationship() public var sources: [Source]?
+
+    public init(id: Int, title: String, manual: RequiredToOne<Manual>, sources: OneWayToMany<Source> = .none) {
+        self.id = id
+        self.title = title
+        $manual = manual
+        $sources = sources
+    }
+}
+
+@EntityModel
+public struct Source {
+    public let id: Int
+
+    public init(id: Int) { self.id = id }
 }
 
 @Suite("Relations, as the article shows them")
@@ -86,5 +117,13 @@ struct RelationsTests {
         try Job(id: 1, title: "Again", team: .id("db")).save(to: &context)
         try Team.delete(id: "db", from: &context)
         #expect(try Job.query().count(in: context) == 0)
+    }
+
+    @Test("An initialiser of one's own takes relations by their kind")
+    func initialiser() throws {
+        var context = Context()
+        try Chapter(id: 1, title: "Pages", manual: .relation(Manual(id: 3)), sources: .ids([7, 8])).save(to: &context)
+        #expect(try Manual.query(3).related(\.$chapters).ids(in: context) == [1])
+        #expect(try Chapter.query(1).id(\.$sources).resolve(in: context)?.$sources.ids == [7, 8])
     }
 }

@@ -70,6 +70,26 @@ public typealias ToOneRelation<E: EntityModelProtocol, D: DirectionalityProtocol
 public typealias ToManyRelation<E: EntityModelProtocol, D: DirectionalityProtocol, K: ConstraintsProtocol> =
     Relation<E, D, Relations.ToMany<E>, K>
 
+// Relations by their kind alone, for signatures: `init(id: Int, podcast: RequiredToOne<Podcast>)`. Those without
+// `OneWay` are mutual.
+
+/// `@Relationship(inverse: \.episodes) var podcast: Podcast?`
+public typealias ToOne<E: EntityModelProtocol> = Relation<E, Relations.Mutual, Relations.ToOne<E>, Relations.Optional>
+/// `@Relationship(.required, inverse: \.episodes) var podcast: Podcast?`
+public typealias RequiredToOne<E: EntityModelProtocol> =
+    Relation<E, Relations.Mutual, Relations.ToOne<E>, Relations.Required>
+/// `@Relationship(inverse: \.podcast) var episodes: [Episode]?`
+public typealias ToMany<E: EntityModelProtocol> = Relation<E, Relations.Mutual, Relations.ToMany<E>, Relations.Optional>
+/// `@Relationship() var cover: Image?`
+public typealias OneWayToOne<E: EntityModelProtocol> =
+    Relation<E, Relations.OneWay, Relations.ToOne<E>, Relations.Optional>
+/// `@Relationship(.required) var cover: Image?`
+public typealias OneWayRequiredToOne<E: EntityModelProtocol> =
+    Relation<E, Relations.OneWay, Relations.ToOne<E>, Relations.Required>
+/// `@Relationship() var images: [Image]?`
+public typealias OneWayToMany<E: EntityModelProtocol> =
+    Relation<E, Relations.OneWay, Relations.ToMany<E>, Relations.Optional>
+
 /// The value of a relation: nothing said, explicitly null, ids, or whole entities.
 public struct Relation<
     Entity: EntityModelProtocol, Directionality: DirectionalityProtocol, Cardinality: CardinalityProtocol,
