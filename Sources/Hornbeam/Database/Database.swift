@@ -286,7 +286,7 @@ public final class Database: Sendable {
 
     /// Runs `body` in a read without blocking the caller's thread. If its task is cancelled, it throws a
     /// `CancellationError`: before the closure has begun, or from within it, where a query, a statement or a search
-    /// that runs, or the next one, throws `.cancelled`. A closure that catches this and returns has its result returned.
+    /// that runs, or the next one, throws `.cancelled`. What a closure returns that catches this is the result.
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Context) throws -> Result
     ) async throws -> Result {

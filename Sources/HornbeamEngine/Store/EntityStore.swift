@@ -184,10 +184,8 @@ package final class EntityStore {
         _ row: [UInt8], _ rowID: RowID, time: SavedTime = .stamped, hasNoCounterpart: Bool = false,
         hasLinkedIDs: Bool = false
     ) throws {
-        guard
-            let (index, other) = try saveUnlessHeld(
-                row, rowID, time, hasNoCounterpart, hasLinkedIDs: hasLinkedIDs)
-        else { return }
+        let held = try saveUnlessHeld(row, rowID, time, hasNoCounterpart, hasLinkedIDs: hasLinkedIDs)
+        guard let (index, other) = held else { return }
         throw try row.withUnsafeBytes { try violation(index, of: try RowReader($0, of: type), by: other) }
     }
 
