@@ -37,8 +37,8 @@ enum ModelDiagnostic: DiagnosticMessage {
             "'let id' with a value can't be read back, nothing could set it: write 'var id = …', give it no value "
                 + "here, or a literal if there is one entity of the type"
         case .optionalId(let type):
-            "'id' can't be optional: write 'let id: \(type)', and give each entity one, such as 'nextID(in: &context)', "
-                + "which counts up, or 'UUID()'"
+            "'id' can't be optional: write 'let id: \(type)', and give each entity one, such as "
+                + "'nextID(in: &context)', which counts up, or 'UUID()'"
         case .pattern:
             "@EntityModel needs one name a stored property: declare each on its own"
         case .conditional:

@@ -54,7 +54,7 @@ struct Everything: Codable {
 }
 
 @EntityModel
-struct Invoice {
+struct Receipt {
     static let keepsDeleted = true  // this type, until it is purged
 
     let id: Int
@@ -150,13 +150,13 @@ struct EntitiesTests {
         var options = Database.Options()
         options.keepsDeleted = .days(30)  // all types, each for 30 days; or .forever
         for retention in [Database.DeletedRetention.never, options.keepsDeleted] {
-            let database = try Database.inMemory(models: Invoice.self, Customer.self, keepsDeleted: retention)
+            let database = try Database.inMemory(models: Receipt.self, Customer.self, keepsDeleted: retention)
             try database.write { context in
-                try Invoice(id: 1).save(to: &context)
+                try Receipt(id: 1).save(to: &context)
                 try Customer(id: 1, email: "ann@example.org").save(to: &context)
-                try Invoice.delete(id: 1, from: &context)
+                try Receipt.delete(id: 1, from: &context)
                 try Customer.delete(id: 1, from: &context)
-                #expect(try Deleted<Invoice>.query().count(in: context) == 1)
+                #expect(try Deleted<Receipt>.query().count(in: context) == 1)
                 #expect(try Deleted<Customer>.query().count(in: context) == (retention == .never ? 0 : 1))
             }
         }

@@ -222,7 +222,7 @@ struct EntityModelExpansionTests {
             (#"@Index<Self>(\.$chat.id, \.age.desc)"#, #".value("byIt", [.of("$chat.id", \Self.$chat.id), "#),
             (#"@Index<Self>(\.age, \.$chat.id.desc)"#, #".of("$chat.id", \Self.$chat.id, descending: true)]"#),
             (#"@HashIndex<Self>(\.$chat.id)"#, #".hash("byIt", [.of("$chat.id", \Self.$chat.id)]"#),
-            (#"@Unique<Self>(\.$chat.id, \.age)"#, #".unique("byIt", [.of("$chat.id", \Self.$chat.id), .of("age","#),
+            (#"@Unique<Self>(\.$chat.id, \.age)"#, #".unique("byIt", [.of("$chat.id", \Self.$chat.id), .init(column:"#),
         ])
     func relatedIndexes(_ index: String, _ text: String) {
         let source = """

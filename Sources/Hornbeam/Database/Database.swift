@@ -163,9 +163,9 @@ public final class Database: Sendable {
         do {
             var session = try beginRead()
             defer { end(&session) }
+            session.owner = ThreadNumber.current
             if let interruption { try session.core.transaction.interruption = interruption }
             defer { if interruption != nil { session.forgetInterruption() } }
-            session.owner = ThreadNumber.current
             try checkVersion(session)
             let result = try body(Context(session))
             try session.checkIsWhole()

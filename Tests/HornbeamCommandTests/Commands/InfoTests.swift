@@ -25,7 +25,9 @@ struct InfoTests {
     @Test("how many deleted entities are kept is said with what purges them")
     func deleted() throws {
         var summary = try summary(file: 10_000, used: 4_000, retired: 0)
-        let entities = [("Book", 5), ("Deleted<Author>", 0), ("Deleted<Book>", 2), ("Deleted<Page>", 1)]
+        let entities: [(String, UInt64)] = [
+            ("Book", 5), ("Deleted<Author>", 0), ("Deleted<Book>", 2), ("Deleted<Page>", 1),
+        ]
         summary.entityTypes = entities.map { .init(name: $0.0, entities: $0.1, indexes: []) }
         #expect(
             summary.deletedRemark == "3 deleted entities kept, until the program purges them: "

@@ -117,7 +117,6 @@ struct SchemaCatalogueTests {
             (EntityDescription(name: "Item", columns: [column("id", .int64)]), "Item.id"),
             (EntityDescription(name: "Item", columns: [column("key", .string)]), "id"),
             (item([column("a", .int64), column("a", .int64)]), "same name"),
-            (item([column("j", .json)], [index("byJ", ["j"])]), "byJ"),
             (item([column("b", .string)], [index("byX", ["x"])]), "byX"),
             (item([column("a", .int64)], [index("t", ["a"], .text)]), "“a”"),
             (item([column("a", .int64)], [index("byA", ["a"], .unique)]), "same a"),

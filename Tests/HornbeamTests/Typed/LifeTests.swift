@@ -248,7 +248,7 @@ struct LifeTests {
         struct Refusal: Error {}
         let folder = try TemporaryFolder()
         defer { folder.keep() }
-        var options = Database.Options()
+        var options = Database.Options.keepsAll
         options.durability = .process
         var random = SeededGenerator()
         var expected = Expected()

@@ -6,7 +6,7 @@ import Hornbeam
 import Synchronization
 
 /// Whether deleted chats and messages leave something behind, as is the default.
-private let keepsDeleted = Atomic<Bool>(true)
+private let leavesDeleted = Atomic<Bool>(true)
 
 @EntityModel
 struct User {
@@ -25,7 +25,7 @@ struct Chat {
     @Relationship(deleteRule: .cascade, inverse: \.chat) var messages: [Message]?
 
     func asDeleted(in context: Context) throws -> Deleted<Chat>? {
-        keepsDeleted.load(ordering: .relaxed) ? .asStored(self) : nil
+        leavesDeleted.load(ordering: .relaxed) ? .asStored(self) : nil
     }
 }
 
@@ -39,7 +39,7 @@ struct Message {
     @Relationship(.required, inverse: \.messages) var chat: Chat?
 
     func asDeleted(in context: Context) throws -> Deleted<Message>? {
-        keepsDeleted.load(ordering: .relaxed) ? .asStored(self) : nil
+        leavesDeleted.load(ordering: .relaxed) ? .asStored(self) : nil
     }
 }
 
@@ -108,7 +108,7 @@ final class HornbeamChats: ChatStore {
     }
 
     func delete(chat: Int, keeping: Bool) throws {
-        keepsDeleted.store(keeping, ordering: .relaxed)
+        leavesDeleted.store(keeping, ordering: .relaxed)
         try database.write { try Chat.delete(id: chat, from: &$0) }
     }
 

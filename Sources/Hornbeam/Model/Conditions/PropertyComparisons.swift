@@ -9,124 +9,172 @@
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .equal, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .equal, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .equal, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func == <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .equating(left, .equal, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .equal, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .notEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .notEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .notEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func != <Entity: EntityModelProtocol, Property: Equatable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .equating(left, .notEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .equating(left, .notEqual, right, { $0 }, { $0 })
+}
 
 // MARK: - Order. A nil property is neither less nor greater than anything.
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .less, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .less, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .less, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func < <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .less, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .less, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .lessOrEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .lessOrEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .lessOrEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func <= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .lessOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .lessOrEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greater, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greater, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greater, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func > <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .greater, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greater, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greaterOrEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greaterOrEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property?>, right: KeyPath<Entity, Property>
-) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greaterOrEqual, right, { $0 }, { $0 })
+}
 
 @_disfavoredOverload
 public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
     left: KeyPath<Entity, Property>, right: KeyPath<Entity, Property?>
-) -> Predicate<Entity> { .ordering(left, .greaterOrEqual, right, { $0 }, { $0 }) }
+) -> Predicate<Entity> {
+    .ordering(left, .greaterOrEqual, right, { $0 }, { $0 })
+}
 
 extension Predicate {
     fileprivate static func equating<Left: Sendable, Right: Sendable, Property: Equatable & Sendable>(

@@ -54,54 +54,78 @@ extension Predicate {
 /// stored counts as none.
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
     keyPath: KeyPath<Entity, Target?>, entity: Target
-) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
+) -> Predicate<Entity> {
+    .comparing(shown: keyPath, .equal, entity)
+}
 
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
     keyPath: KeyPath<Entity, Target?>, entity: Target?
-) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
+) -> Predicate<Entity> {
+    .comparing(shown: keyPath, .equal, entity)
+}
 
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol & Equatable>(
     keyPath: KeyPath<Entity, Target?>, entity: Target?
-) -> Predicate<Entity> { .comparing(shown: keyPath, .equal, entity) }
+) -> Predicate<Entity> {
+    .comparing(shown: keyPath, .equal, entity)
+}
 
 public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
     keyPath: KeyPath<Entity, Target?>, entity: Target
-) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
+) -> Predicate<Entity> {
+    .comparing(shown: keyPath, .notEqual, entity)
+}
 
 public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
     keyPath: KeyPath<Entity, Target?>, entity: Target?
-) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
+) -> Predicate<Entity> {
+    .comparing(shown: keyPath, .notEqual, entity)
+}
 
 public func != <Entity: EntityModelProtocol, Target: EntityModelProtocol & Equatable>(
     keyPath: KeyPath<Entity, Target?>, entity: Target?
-) -> Predicate<Entity> { .comparing(shown: keyPath, .notEqual, entity) }
+) -> Predicate<Entity> {
+    .comparing(shown: keyPath, .notEqual, entity)
+}
 
 /// The relation leads to this entity: `\.$author == bob`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, entity: Target
-) -> Predicate<Entity> { .comparing(value: keyPath, .equal, entity.id.columnValue) }
+) -> Predicate<Entity> {
+    .comparing(value: keyPath, .equal, entity.id.columnValue)
+}
 
 public func != <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, entity: Target
-) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, entity.id.columnValue) }
+) -> Predicate<Entity> {
+    .comparing(value: keyPath, .notEqual, entity.id.columnValue)
+}
 
 /// The relation leads to the entity with this id; with nil, to none: `\.$author == "bob"`, `\.$author == bob.id`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, id: Target.ID?
-) -> Predicate<Entity> { .comparing(value: keyPath, .equal, id?.columnValue) }
+) -> Predicate<Entity> {
+    .comparing(value: keyPath, .equal, id?.columnValue)
+}
 
 public func != <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, id: Target.ID?
-) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, id?.columnValue) }
+) -> Predicate<Entity> {
+    .comparing(value: keyPath, .notEqual, id?.columnValue)
+}
 
 /// The relation leads where this value does, as far as ids say: `\.$author == .id("bob")`, `\.$author == .null`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, value: ToOneRelation<Target, D, K>
-) -> Predicate<Entity> { .comparing(value: keyPath, .equal, value.id?.columnValue) }
+) -> Predicate<Entity> {
+    .comparing(value: keyPath, .equal, value.id?.columnValue)
+}
 
 public func != <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, value: ToOneRelation<Target, D, K>
-) -> Predicate<Entity> { .comparing(value: keyPath, .notEqual, value.id?.columnValue) }
+) -> Predicate<Entity> {
+    .comparing(value: keyPath, .notEqual, value.id?.columnValue)
+}
 
 extension Predicate {
     /// - Parameter keyPath: of a to-one relation.

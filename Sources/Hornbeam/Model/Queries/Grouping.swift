@@ -147,8 +147,8 @@ struct AggregateMaker<Entity: EntityModelProtocol, each Result: Sendable>: Group
     }
 }
 
-// One aggregate is a maker by itself: to the compiler a pack of one is a tuple of one element, which it doesn't take for
-// the element.
+// One aggregate is a maker by itself: to the compiler a pack of one is a tuple of one element, which it doesn't take
+// for the element.
 
 extension Aggregate: GroupMaker {
     func begin() -> GroupState<Entity, Result> { SoleAccumulator(self) }

@@ -79,7 +79,7 @@ public typealias ToOne<E: EntityModelProtocol> = Relation<E, Relations.Mutual, R
 public typealias RequiredToOne<E: EntityModelProtocol> =
     Relation<E, Relations.Mutual, Relations.ToOne<E>, Relations.Required>
 /// `@Relationship(inverse: \.podcast) var episodes: [Episode]?`
-public typealias ToMany<E: EntityModelProtocol> = Relation<E, Relations.Mutual, Relations.ToMany<E>, Relations.Optional>
+public typealias ToMany<E: EntityModelProtocol> = Relation<E, Relations.Mutual, Relations.ToMany<E>, Relations.Required>
 /// `@Relationship() var cover: Image?`
 public typealias OneWayToOne<E: EntityModelProtocol> =
     Relation<E, Relations.OneWay, Relations.ToOne<E>, Relations.Optional>
@@ -88,7 +88,7 @@ public typealias OneWayRequiredToOne<E: EntityModelProtocol> =
     Relation<E, Relations.OneWay, Relations.ToOne<E>, Relations.Required>
 /// `@Relationship() var images: [Image]?`
 public typealias OneWayToMany<E: EntityModelProtocol> =
-    Relation<E, Relations.OneWay, Relations.ToMany<E>, Relations.Optional>
+    Relation<E, Relations.OneWay, Relations.ToMany<E>, Relations.Required>
 
 /// The value of a relation: nothing said, explicitly null, ids, or whole entities.
 public struct Relation<
