@@ -128,10 +128,10 @@ extension EntityModelProtocol {
         do {
             try saveRelations(with: &saver)
         } catch {
-            // The row says what its links were to be.
-            try context.session.run { try $0.store(Self.self).followLinks(of: row) }
+            try Self.followLinks(of: row, in: context)
             throw error
         }
+        if !saver.isLost { try Self.followLinks(of: row, in: context) }
         let kept = saver.isLost ? try storeAgain(merged, saver.renamed, in: &context) : row
         try didSave(to: &context)
         return kept
@@ -156,8 +156,19 @@ extension EntityModelProtocol {
                 var saver = RelationSaver<Self>(again: renamed, context: context, row: row)
                 try saveRelations(with: &saver)
                 guard !saver.isLost else { throw Self.keepsGoing("\(Self.entityName) \(id)") }
+                try Self.followLinks(of: row, in: context)
                 return row
             }
+        }
+    }
+
+    /// Has the row say what its links are, where an index goes by that. The row says what they were to be: a nested
+    /// entity may have been stored under another id, and a link may have been refused.
+    @inline(__always)
+    private static func followLinks(of row: RowID, in context: Context) throws {
+        try context.session.run { session in
+            let store = try session.store(Self.self)
+            if !store.type.linkedIDs.isEmpty { try store.followLinks(of: row) }
         }
     }
 

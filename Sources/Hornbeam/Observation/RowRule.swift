@@ -67,14 +67,15 @@ struct RowRule: Sendable {
 
     func probe(_ store: EntityStore) throws -> RowProbe {
         let updatedAt = store.type.updatedAt
-        let isUsed = updatedAt.map { column in
+        // What is left out of comparisons of rows, along with the ids of what is linked.
+        let isUsed = (store.type.linkedIDs.map(\.column) + (updatedAt.map { [$0] } ?? [])).contains { column in
             filter.uses(column) || sort.contains { if case .column(column) = $0.key { true } else { false } }
         }
         return RowProbe(
             filter: try RowFilter(filter, type: store.type, core: store.core),
             order: sort.isEmpty ? nil : try RowOrder(sort, type: store.type, core: store.core),
             places: try linking.map { try LinkPlaces(of: $0, store) }, updatedAt: updatedAt,
-            ignored: isUsed ?? false ? nil : updatedAt)
+            ignored: isUsed ? nil : updatedAt)
     }
 }
 

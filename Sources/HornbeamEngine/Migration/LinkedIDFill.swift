@@ -9,18 +9,24 @@ struct LinkedIDFill {
     let schema: Schema
     let transaction: Transaction
 
-    /// The types to fill, with the names of those of their indexes that go by the ids.
+    /// The types to fill, with the names of those of their indexes that go by the ids. A column that was there before
+    /// isn't trusted where an index over it is new or relations were renamed: nobody may have kept it meanwhile.
     static func types(
-        _ schema: Schema, _ work: [SchemaChange], stored: [String: EntityDescription], movesLinks: Bool
+        _ schema: Schema, _ work: [SchemaChange], _ plan: MigrationPlan, movesLinks: Bool
     ) -> [(type: EntityType, indexes: Set<String>)] {
         schema.types.values.filter { !$0.linkedIDs.isEmpty }.sorted { $0.name < $1.name }.compactMap { type in
             let change = work.first { $0.stored.name == type.name }
             let isNew = change.map { $0.added.contains { $0.linkedRelation != nil } } ?? false
-            let isChanged = change.map { Set($0.stored.relations) != Set(stored[type.name]?.relations ?? []) } ?? false
-            guard isNew || isChanged || movesLinks else { return nil }
+            let former = plan.types[type.name]?.relations ?? []
+            let isChanged = change.map { Set($0.stored.relations) != Set(former) } ?? false
             let columns = Set(type.linkedIDs.map(\.column))
-            let indexes = type.indexes.filter { !columns.isDisjoint(with: $0.columns) }
-            return (type, Set(indexes.map(\.description.name)))
+            let indexes = Set(
+                type.indexes.filter { !columns.isDisjoint(with: $0.columns) }.map(\.description.name))
+            let isBuilt = change.map { !$0.built.isDisjoint(with: indexes) } ?? false
+            guard isNew || isChanged || isBuilt || movesLinks || plan.renamesRelations(of: type.name) else {
+                return nil
+            }
+            return (type, indexes)
         }
     }
 

@@ -58,6 +58,9 @@ struct MigrationPlan {
     private var linkSteps: [String: [TombstoneMigration.LinkStep]] = [:]
     /// What is to be done to deleted entities, by the name of the type that they lie in.
     private(set) var tombstones: [String: TombstoneMigration] = [:]
+
+    /// Whether relations of a type are renamed or dropped.
+    func renamesRelations(of type: String) -> Bool { linkSteps[type] != nil }
     private let declared: [String: EntityDescription]
     private let isEmpty: (_ type: String) throws -> Bool
     private let hasUnreadable: HasUnreadable

@@ -47,7 +47,7 @@ struct SchemaUpdate {
             if try completion.run(added: [], narrowed: columns) { rewritten.insert(name) }
         }
         for name in gaps.closed { try SchemaCatalogue.setGaps(name, false, in: transaction) }
-        let linked = LinkedIDFill.types(schema, work, stored: plan.types, movesLinks: movesLinks)
+        let linked = LinkedIDFill.types(schema, work, plan, movesLinks: movesLinks)
         for change in work {
             let type = try schema.type(change.stored.name)
             let completion = RowCompletion(

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an index goes by the id of what a relation leads to, and that isn't what the saved value says: a nested entity
+// that is stored under another id, relations that are renamed, live lists whose order is the relation's.
+
+import Hornbeam
+import HornbeamTestSupport
+import Testing
+
+@EntityModel
+private struct Show {
+    @Unique<Self>(\.url, collisions: .update) private var byURL
+
+    let id: Int
+    var url: String
+    @Relationship(inverse: \.show) var parts: [Part]?
+}
+
+@EntityModel
+private struct Part {
+    @Index<Self>(\.$show.id) private var byShow
+    @Unique<Self>(\.$show.id, \.number) private var byNumber
+
+    let id: Int
+    var number: Int
+    @Relationship(inverse: \.parts) var show: Show?
+}
+
+private enum Renamed {
+    @EntityModel
+    struct Show {
+        let id: Int
+        var url: String
+        @Relationship(inverse: \.owner) var parts: [Part]?
+    }
+
+    @EntityModel
+    struct Part {
+        let id: Int
+        var number: Int
+        @Relationship(inverse: \.parts) var owner: Show?
+    }
+}
+
+@Suite("The id that a relation leads to, where it isn't what was said")
+struct LinkedIDChangesTests {
+    @Test("is that of the entity that a nested one was saved into, each time")
+    func nestedUpdate() throws {
+        let database = try Database.inMemory(models: Show.self, Part.self)
+        try database.write { try Show(id: 9, url: "u").save(to: &$0) }
+        for _ in 1...2 {
+            try database.write { context in
+                try Part(id: 1, number: 1, show: .relation(Show(id: 7, url: "u"))).save(to: &context)
+            }
+            let found = try database.read { try Part.filter(\.$show.id == 9).ids(in: $0) }
+            #expect(found == [1])
+            #expect(try database.isWhole())
+        }
+    }
+
+    @Test("counts for unique keys as it is in the end")
+    func nestedUnique() throws {
+        let database = try Database.inMemory(models: Show.self, Part.self)
+        try database.write { context in
+            try Show(id: 9, url: "u").save(to: &context)
+            try Part(id: 1, number: 1, show: .id(9)).save(to: &context)
+            try Part(id: 2, number: 2, show: .id(9)).save(to: &context)
+        }
+        let error = #expect(throws: HornbeamError.self) {
+            try database.write { context in
+                try Part(id: 2, number: 1, show: .relation(Show(id: 7, url: "u"))).save(to: &context)
+            }
+        }
+        #expect(error?.code == .uniqueViolation)
+        #expect(try database.isWhole())
+        let numbers = try database.read { try Part.query().resolve(in: $0).map(\.number) }
+        #expect(numbers == [1, 2])
+    }
+
+    @Test("is read from the links again after relations were renamed there and back")
+    func renamedBack() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("parts.hornbeam")
+        var database = try Database(at: path, models: Show.self, Part.self)
+        try database.write { context in
+            for id in 1...3 { try Show(id: id, url: "\(id)").save(to: &context) }
+            for id in 1...3 { try Part(id: id, number: id, show: .id(id)).save(to: &context) }
+        }
+        try database.close()
+        database = try Database(
+            at: path, models: Renamed.Show.self, Renamed.Part.self,
+            migrations: [
+                .rename("Show", to: Renamed.Show.self), .rename("Part", to: Renamed.Part.self),
+                .rename(Renamed.Part.self, "show", to: \.$owner),
+            ])
+        try database.write { context in
+            for id in 1...3 { try Renamed.Part(id: id, number: id, owner: .id(4 - id)).save(to: &context) }
+        }
+        try database.close()
+        database = try Database(
+            at: path, models: Show.self, Part.self,
+            migrations: [
+                .rename("Renamed.Show", to: Show.self), .rename("Renamed.Part", to: Part.self),
+                .rename(Part.self, "owner", to: \.$show),
+            ])
+        #expect(try database.isWhole())
+        try database.read { (context) throws in
+            for id in 1...3 { #expect(try Part.filter(\.$show.id == id).ids(in: context) == [4 - id]) }
+        }
+        try database.close()
+    }
+
+    @Test("orders a live list anew when a link changes from either side")
+    func live() async throws {
+        let database = try Database.inMemory(models: Show.self, Part.self)
+        try await database.write { context in
+            for id in 1...3 { try Show(id: id, url: "\(id)").save(to: &context) }
+            for id in 1...3 { try Part(id: id, number: id, show: .id(id)).save(to: &context) }
+        }
+        var lists = database.observe(Part.query().sorted(by: \.$show.id)).makeAsyncIterator()
+        #expect(try await lists.next()?.map(\.id) == [1, 2, 3])
+        try await database.write { context in
+            try Part(id: 3, number: 3, show: .null).save(to: &context)
+        }
+        #expect(try await lists.next()?.map(\.id) == [3, 1, 2])
+        try await database.write { context in
+            try Show(id: 3, url: "3", parts: .ids([1])).save(to: &context)
+        }
+        #expect(try await lists.next()?.map(\.id) == [3, 2, 1])
+    }
+}
