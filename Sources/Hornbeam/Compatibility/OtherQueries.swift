@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Second spellings of queries: programs that were written for other stores of this kind use them.
 
-/// What completes the nested query of a to-one relation: `with(\.$author, nested: modifier)`.
+/// A function that completes the nested query of a to-one relation: `with(\.$author, nested: modifier)`.
 public typealias QueryModifier<Entity: EntityModelProtocol> = (Query<Entity>) -> Query<Entity>
-/// What completes, selects and orders the nested query of a to-many relation.
+/// A function that completes, filters and sorts the nested query of a to-many relation.
 public typealias QueryListModifier<Entity: EntityModelProtocol> = (QueryList<Entity>) -> QueryList<Entity>
 
 // Conditions that name no entity type. `.updated(within:)` alone is a `Predicate`, hence the preference.
@@ -39,7 +39,7 @@ extension EntityModelProtocol {
     }
 }
 
-// What begins at the entity type begins at the types of its queries too.
+// The types of queries have the static functions of the entity type.
 
 extension QueryList {
     /// All entities of the type in the order of their last saves.

@@ -93,10 +93,11 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// `static let keepsDeleted = true`. False by default: they are gone, unless the database's options keep those of
     /// all types.
     static var keepsDeleted: Bool { get }
-    /// What deleting the entity leaves behind; nil for nothing. By default `.asStored(self)`, the entity as it is
-    /// stored with the ids of its relations, if the type or the database's options keep deleted entities, or in a
-    /// `Context()`, which keeps them all; else nil. A type that decides from case to case has an implementation of its
-    /// own, which is asked in any case.
+    /// Returns the `Deleted` that deleting the entity leaves behind, or nil if it leaves none.
+    ///
+    /// The default returns `.asStored(self)`, the stored entity with the ids of its relations, if the type or the
+    /// database's options keep deleted entities, and always in a `Context()`; otherwise nil. Implement it to decide for
+    /// each entity: it is called whatever the options say.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
 
     /// What the store keeps of each entity of the type beside its properties, and `updatedAt`, which it keeps of all:

@@ -34,7 +34,7 @@ enum Child {
             .map { try JSONDecoder().decode(Figure.self, from: $0) }
     }
 
-    /// What a program prints.
+    /// Runs a program and returns its standard output.
     static func output(of words: [String], _ what: String, environment: [String: String] = [:]) throws -> Data {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: words[0])

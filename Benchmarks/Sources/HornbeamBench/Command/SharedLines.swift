@@ -44,7 +44,7 @@ enum SharedLines {
         return found
     }
 
-    /// What the program prints. The trace of it is the file `trace` in the folder then.
+    /// Runs the program, which leaves its trace in the file `trace` of the folder, and returns its standard output.
     private static func run(in folder: String) throws -> String {
         let programs = (try Callgrind.withoutDebugInformation(in: folder) as NSString).deletingLastPathComponent
         let output = try Child.output(

@@ -4,14 +4,14 @@
 // MARK: - A Bool property by itself
 
 extension EntityModelProtocol {
-    /// The entities whose property is true: `Note.filter(\.isPinned)`; `filter(!\.isPinned)` are the others.
+    /// Finds the entities whose property is true: `Note.filter(\.isPinned)`. `filter(!\.isPinned)` finds the others.
     public static func filter(_ keyPath: KeyPath<Self, Bool>) -> QueryList<Self> {
         filter(keyPath == true)
     }
 }
 
 extension QueryList {
-    /// Those whose property is true: `.filter(\.isPinned)`; `filter(!\.isPinned)` are the others.
+    /// Leaves the entities whose property is true: `.filter(\.isPinned)`. `filter(!\.isPinned)` leaves the others.
     public consuming func filter(_ keyPath: KeyPath<Entity, Bool>) -> Self { filter(keyPath == true) }
 }
 

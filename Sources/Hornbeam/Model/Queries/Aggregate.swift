@@ -80,8 +80,8 @@ extension Accumulator {
 /// A row that several aggregates read. The entity is decoded once at most, and only if one of them asks for it.
 struct AggregatedRow<Entity: EntityModelProtocol> {
     let row: RowReader
-    /// Who reads it; nil where the row is one of the past, whose links aren't known. Borrowed, so that a row counts no
-    /// references.
+    /// The transaction that reads the row. Nil for a former version of a row, whose links aren't known. Unowned, so
+    /// that copying a row counts no references.
     private unowned(unsafe) let session: TypedTransaction?
     private var decoded: Entity?
 
