@@ -147,6 +147,7 @@ final class StoredPostings {
     @inline(never)
     private func decodeBlock() throws(StorageError) {
         guard !isAtEnd else { return }
+        try transaction.checkGoesOn()
         guard directory.decode(block, of: run, docnos: docnos, frequencies: frequencies) else {
             throw unreadableRun()
         }

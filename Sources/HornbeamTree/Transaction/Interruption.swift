@@ -3,7 +3,7 @@
 
 import Synchronization
 
-/// Set once, by any thread. The read that has it throws `.cancelled` when it next comes to another leaf of a tree.
+/// Set once, by any thread. The read that has it throws `.cancelled` soon: see `Transaction.checkGoesOn`.
 package final class Interruption: Sendable {
     private let flag = Atomic(false)
 

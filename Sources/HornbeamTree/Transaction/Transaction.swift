@@ -90,9 +90,10 @@ package final class Transaction {
 
     // MARK: - Reading
 
-    /// Throws if the read is to end early. Asked whenever a cursor comes to another leaf.
+    /// Throws if the read is to end early. Asked whenever a cursor comes to another leaf, a posting list to another
+    /// block, and for each row, or batch of rows, that is read by its number.
     @inline(__always)
-    func checkGoesOn() throws(StorageError) {
+    package func checkGoesOn() throws(StorageError) {
         if interruption != nil { try refuseInterrupted() }
     }
 
@@ -133,6 +134,7 @@ package final class Transaction {
 
     /// The same of a key of eight bytes, given as the number that it is big-endian.
     package func get(_ tree: TreeID, number: UInt64) throws(StorageError) -> Bytes? {
+        try checkGoesOn()
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
             try open.get(number: number, in: view)
@@ -160,6 +162,7 @@ package final class Transaction {
     package func getMany(
         _ tree: TreeID, numbers: UnsafeBufferPointer<UInt64>, into found: UnsafeMutableBufferPointer<Bytes?>
     ) throws(StorageError) {
+        try checkGoesOn()
         let open = try opened(tree)
         try answer(open) { () throws(StorageError) in
             if open.pointee.isCompressed {
