@@ -35,7 +35,7 @@ enum ModelDiagnostic: DiagnosticMessage {
             "'\(name)' has no 'id': add a property such as 'let id: String' to the struct itself, stored or computed"
         case .constantId:
             "'let id' with a value can't be read back, nothing could set it: write 'var id = …', give it no value "
-                + "here, or a literal if there is one entity of the type"
+                + "here, or an integer or text literal if the type has one entity"
         case .optionalId(let type):
             "'id' can't be optional: write 'let id: \(type)', and give each entity one, such as "
                 + "'nextID(in: &context)', which counts up, or 'UUID()'"

@@ -11,8 +11,7 @@ extension ModelDeclaration {
                     return ".\(component.property)(\(component.descending ? "descending: true" : ""))"
                 }
                 if component.isLinkedID {
-                    let order = component.descending ? ", descending: true" : ""
-                    return ".of(\"$\(component.property).id\", \\Self.$\(component.property).id\(order))"
+                    return ".of(\"$\(component.property).id\", \\Self.$\(component.property).id\(order(component)))"
                 }
                 let code = properties.first { $0.name == component.property }?.code ?? component.property
                 switch index.kind {
@@ -28,5 +27,6 @@ extension ModelDeclaration {
             return "Hornbeam.DeclaredIndex<Self>.\(index.kind)(\"\(index.name)\", [\(parts)]\(options))"
         }
     }
+
     private func order(_ component: Index.Component) -> String { component.descending ? ", descending: true" : "" }
 }

@@ -302,7 +302,7 @@ struct EntityModelDiagnosticTests {
         #expect(
             diagnostics("let id = UUID()") == [
                 "1:21 'let id' with a value can't be read back, nothing could set it: write 'var id = …', give it no "
-                    + "value here, or a literal if there is one entity of the type"
+                    + "value here, or an integer or text literal if the type has one entity"
             ])
         for type in ["Int?", "Optional<Int>", "Int!"] {
             #expect(

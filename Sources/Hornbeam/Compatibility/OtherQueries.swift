@@ -64,7 +64,7 @@ extension Query {
     @_disfavoredOverload
     public func filter(_ predicate: MetadataPredicate) -> Self { filter(predicate.predicate(for: Entity.self)) }
 
-    /// No entity: of one entity there is no list of all.
+    /// Finds nothing: a query for a single entity has no list of all entities.
     public static func schemaQuery() -> Self { Self(QueryList().limit(0)) }
     public static func schemaQuery(in context: Context) -> Self { Self(QueryList(context: context).limit(0)) }
 }

@@ -169,7 +169,7 @@ extension Predicate {
     ) -> Self { Self(.none) }
 }
 
-// MARK: - Entities as properties. Those that are Codable can be stored as copies.
+// MARK: - Entities as properties. A Codable entity can be stored as a copy.
 
 extension ColumnForms {
     @available(*, unavailable, message: "an entity in another one is a relation: '@Relationship var author: Author?'")

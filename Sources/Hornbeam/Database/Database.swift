@@ -14,7 +14,7 @@ public final class Database: Sendable {
     package let schema: Schema
     private let requiresRelations: Bool
     private let deletedRetention: DeletedRetention
-    /// Nil if deleted entities are kept until the program purges them.
+    /// Nil if no deleted entity is purged by itself.
     private let deletedPurge: DeletedPurge?
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
@@ -266,14 +266,16 @@ public final class Database: Sendable {
             do {
                 var context = Context(session)
                 let result = try body(&context)
-                try deletedPurge?.run(in: core)
+                let purged = try deletedPurge?.run(in: core)
                 if let capture, keepsAll {
                     for hook in hooks where try core.hasChanged() {
                         try hook.body(&context, try StoreChanges(capture, in: core))
                     }
                     tell?(try StoreChanges(capture, in: core))
                 }
-                return (result, try core.beginCommit { if isWatched { live.enter($0) } })
+                let commit = try core.beginCommit { if isWatched { live.enter($0) } }
+                if let purged { deletedPurge?.proceed(to: purged) }
+                return (result, commit)
             } catch {
                 // Without effect if the commit itself failed: the transaction has ended then.
                 transaction.abort()

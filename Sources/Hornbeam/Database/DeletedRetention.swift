@@ -22,13 +22,16 @@ extension Database {
         /// Kept until the program purges them.
         public static let forever = Self(rule: .forever)
 
-        /// Kept for that long, then purged by later writes: beginning with the first write after opening, and then each
-        /// hour, all kept entities are looked at, 1,000 in each write that changes something. Those of types that say
-        /// `keepsDeleted` are purged too.
+        /// Kept for that long, then purged by later writes. After opening, and again when the oldest one is due but an
+        /// hour later at the earliest, all kept entities are looked at, 1,000 in each write that changes something.
+        /// Deleted entities of types that say `keepsDeleted` are purged too.
         public static func duration(_ duration: Duration) -> Self { Self(rule: .duration(duration)) }
 
         /// Kept for so many times 24 hours; see `duration(_:)`.
-        public static func days(_ days: Int) -> Self { .duration(.seconds(Double(days) * 86_400)) }
+        public static func days(_ days: Int) -> Self {
+            let (seconds, overflow) = Int64(days).multipliedReportingOverflow(by: 86_400)
+            return .duration(.seconds(overflow ? (days < 0 ? Int64.min : Int64.max) : seconds))
+        }
 
         var duration: Duration? {
             if case .duration(let duration) = rule { return duration }
@@ -42,18 +45,18 @@ extension Database {
     }
 }
 
-/// Purges deleted entities whose time is over, a few in each write. Passes over all that are kept follow each other at
-/// an interval.
+/// Purges deleted entities whose time is over, a few in each write, in passes over all that are kept.
 ///
-/// Where a pass is stays in memory alone: a pass that an end of the process cuts short begins anew with the next
-/// process.
+/// The position of a pass is in memory only: a pass that ends with its process begins anew in the next one.
 final class DeletedPurge: Sendable {
-    private struct Position {
-        /// Of the type's name in `types`.
-        var type = 0
+    struct Position: Sendable {
+        /// Index in `types`.
+        fileprivate var type = 0
         /// The first row that has not been looked at.
-        var row: RowID?
-        var passBegins = Date.distantPast
+        fileprivate var row: RowID?
+        fileprivate var passBegins = Date.distantPast
+        /// When the oldest of the rows that stay was saved, in seconds since the reference date.
+        fileprivate var oldest = TimeInterval.infinity
     }
 
     private static let rowsPerWrite = 1000
@@ -65,23 +68,31 @@ final class DeletedPurge: Sendable {
     private let position = Mutex(Position())
 
     init(after duration: Duration, models: ModelSet) {
-        seconds = TimeInterval(duration.components.seconds) + TimeInterval(duration.components.attoseconds) * 1e-18
+        seconds = duration / .seconds(1)
         types = models.descriptions.map(\.name).filter { EntityDescription.isTombstone($0) }.sorted()
     }
 
-    /// Goes on with the pass, if it is time, in a write that has changed something.
-    func run(in core: StoreTransaction, now: Date = .now) throws {
-        try position.withLock { position in
-            guard now >= position.passBegins, try core.hasChanged() else { return }
-            let end = now.timeIntervalSinceReferenceDate - seconds
-            var left = Self.rowsPerWrite
-            while left > 0, position.type < types.count {
-                position.row = try core.store(types[position.type]).purge(before: end, from: position.row, looks: &left)
-                if position.row == nil { position.type += 1 }
-            }
-            if position.type == types.count {
-                position = Position(passBegins: now.addingTimeInterval(Self.secondsBetweenPasses))
-            }
+    /// Goes on with the pass, if it is time, in a write that has changed something. Returns the position to pass to
+    /// `proceed` once the write is committed, or nil if nothing was looked at.
+    func run(in core: StoreTransaction, now: Date = .now) throws -> Position? {
+        var position = position.withLock { $0 }
+        guard now >= position.passBegins, try core.hasChanged() else { return nil }
+        let end = now.timeIntervalSinceReferenceDate - seconds
+        var left = Self.rowsPerWrite
+        while left > 0, position.type < types.count {
+            let found = try core.store(types[position.type])
+                .purge(before: end, from: position.row, looks: &left)
+            position.row = found.next
+            position.oldest = min(position.oldest, found.oldest)
+            if found.next == nil { position.type += 1 }
         }
+        if position.type == types.count {
+            // Entities that are deleted from now on are due later than the kept ones.
+            let due = Date(timeIntervalSinceReferenceDate: min(position.oldest, end + seconds) + seconds)
+            position = Position(passBegins: max(due, now.addingTimeInterval(Self.secondsBetweenPasses)))
+        }
+        return position
     }
+
+    func proceed(to position: Position) { self.position.withLock { $0 = position } }
 }

@@ -52,7 +52,7 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
     @inlinable
     public static var replace: Self { Self(rule: .replace) }
 
-    /// Another name of `replace`. What others call an upsert is `update`.
+    /// Another name of `replace`. Other stores call `update` an upsert.
     @inlinable
     public static var upsert: Self { replace }
 }

@@ -90,7 +90,7 @@ extension EntityModelProtocol {
             try merged.storeUnlessHeld(session)
         }
         guard let row else { return try storeMakingRoom(merged, options, in: &context) }
-        return try finish(row, merged, in: &context)
+        return try finish(row, merged, options, in: &context)
     }
 
     /// Stores the row; nil, with nothing changed, if others have to make room for it first.
@@ -117,13 +117,15 @@ extension EntityModelProtocol {
                 }
                 try merged.makeRoom(in: &context)
                 let row = try session.save(merged)
-                return try finish(row, merged, in: &context)
+                return try finish(row, merged, options, in: &context)
             }
         }
     }
 
     /// What follows once the row is there: what the value says about its relations, and the hook. The row in the end.
-    private func finish(_ row: RowID, _ merged: Self, in context: inout Context) throws -> RowID {
+    private func finish(
+        _ row: RowID, _ merged: Self, _ options: MergeStrategy<Self>, in context: inout Context
+    ) throws -> RowID {
         var saver = RelationSaver<Self>(context: context, row: row)
         do {
             try saveRelations(with: &saver)
@@ -131,7 +133,8 @@ extension EntityModelProtocol {
             try Self.followLinks(of: row, in: context)
             throw error
         }
-        if !saver.isLost { try Self.followLinks(of: row, in: context) }
+        // Else the row says what its links are.
+        if saver.renamed != nil || !options.replaces { try Self.followLinks(of: row, in: context) }
         let kept = saver.isLost ? try storeAgain(merged, saver.renamed, in: &context) : row
         try didSave(to: &context)
         return kept
@@ -162,9 +165,9 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Has the row say what its links are, where an index goes by that. The row says what they were to be: a nested
-    /// entity may have been stored under another id, and a link may have been refused.
-    @inline(__always)
+    /// Has the row say what its links are, where an index goes by that. It says what the merged value says of them: a
+    /// nested entity may have been stored under another id, a link may have been refused, and links are those of the
+    /// value before it was merged.
     private static func followLinks(of row: RowID, in context: Context) throws {
         try context.session.run { session in
             let store = try session.store(Self.self)
@@ -278,6 +281,13 @@ extension EntityModelProtocol {
         for _ in 0..<Self.collisionRounds {
             guard let first = collisions.first else { return }
             try refuse(collisions, session)
+            if let (index, holder) = collisions.first(where: { Self.resolver(of: $0.index)?.updates ?? false }) {
+                throw try violation(
+                    index, by: holder, session,
+                    remark: ", and took it while room was made for other keys: look for a hook or a resolver "
+                        + "that saves it"
+                )
+            }
             if let row = try session.store(Self.self).rowID(ofAny: first.id.columnValue) {
                 try Self.deletion(of: row, in: context)?.run(in: &context)
             }
@@ -293,30 +303,31 @@ extension EntityModelProtocol {
     /// itself.
     private func holderToUpdate(_ session: TypedTransaction) throws -> ID? {
         guard Self.entityShape.hasUpdatingResolvers else { return nil }
-        let found = try session.collisions(of: self).first { collision in
-            Self.entityShape.resolvers.contains { $0.index.name == collision.index.name && $0.resolver.updates }
-        }
+        let found = try session.collisions(of: self).first { Self.resolver(of: $0.index)?.updates ?? false }
         guard let (index, holder) = found else { return nil }
         guard try session.storedRow(of: id.columnValue, Self.self) == nil else {
             throw try violation(
                 index, by: holder, session,
-                remark: ", and both are stored: `.update` saves a new entity in place of a stored one, but two that "
-                    + "are stored don't become one; delete one of them first")
+                remark: ", and both are stored: `.update` saves into one stored entity, and doesn't join two; "
+                    + "delete one of them first")
         }
         return holder
+    }
+
+    /// The rule of an index; nil if the model doesn't declare it.
+    private static func resolver(of index: IndexDescription) -> CollisionResolver<Self>? {
+        entityShape.resolvers.first { $0.index.name == index.name }?.resolver
     }
 
     /// This value under another id: its stored properties, and what it says about its relations.
     private func withID(_ id: ID, _ session: TypedTransaction) throws -> Self {
         let type = try session.store(Self.self).type
-        var writer = try session.store(Self.self).makeRow()
-        try session.encode(self).withBytes { bytes in
-            let row = try RowReader(bytes, of: type)
-            for number in type.description.columns.indices {
-                writer.set(number == 0 ? id.columnValue : try row.value(number), number)
+        let row = try session.encode(self).withBytes { bytes in
+            try type.rewriting(try RowReader(bytes, of: type)) { writer, column in
+                if column == 0 { writer.set(id.columnValue, column) }
+                return column == 0
             }
         }
-        let row = try writer.finish(of: "\(Self.entityName) \(id)")
         var copy = try row.withBytes { try Self(row: try RowReader($0, of: type)) }
         guard copy.id == id else {
             throw HornbeamError(
@@ -341,10 +352,8 @@ extension EntityModelProtocol {
     /// Throws for the first collision in an index that refuses.
     private func refuse(_ collisions: [(index: IndexDescription, id: ID)], _ session: TypedTransaction) throws {
         guard !collisions.isEmpty else { return }
-        let shape = Self.entityShape
         for (index, existing) in collisions {
-            let rule = shape.resolvers.first { $0.index.name == index.name }
-            guard rule?.resolver.refuses ?? true else { continue }
+            guard Self.resolver(of: index)?.refuses ?? true else { continue }
             throw try violation(index, by: existing, session)
         }
     }

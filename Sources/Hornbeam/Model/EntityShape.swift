@@ -183,7 +183,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 + Self.linkedIDs(indexes, relations),
             indexes: indexes.map(\.description), relations: relations.map(\.description))
         self.relations = relations
-        shownRelations = ShownRelations(shown, values: relations.map(\.keyPath))
+        shownRelations = ShownRelations(
+            shown, values: relations.map(\.keyPath), idTexts: relations.map(\.access.idText))
         updatedAtColumn = columns.count
         properties = columns.map { ($0.description.name, $0.keyPath) }
         resolvers = indexes.compactMap { index in index.collisions.map { (index.description, $0) } }
@@ -213,7 +214,9 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
             if let id = relation.id {
                 ids[id.plain] = number
                 if let column = description.column(ColumnDescription.linkedIDName(of: name)) {
-                    orders[id.plain] = ColumnPlace(number: column, descending: false)
+                    if let ascending = id.ascending {
+                        orders[ascending] = ColumnPlace(number: column, descending: false)
+                    }
                     if let descending = id.descending {
                         orders[descending] = ColumnPlace(number: column, descending: true)
                     }
@@ -263,6 +266,15 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 + (names.isEmpty ? "it has none" : "those it has are \(names)"))
     }
 
+    /// Why a query can't be sorted by a property; nil if it can, as far as the key path tells.
+    func refusal<Property>(ofSortBy keyPath: KeyPath<Entity, Property>) -> HornbeamError? {
+        guard let name = linkID(keyPath)?.description.name else { return refusal(of: keyPath) }
+        return HornbeamError(
+            .invalid,
+            "\(Entity.entityName) can't be sorted by the id that \(name) leads to, because no index is over it: "
+                + "declare @Index<Self>(\\.$\(name).id)")
+    }
+
     /// The hidden column of the time of the last save: the first one behind the declared ones.
     let updatedAtColumn: Int
 
@@ -286,8 +298,6 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
 
     /// The stored form of a value that the column is compared with. Returns nil if there is none.
     func literal<Property>(_ value: Property, _ column: Int) -> Value? {
-        // Hardly any type has such columns.
-        if keyedColumns.isEmpty { return Hornbeam.literal(value) }
         let type = description.columns[column].type
         if type.isOrdered { return Hornbeam.literal(value) }
         guard let stored = try? StoredForm<Property>.find(in: type)?.encode(value) else { return nil }
@@ -330,7 +340,10 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// The column with the ids of related entities that `\.$property.id` orders by, with or without `.desc`; nil where
     /// no index is over them.
     func linkedIDColumn<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {
-        linkedIDs.isEmpty ? nil : linkedIDs[keyPath]
+        if linkedIDs.isEmpty { return nil }
+        if let place = linkedIDs[keyPath] { return place }
+        return linkID(keyPath).flatMap { description.column(ColumnDescription.linkedIDName(of: $0.description.name)) }
+            .map { ColumnPlace(number: $0, descending: false) }
     }
 
     /// The relation that `\.$property` names.

@@ -67,7 +67,7 @@ struct RowRule: Sendable {
 
     func probe(_ store: EntityStore) throws -> RowProbe {
         let updatedAt = store.type.updatedAt
-        // What is left out of comparisons of rows, along with the ids of what is linked.
+        // Comparisons of rows leave out the time of the last save, and with it the ids of linked entities.
         let isUsed = (store.type.linkedIDs.map(\.column) + (updatedAt.map { [$0] } ?? [])).contains { column in
             filter.uses(column) || sort.contains { if case .column(column) = $0.key { true } else { false } }
         }

@@ -119,11 +119,11 @@ extension Filter {
     /// tested on rows, because planning takes more stack than testing.
     static var plannedDepth: Int { 24 }
 
-    /// The filter as a part of another one; `tooDeep` if the whole would be nested too deep. Typed conditions consist
+    /// The filter as a part of another one, `.refused` if the whole would be nested too deep. Typed conditions consist
     /// of such parts, so none of them is nested deeper.
     package var asPart: Filter { isWithin(Self.maximumDepth - 1) ? self : .refused(refusal) }
 
-    /// The filter as a condition on related entities; `tooDeep` if the whole would be nested too deep.
+    /// The filter as a condition on related entities, `.refused` if the whole would be nested too deep.
     package var asLinked: Filter { isWithin(Self.maximumDepth - Self.linkDepth) ? self : .refused(refusal) }
 
     package static var tooDeep: Filter { .refused(depthError) }

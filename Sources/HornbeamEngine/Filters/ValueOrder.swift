@@ -30,7 +30,7 @@ extension Comparison {
 
 extension Value {
     /// Equal exactly where keys are: NaN equals NaN, and nothing else.
-    var comparable: Value {
+    package var comparable: Value {
         switch self {
         // No number of this place can be an array.
         case .double(let number) where number.isNaN: .array([])

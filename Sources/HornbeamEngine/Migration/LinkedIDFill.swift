@@ -10,7 +10,8 @@ struct LinkedIDFill {
     let transaction: Transaction
 
     /// The types to fill, with the names of those of their indexes that go by the ids. A column that was there before
-    /// isn't trusted where an index over it is new or relations were renamed: nobody may have kept it meanwhile.
+    /// isn't trusted where an index over it is new or relations were renamed: an older program may not have maintained
+    /// it.
     static func types(
         _ schema: Schema, _ work: [SchemaChange], _ plan: MigrationPlan, movesLinks: Bool
     ) -> [(type: EntityType, indexes: Set<String>)] {
@@ -68,15 +69,12 @@ struct LinkedIDFill {
 extension EntityStore {
     /// A row with the ids that the links say.
     fileprivate func filledWithLinkedIDs(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
-        var writer = makeRow()
         try row.withUnsafeBytes { bytes in
-            let row = try RowReader(bytes, of: type)
-            // The row may be older than some of its columns.
-            for column in type.layout.columns where row.contains(column: column) {
-                writer.setRaw(try row.rawBytes(column), column)
-            }
+            try type.rewriting(
+                try RowReader(bytes, of: type),
+                then: { writer in
+                    for linked in type.linkedIDs { writer.set(try idByLinks(linked, of: rowID), linked.column) }
+                })
         }
-        for linked in type.linkedIDs { writer.set(try idByLinks(linked, of: rowID), linked.column) }
-        return try writer.finish()
     }
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer ids that the store hands out: as in SQLite's AUTOINCREMENT, each is larger than any that was handed out
-// before and than any that is stored.
+// Integer ids that the store hands out: each is larger than any that was handed out before, and than any that is
+// stored, linked, or kept as a deleted entity.
 
 import HornbeamPages
 import HornbeamTree
 
 extension EntityStore {
     /// Hands out the next integer id, from 1 on. Ids from 2^40 on, which are no row ids of their own, don't count.
-    /// Returns nil if all below 2^40 have been handed out. O(log n).
-    package func nextID() throws -> UInt64? {
-        let last = try max(SchemaTree.lastID(type.name, in: transaction), largest(type.rows), largest(type.unsaved))
+    /// Returns nil, and hands out none, if the next id is larger than `greatest` or reaches 2^40. O(log n).
+    package func nextID(through greatest: UInt64) throws -> UInt64? {
+        var last = try SchemaTree.lastID(type.name, in: transaction)
+        for tree in [type.rows, type.unsaved, type.counterpart] {
+            if let tree { last = try max(last, largest(tree)) }
+        }
         let next = RowID(rawValue: last + 1)
-        guard next < RowID.firstAssigned else { return nil }
+        guard next < RowID.firstAssigned, next.rawValue <= greatest else { return nil }
         try SchemaTree.setLastID(next.rawValue, type.name, in: transaction)
         return next.rawValue
     }

@@ -213,7 +213,7 @@ package final class EntityStore {
 
     /// Puts a row in the place of another one, and brings the indexes along. Changes nothing if another entity holds a
     /// unique key of the row: then it returns the first such index and that entity.
-    /// - Parameter remembers: whether that the row is there is worth remembering.
+    /// - Parameter remembers: whether to cache that the row exists.
     func put(
         _ row: [UInt8], _ rowID: RowID, over old: RowReader?, remembers: Bool = true
     ) throws -> (index: IndexDescription, rowID: RowID)? {

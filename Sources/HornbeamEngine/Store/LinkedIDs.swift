@@ -4,7 +4,7 @@
 //
 // A save writes the ids with the row, as its value says or as the links are, so that unique keys are looked at before
 // anything is changed. Links that are changed otherwise note the rows at their ends, and when the change is complete
-// these get the ids. What the links say is no change of an entity: such a row keeps the time of its last save.
+// these get the ids. Following links doesn't count as a save: such a row keeps the time of its last save.
 
 import HornbeamPages
 import HornbeamTree
@@ -75,13 +75,9 @@ extension EntityStore {
 
     /// A row from elsewhere with the ids of what is linked, whatever it says of them.
     func withLinkedIDs(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
-        var writer = makeRow()
         try row.withUnsafeBytes { bytes in
-            let row = try RowReader(bytes, of: type)
-            for column in type.layout.columns { writer.setRaw(try row.rawBytes(column), column) }
+            try type.rewriting(try RowReader(bytes, of: type), then: { try setLinkedIDs(&$0, rowID) })
         }
-        try setLinkedIDs(&writer, rowID)
-        return try writer.finish()
     }
 
     /// A row that differs from the stored one in nothing but what is linked, with the time of that one's last save; nil
@@ -91,11 +87,10 @@ extension EntityStore {
             let new = try RowReader(bytes, of: type)
             let ids = type.linkedIDs.map(\.column)
             guard try !IndexChanges.isUntouched(ids, old, new) else { return nil }
-            var writer = makeRow()
-            for column in type.layout.columns {
-                writer.setRaw(try (ids.contains(column) ? new : old).rawBytes(column), column)
+            let relinked = try type.rewriting(old) { writer, column in
+                if ids.contains(column) { writer.setRaw(try new.rawBytes(column), column) }
+                return ids.contains(column)
             }
-            let relinked = try writer.finish()
             return try isLeft(relinked, as: new, .stamped) ? relinked : nil
         }
     }
@@ -112,28 +107,39 @@ extension EntityStore {
     /// Has a stored row follow its link.
     fileprivate func setLinkedID(_ rowID: RowID, _ column: Int, _ id: Value) throws {
         guard let old = try row(rowID), try old.value(column) != id else { return }
-        var writer = makeRow()
-        for other in type.layout.columns {
-            if other == column { writer.set(id, column) } else { writer.setRaw(try old.rawBytes(other), other) }
+        let row = try type.rewriting(old) { writer, other in
+            if other == column { writer.set(id, column) }
+            return other == column
         }
-        let row = try writer.finish()
         guard let held = try put(row, rowID, over: old) else { return }
         throw try row.withUnsafeBytes { try violation(held.index, of: try RowReader($0, of: type), by: held.rowID) }
     }
 }
 
 extension EntityType {
+    /// A copy of a row with other columns.
+    /// - Parameters:
+    ///   - change: writes a column, or leaves it null, and returns true; returns false for columns that stay.
+    ///   - end: writes further columns.
+    package func rewriting(
+        _ row: RowReader, _ change: (inout RowWriter, Int) throws -> Bool = { _, _ in false },
+        then end: (inout RowWriter) throws -> Void = { _ in }
+    ) throws -> [UInt8] {
+        var writer = RowWriter(layout: layout)
+        // The row may be older than some of its columns.
+        for column in layout.columns where row.contains(column: column) {
+            if try !change(&writer, column) { writer.setRaw(try row.rawBytes(column), column) }
+        }
+        try end(&writer)
+        return try writer.finish()
+    }
+
     /// A row without the ids of what is linked.
     package func withoutLinkedIDs(_ row: [UInt8]) throws -> [UInt8] {
-        var writer = RowWriter(layout: layout)
         let ids = linkedIDs.map(\.column)
-        try row.withUnsafeBytes { bytes in
-            let row = try RowReader(bytes, of: self)
-            for column in layout.columns where !ids.contains(column) {
-                writer.setRaw(try row.rawBytes(column), column)
-            }
+        return try row.withUnsafeBytes { bytes in
+            try rewriting(try RowReader(bytes, of: self)) { _, column in ids.contains(column) }
         }
-        return try writer.finish()
     }
 }
 
@@ -146,24 +152,21 @@ struct MovedIDs {
 
     /// By the side that leads from the row.
     private var moved: [String: [Place: RowID?]] = [:]
-    private var targets: [String: [Int: String]] = [:]
     var isEmpty: Bool { moved.isEmpty }
 
-    mutating func note(_ type: String, _ row: RowID, _ column: Int, target: String, _ linked: RowID?) {
+    mutating func note(_ type: String, _ row: RowID, _ column: Int, _ linked: RowID?) {
         moved[type, default: [:]].updateValue(linked, forKey: Place(row: row, column: column))
-        targets[type, default: [:]][column] = target
     }
 
     /// Calls `body` with each: those first that lead nowhere now, because others may get their unique keys.
     func forEach(
-        _ body: (_ type: String, _ row: RowID, _ column: Int, _ target: String, _ linked: RowID?) throws -> Void
+        _ body: (_ type: String, _ row: RowID, _ column: Int, _ linked: RowID?) throws -> Void
     ) rethrows {
         for isLinked in [false, true] {
             for (type, rows) in moved.sorted(by: { $0.key < $1.key }) {
                 let places = rows.filter { ($0.value != nil) == isLinked }.keys
                 for place in places.sorted(by: { ($0.row, $0.column) < ($1.row, $1.column) }) {
-                    guard let target = targets[type]?[place.column], let linked = rows[place] else { continue }
-                    try body(type, place.row, place.column, target, linked)
+                    if let linked = rows[place] { try body(type, place.row, place.column, linked) }
                 }
             }
         }
@@ -181,10 +184,10 @@ extension EdgeTrees {
     private func noteMovedIDs(_ side: EdgeSide, _ source: RowID, _ target: RowID, _ isLinked: Bool) {
         core.hasMovedIDs = true
         if let column = side.linkedID {
-            moved.note(side.type, source, column, target: side.target, isLinked ? target : nil)
+            moved.note(side.type, source, column, isLinked ? target : nil)
         }
         if let column = side.other?.linkedID {
-            moved.note(side.target, target, column, target: side.type, isLinked ? source : nil)
+            moved.note(side.target, target, column, isLinked ? source : nil)
         }
     }
 
@@ -196,9 +199,11 @@ extension EdgeTrees {
         moved = MovedIDs()
         core.hasMovedIDs = false
         do {
-            try rows.forEach { type, row, column, target, linked in
-                let id = try linked.flatMap { try core.store(target).id(of: $0) } ?? .null
-                try core.store(type).setLinkedID(row, column, id)
+            try rows.forEach { type, row, column, linked in
+                let store = try core.store(type)
+                guard let side = store.type.linkedIDs.first(where: { $0.column == column })?.side else { return }
+                let id = try linked.flatMap { try core.store(side.target).id(of: $0) } ?? .null
+                try store.setLinkedID(row, column, id)
             }
         } catch {
             transaction.fail(error as? StorageError ?? .invalid("\(error)"))

@@ -38,10 +38,12 @@ extension EntityStore {
 
     /// Removes the rows that were saved last before `end`, in seconds since the reference date, among the next `looks`
     /// ones from `first` on. Takes from `looks` as many as it has looked at. Returns the row to go on with, or nil if
-    /// there are no more.
-    package func purge(before end: Double, from first: RowID?, looks: inout Int) throws -> RowID? {
-        guard let column = type.updatedAt else { return nil }
-        var next: RowID?
+    /// there are no more, and when the oldest of those that stay was saved, or infinity if none stays.
+    package func purge(
+        before end: Double, from first: RowID?, looks: inout Int
+    ) throws -> (next: RowID?, oldest: Double) {
+        guard let column = type.updatedAt else { return (nil, .infinity) }
+        var (next, oldest) = (nil as RowID?, Double.infinity)
         var old: [RowID] = []
         try forEachRow(from: first.map { Array($0.key) } ?? [], to: []) { rowID, row in
             guard looks > 0 else {
@@ -49,11 +51,12 @@ extension EntityStore {
                 return false
             }
             looks -= 1
-            if let saved = try row.double(column), saved < end { old.append(rowID) }
+            guard let saved = try row.double(column) else { return true }
+            if saved < end { old.append(rowID) } else { oldest = min(oldest, saved) }
             return true
         }
         for rowID in old { try delete(rowID) }
-        return next
+        return (next, oldest)
     }
 
     /// Writes the time of the save that is under way into a row.

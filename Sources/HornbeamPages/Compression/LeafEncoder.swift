@@ -62,7 +62,7 @@ final class LeafEncoder {
         }
         let dictionary = Bytes(rebasing: page[firstBlock..<firstBlock + parts.blocks[0]])
         var former = former
-        // Of the former leaf's blocks the first that may come next.
+        // The first block of the former leaf that may come next.
         var next = 0
         var isPrepared = false
         var raw = firstBlock
@@ -78,7 +78,7 @@ final class LeafEncoder {
                 next = taken.index + 1
                 stored = taken.size
             } else {
-                if index <= 1 || !isPrepared { encoder.use(dictionary) }
+                if !isPrepared { encoder.use(dictionary) }
                 isPrepared = index > 0
                 // With another dictionary nothing of the former leaf is as it would be.
                 if index == 0 { former = nil }

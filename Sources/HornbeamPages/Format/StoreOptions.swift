@@ -38,7 +38,7 @@ package struct StoreOptions: Sendable {
     package var lockWaitMilliseconds: Int = 0
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
-    /// Of a new file's journal ring, in sectors. (For tests that count records; it grows with the load by itself.)
+    /// Size of a new file's journal ring, in sectors. (For tests that count records; it grows with the load by itself.)
     package var firstRingSectors: UInt64 = FileFormat.initialJournalSectors
     /// Checkpoint when commits have made this much in pages.
     package var checkpointDirtyBytes: Int = 128 << 20

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the pages that a part of a transaction looks at. Nobody pays for it who doesn't count: while pages are counted
-// the view goes by bits of which none is set, so that each page comes by the way of those that aren't verified yet.
+// Counts the pages that a part of a transaction looks at. It costs nothing unless pages are counted: while they are,
+// the view goes by bits of which none is set, so that each page takes the way of those that aren't verified yet. Leaves
+// of compressed trees, which no entity has, come from the cache and aren't counted.
 
 import Synchronization
 

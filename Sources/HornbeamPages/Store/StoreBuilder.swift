@@ -127,7 +127,7 @@ package final class StoreBuilder {
         filled = 0
     }
 
-    /// So many sectors in a row behind all that was taken.
+    /// Takes sectors in a row, behind all that were taken before, and returns the first.
     private func takePlace(_ sectors: Int) throws(StorageError) -> UInt64 {
         skipRing(for: UInt64(sectors))
         let start = end
@@ -136,7 +136,7 @@ package final class StoreBuilder {
         return start
     }
 
-    /// So many sectors don't fit before the ring: they come behind it, where any page may begin.
+    /// Goes on behind the ring, where any page may begin, if the sectors don't fit before it.
     private func skipRing(for sectors: UInt64) {
         if end < ring.run.end, end + sectors > ring.first { end = ring.run.end }
     }

@@ -37,6 +37,7 @@ package enum Stripes {
 @usableFromInline
 package struct StripedCount: @unchecked Sendable {
     // Sendable: a constant address; what lies there are atomic words.
+
     /// Where a holder is counted.
     @usableFromInline
     package struct Stripe: @unchecked Sendable {

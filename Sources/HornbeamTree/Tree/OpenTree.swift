@@ -79,7 +79,7 @@ struct OpenTree {
 
 typealias OpenTreePointer = UnsafeMutablePointer<OpenTree>
 
-// Of the pointer, not of the tree: a method of `OpenTree` copies all its fields first.
+// Methods of the pointer: a method of `OpenTree` copies all fields of the tree first.
 extension OpenTreePointer {
     /// The value of `key`; see `TreeRoot.get`.
     @inline(__always)

@@ -86,7 +86,9 @@ struct CancelledReadsTests {
         }
     }
 
-    @Test("statements and searches, one after the other without end, end by their task's cancellation")
+    @Test(
+        "statements and searches, one after the other without end, end by their task's cancellation",
+        .timeLimit(.minutes(1)))
     func endless() async throws {
         for isSearch in [false, true] {
             let (database, rounds) = (database, Counter())

@@ -110,6 +110,30 @@ struct LinkedIDChangesTests {
         try database.close()
     }
 
+    @Test("has no greatest or least value in a link to what isn't stored, and sorts in every spelling")
+    func dangling() throws {
+        var context = Context()
+        for id in 1...2 { try Show(id: id, url: "\(id)").save(to: &context) }
+        for id in 1...3 { try Part(id: id, number: id, show: .id(id)).save(to: &context) }
+        try Part(id: 4, number: 4).save(to: &context)
+        // Show 3 isn't stored.
+        #expect(try Part.query().max(\.$show.id, in: context) == 2)
+        #expect(try Part.query().min(\.$show.id, in: context) == 1)
+        #expect(try Part.filter(\.$show.id == 3).count(in: context) == 0)
+        // Swift calls that key path `show?._byURL`.
+        #expect(try Part.filter(\.show?.id == 2).ids(in: context) == [2])
+        #expect(try Part.filter(\.show!.id == 1).ids(in: context) == [1])
+        for sorted in [
+            Part.query().sorted(by: \.$show.id), Part.query().sorted(by: \.$show.id.asc),
+            Part.query().sorted(by: \.show?.id),
+        ] { #expect(try sorted.ids(in: context) == [4, 1, 2, 3]) }
+        #expect(try Part.query().sorted(by: \.$show.id.desc).ids(in: context) == [3, 2, 1, 4])
+        let error = #expect(throws: HornbeamError.self) {
+            try Renamed.Part.query().sorted(by: \.$owner.id).resolve(in: context)
+        }
+        #expect(error?.message.contains("declare @Index<Self>(\\.$owner.id)") == true)
+    }
+
     @Test("orders a live list anew when a link changes from either side")
     func live() async throws {
         let database = try Database.inMemory(models: Show.self, Part.self)

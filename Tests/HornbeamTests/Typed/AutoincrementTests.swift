@@ -13,6 +13,11 @@ private struct Note: Equatable {
 }
 
 @EntityModel
+private struct Book {
+    let id: TypedID<Book, UInt8>
+}
+
+@EntityModel
 private struct Small {
     let id: Int8
 }
@@ -51,6 +56,29 @@ struct AutoincrementTests {
         #expect(next == 4)
         #expect(try database.check())
         try database.close()
+    }
+
+    @Test("isn't that of a deleted entity that is kept")
+    func keptDeleted() throws {
+        var context = Context()
+        try Note(id: 3).save(to: &context)
+        try Note.delete(id: 3, from: &context)
+        #expect(try Note.nextID(in: &context) == 4)
+        try Note(id: 4).save(to: &context)
+        try #require(try Deleted<Note>.query(3).resolve(in: context)).restore(in: &context)
+        #expect(try context.ids(Note.self) == [3, 4])
+    }
+
+    @Test("may be a typed one")
+    func typed() throws {
+        var context = Context()
+        let id = try Book.nextID(in: &context)
+        try Book(id: id).save(to: &context)
+        #expect(id == 1)
+        #expect(try Book.nextID(in: &context) == TypedID<Book, UInt8>(2))
+        try Book(id: 255).save(to: &context)
+        let error = #expect(throws: HornbeamError.self) { try Book.nextID(in: &context) }
+        #expect(error?.code == .invalid)
     }
 
     @Test("is given back by a write that fails")

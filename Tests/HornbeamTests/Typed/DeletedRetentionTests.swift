@@ -88,19 +88,73 @@ struct DeletedRetentionTests {
         #expect(try Deleted<Post>.query().count(in: context) == 1)
     }
 
-    @Test("are purged by later writes when their time is over, and none before")
+    @Test("are purged by the first writes after opening when their time is over, and none before")
     func duration() throws {
-        let database = try database(.days(30))
-        try deleteAll(in: database)
+        let folder = try TemporaryFolder()
+        defer { folder.keep() }
+        let path = folder.path("posts.hornbeam")
+        var options = Database.Options.keepsAll
+        var database = try Database(at: path, models: Post.self, options: options)
+        try database.write { context in
+            for id in 1...3 { try Post(id: id).save(to: &context) }
+            try Post.query().delete(from: &context)
+        }
         try age(1, by: 31 * 86_400, in: database)
         try age(3, by: 29 * 86_400, in: database)
-        // The write that deleted them began a pass; the next one comes an hour later.
+        try database.close()
+        options.keepsDeleted = .days(30)
+        database = try Database(at: path, models: Post.self, options: options)
+        try database.write { _ in }
+        #expect(try database.read { try Deleted<Post>.query().count(in: $0) } == 3)
+        struct Refused: Error {}
+        #expect(throws: Refused.self) {
+            try database.write { context in
+                try Post(id: 8).save(to: &context)
+                throw Refused()
+            }
+        }
         try database.write { try Post(id: 9).save(to: &$0) }
+        #expect(try database.read { try Deleted<Post>.query().ids(in: $0) } == [2, 3])
+        #expect(try database.isWhole())
+        try database.close()
+    }
+
+    @Test("stay for later if the write that purged them is not committed")
+    func refusedCommit() throws {
+        struct Refused: Error {}
+        let database = try database(.days(30))
+        try deleteAll(in: database)
+        let purge = DeletedPurge(after: .zero, models: database.models)
+        #expect(throws: Refused.self) {
+            try database.write { context in
+                try Draft(id: 99).save(to: &context)
+                _ = try purge.run(in: context.session.core, now: Date(timeIntervalSinceNow: 60))
+                throw Refused()
+            }
+        }
         #expect(try kept(in: database) == [3, 3, 1])
-        try database.write { try purge($0, afterDays: 30, Date.now.addingTimeInterval(3601)) }
-        #expect(try kept(in: database) == [2, 3, 1])
-        let left = try database.read { try Deleted<Post>.query().ids(in: $0) }
-        #expect(left == [2, 3])
+        try run(purge, at: 60, in: database)
+        #expect(try kept(in: database) == [0, 0, 0])
+    }
+
+    @Test("are looked at again when the oldest is due, but an hour later at the earliest")
+    func interval() throws {
+        let database = try database(.forever)
+        try deleteAll(in: database)
+        let (minute, month) = (
+            DeletedPurge(after: .seconds(60), models: database.models),
+            DeletedPurge(after: .seconds(30 * 86_400), models: database.models)
+        )
+        try run(minute, at: 0, in: database)
+        try run(month, at: 0, in: database)
+        try run(minute, at: 3590, in: database)
+        #expect(try kept(in: database) == [3, 3, 1])
+        // Older than a kept one can be: nobody looks.
+        try age(1, by: 40 * 86_400, in: database)
+        try run(month, at: 29 * 86_400, in: database)
+        #expect(try kept(in: database) == [3, 3, 1])
+        try run(month, at: 30 * 86_400 + 10, in: database)
+        #expect(try kept(in: database) == [0, 0, 0])
     }
 
     @Test("are looked at a thousand in each write, until all have been")
@@ -113,10 +167,7 @@ struct DeletedRetentionTests {
         let purge = DeletedPurge(after: .seconds(60), models: database.models)
         var left: [Int] = []
         for second in 0..<5 {
-            try database.write { context in
-                try Draft(id: 100 + second).save(to: &context)
-                try purge.run(in: context.session.core, now: Date.now.addingTimeInterval(120 + Double(second)))
-            }
+            try run(purge, at: 120 + Double(second), in: database)
             left.append(try kept(in: database)[0])
         }
         #expect(left == [1500, 500, 0, 0, 0])
@@ -128,7 +179,8 @@ struct DeletedRetentionTests {
         let database = try database(.forever)
         try deleteAll(in: database)
         let purge = DeletedPurge(after: .seconds(60), models: database.models)
-        try database.write { try purge.run(in: $0.session.core, now: Date(timeIntervalSinceNow: 3600)) }
+        let position = try database.write { try purge.run(in: $0.session.core, now: Date(timeIntervalSinceNow: 3600)) }
+        #expect(position == nil)
         #expect(try kept(in: database) == [3, 3, 1])
     }
 
@@ -138,6 +190,14 @@ struct DeletedRetentionTests {
             try Database.inMemory(models: Post.self, keepsDeleted: .days(-1))
         }
         #expect(error?.code == .invalid && error?.message.contains("keepsDeleted") == true)
+    }
+
+    @Test("can be kept for longer than there is time", arguments: [Int.max, 1_000_000_000_000_000, 1 << 40])
+    func endless(days: Int) throws {
+        let database = try database(.days(days))
+        try deleteAll(in: database)
+        try database.write { try Post(id: 9).save(to: &$0) }
+        #expect(try kept(in: database) == [3, 3, 1])
     }
 
     /// Has a deleted post be that much older.
@@ -155,10 +215,12 @@ struct DeletedRetentionTests {
         }
     }
 
-    private func purge(_ context: Context, afterDays days: Int, _ now: Date) throws {
-        var context = context
-        try Draft(id: 99).save(to: &context)
-        try DeletedPurge(after: .seconds(days * 86_400), models: ModelSet([Post.self])).run(
-            in: context.session.core, now: now)
+    /// Has a write go on with a pass, so many seconds from now.
+    private func run(_ purge: DeletedPurge, at seconds: TimeInterval, in database: Database) throws {
+        let position = try database.write { context in
+            try Draft(id: Int.random(in: 100..<1 << 30)).save(to: &context)
+            return try purge.run(in: context.session.core, now: Date(timeIntervalSinceNow: seconds))
+        }
+        if let position { purge.proceed(to: position) }
     }
 }

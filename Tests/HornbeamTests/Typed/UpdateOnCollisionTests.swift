@@ -116,6 +116,22 @@ struct UpdateOnCollisionTests {
         #expect(try Feed.query().with(.ids).resolve(in: context) == before)
     }
 
+    @Test("is refused where the keys are those of two entities, or come back while room is made; nothing is deleted")
+    func twoHolders() throws {
+        var context = Context()
+        try Pair(id: 1, left: "a", right: "x", extra: 1).save(to: &context)
+        try Pair(id: 2, left: "b", right: "y", extra: 2).save(to: &context)
+        let two = #expect(throws: HornbeamError.self) {
+            try Pair(id: 3, left: "a", right: "y", extra: 3).save(to: &context)
+        }
+        #expect(two?.code == .uniqueViolation && two?.message.contains("doesn't join two") == true)
+        let back = #expect(throws: HornbeamError.self) {
+            try Pair(id: 4, left: "new", right: "z", extra: 1).save(to: &context)
+        }
+        #expect(back?.code == .uniqueViolation && back?.message.contains("while room was made") == true)
+        #expect(try Pair.query().resolve(in: context).map(\.left) == ["a", "b"])
+    }
+
     @Test("is .replace by another name: .upsert")
     func replace() throws {
         let database = try Database.inMemory(models: Replaced.self)
@@ -126,6 +142,22 @@ struct UpdateOnCollisionTests {
             try Replaced(id: 3, name: "b", other: "y").save(to: &context)
             #expect(try context.ids(Replaced.self) == [3])
         }
+    }
+}
+
+@EntityModel
+private struct Pair {
+    @Unique<Self>(\.left, collisions: .update) private var byLeft
+    @Unique<Self>(\.right, collisions: .update) private var byRight
+    @Unique<Self>(\.extra, collisions: .replace) private var byExtra
+    let id: Int
+    var left: String
+    var right: String
+    var extra: Int
+
+    /// Takes a key that the entity which replaces it wants.
+    func didDelete(from context: inout Context) throws {
+        if extra == 1 { try Pair(id: 9, left: "new", right: "stolen", extra: 9).save(to: &context) }
     }
 }
 

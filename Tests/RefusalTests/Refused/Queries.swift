@@ -120,8 +120,20 @@ func aRelationIsNamedByItsDollarForm() {
         _ = User.query().with(\.messages) { $0.limit(3) }
         // refused: a relation is named by its '$' form, as in 'id(\.$author)'
         _ = Message.query().id(\.author)
+        // refused: a relation is named by its '$' form, as in 'id(\.$author)'
+        _ = Message.query("1").id(\.author)
+        // refused: a relation is named by its '$' form, as in 'with(\.$author) { … }'
+        _ = User.query("1").with(\.messages) { $0.limit(3) }
         // refused: a relation is named by its '$' form, as in 'related(\.$author)'
         _ = Message.query("1").related(\.author)
+        // refused: a relation is named by its '$' form, as in 'related(\.$author)'
+        _ = Message.query().related(\.author)
+        // refused: a relation is named by its '$' form, as in 'related(\.$books)'
+        _ = User.query("1").related(\.messages)
+        // refused: a relation is named by its '$' form, as in '.all(\.$books, where: …)'
+        _ = User.filter(.all(\.messages, where: \.text == "a"))
+        // refused: a relation is named by its '$' form, as in '.none(\.$books, where: …)'
+        _ = User.filter(.none(\.messages, where: \.text == "a"))
         // refused: a relation is named by its '$' form, as in 'related(\.$books)'
         _ = User.query().related(\.messages)
         // refused: a relation is named by its '$' form, as in '.any(\.$books, where: …)'

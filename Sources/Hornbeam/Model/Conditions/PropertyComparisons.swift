@@ -182,6 +182,14 @@ extension Predicate {
         _ right: KeyPath<Entity, Right>, _ first: @escaping @Sendable (Left) -> Property?,
         _ second: @escaping @Sendable (Right) -> Property?
     ) -> Self {
+        // As in comparisons with values: by the stored forms.
+        if let first = column(left, comparison, Property.self), let second = column(right, comparison, Property.self) {
+            return Self(
+                .opaque(label: label(left, comparison, right)) { row in
+                    let isEqual = try row.value(first).comparable == row.value(second).comparable
+                    return isEqual == (comparison == .equal)
+                })
+        }
         let areEqual = equality(of: Property.self)
         return comparing(left, comparison, right) { left, right in
             let isEqual =
@@ -222,11 +230,15 @@ extension Predicate {
         }
         if let refusal = shape.refusal(of: left) ?? shape.refusal(of: right) { return Self(.refused(refusal)) }
         return Self(
-            .opaque(label: "\(left.label) \(comparison.rawValue) \(right.label)") { row in
+            .opaque(label: label(left, comparison, right)) { row in
                 var row = AggregatedRow<Entity>(row, in: nil)
                 return test(try first.read(&row), try second.read(&row))
             })
     }
+
+    private static func label<Left, Right>(
+        _ left: KeyPath<Entity, Left>, _ comparison: Comparison, _ right: KeyPath<Entity, Right>
+    ) -> String { "\(left.label) \(comparison.rawValue) \(right.label)" }
 
     /// Equality as stored values have it: by raw values, and NaN equals NaN.
     private static func equality<Property: Equatable & Sendable>(
@@ -238,7 +250,7 @@ extension Predicate {
                 return left == right
             }
         }
-        guard let order = StoredOrder<Property>() else { return { $0 == $1 } }
-        return { order.test(.equal, literal($1) ?? .null)($0) }
+        guard StoredOrder<Property>() != nil else { return { $0 == $1 } }
+        return { literal($0)?.comparable == literal($1)?.comparable }
     }
 }

@@ -49,7 +49,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             term = SortTerm(.linkCount(count.relation), descending: count.descending)
             return
         }
-        if let refusal = shape.refusal(of: keyPath) {
+        if let refusal = shape.refusal(ofSortBy: keyPath) {
             term = SortTerm(.refused(refusal))
             return
         }

@@ -9,11 +9,13 @@ extension Predicate {
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in values: [Property]
     ) -> Self {
+        // Once: a generic type makes its shape anew at each mention.
+        let shape = Entity.entityShape
         if let column = column(keyPath, .equal, Property.self) {
-            let literals = values.compactMap { Entity.entityShape.literal($0, column) }
+            let literals = values.compactMap { shape.literal($0, column) }
             if literals.count == values.count { return Self(.within(column: column, literals)) }
         }
-        if let relation = Entity.entityShape.linkID(keyPath) {
+        if let relation = shape.linkID(keyPath) {
             let literals = values.compactMap { Hornbeam.literal($0) }
             if literals.count == values.count { return Self(relation.linkTest(.any, .within(column: 0, literals))) }
         }
@@ -24,12 +26,13 @@ extension Predicate {
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, in values: [Property?]
     ) -> Self {
+        let shape = Entity.entityShape
         if let column = column(keyPath, .equal, Property.self) {
-            let literals = values.compactMap { $0.map { Entity.entityShape.literal($0, column) } ?? .some(.null) }
+            let literals = values.compactMap { $0.map { shape.literal($0, column) } ?? .some(.null) }
             if literals.count == values.count { return Self(.within(column: column, literals)) }
         }
         let literals = values.compactMap { $0.map { Hornbeam.literal($0) } ?? .some(.null) }
-        if let relation = Entity.entityShape.linkID(keyPath), literals.count == values.count {
+        if let relation = shape.linkID(keyPath), literals.count == values.count {
             let ids = literals.filter { $0 != .null }
             let isOne = Self(relation.linkTest(.any, .within(column: 0, ids)))
             return ids.count == literals.count ? isOne : isOne || Self(relation.linkTest(.none, .all))

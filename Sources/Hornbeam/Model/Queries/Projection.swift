@@ -22,7 +22,7 @@ public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: 
         return found
     }
 
-    /// Those of the first entity; nil if there is none.
+    /// Returns the properties of the first entity, or nil if there is none.
     public func first(in context: Context? = nil) throws -> (repeat each Property)? {
         try Self(list.limit(1), repeat each properties).resolve(in: context).first
     }
@@ -32,7 +32,7 @@ public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: 
         try list.explain(needs: needs, in: context)
     }
 
-    /// What is read of rows; nil if a property is computed from the whole entity.
+    /// The columns that are read. Returns nil if a property is computed from the whole entity.
     private var needs: RowNeeds? {
         var all = RowNeeds(isOrderFree: false)
         for property in repeat each properties {
@@ -50,7 +50,7 @@ extension QueryList {
     /// Of a stored property its column alone is read, without making an entity; an index over all that the query and
     /// the properties need is read instead of the rows. A computed property has the whole entity read.
     public func select<each Property: Sendable>(
-        _ keyPaths: repeat any KeyPath<Entity, each Property> & Sendable
+        _ keyPaths: repeat KeyPath<Entity, each Property>
     ) -> Projection<Entity, repeat each Property> {
         Projection(self, repeat AggregatedProperty(each keyPaths))
     }

@@ -145,7 +145,10 @@ extension QueryList {
     /// The one entity at an end of a column's order, without those that have no value; nil where rows must be read
     /// anyway.
     func extreme(_ term: SortTerm, isGreatest: Bool) -> Self? {
-        guard case .all = source, !isWindow, case .column(let column) = term.key, !term.descending else { return nil }
+        guard case .all = source, !isWindow, case .column(let column) = term.key, !term.descending,
+            // The column of a related id also has those of entities that aren't stored.
+            Entity.entityShape.description.columns[column].linkedRelation == nil
+        else { return nil }
         var list = self
         // An id is never nil.
         if column != 0 { list.parts.add(.not(.isNull(column: column)), isRanked: false) }

@@ -11,7 +11,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
     /// The key paths that mean its number of entities: as it is, with `.asc` and with `.desc`.
     let count: (ascending: AnyKeyPath, explicit: AnyKeyPath, descending: AnyKeyPath)
     /// The key path that means the id of the one entity it leads to; nil if it leads to many.
-    let id: (plain: AnyKeyPath, descending: AnyKeyPath?)?
+    let id: (plain: AnyKeyPath, ascending: AnyKeyPath?, descending: AnyKeyPath?)?
     let target: any EntityModelProtocol.Type
     /// What can be done with it without knowing the related type.
     let access: RelationAccess<Entity>
@@ -52,9 +52,9 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         Self(name, keyPath, inverse: inverse, deleteRule)
     }
 
-    /// The key path of an id followed by `.desc`.
-    private static func descending<ID: IndexKey & Comparable>(_ id: AnyKeyPath, _: ID.Type) -> AnyKeyPath? {
-        (id as? KeyPath<Entity, ID?>)?.appending(path: \ID?.desc)
+    /// The key path of an id followed by `.asc`, and by `.desc`.
+    private static func ordered<ID: IndexKey & Comparable>(_ id: AnyKeyPath, _: ID.Type) -> (AnyKeyPath, AnyKeyPath)? {
+        (id as? KeyPath<Entity, ID?>).map { ($0.appending(path: \ID?.asc), $0.appending(path: \ID?.desc)) }
     }
 
     private init<Target, D, C, K>(
@@ -72,7 +72,8 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         let toOne = (keyPath as AnyKeyPath) as? WritableKeyPath<Entity, ToOneRelation<Target, D, K>>
         id = toOne.map { path in
             let id = path.appending(path: \ToOneRelation<Target, D, K>.id)
-            return (id, (Target.ID.self as? any (IndexKey & Comparable).Type).flatMap { Self.descending(id, $0) })
+            let ordered = (Target.ID.self as? any (IndexKey & Comparable).Type).flatMap { Self.ordered(id, $0) }
+            return (id, ordered?.0, ordered?.1)
         }
         target = Target.self
         access = RelationAccess(RelationPath(keyPath))

@@ -67,7 +67,7 @@ extension QueryList {
 }
 
 extension Query {
-    /// No entity: of one entity there is no list of all.
+    /// Loads nothing: a single entity has no list of all entities.
     public func schemaQuery() -> Self { Self(list.limit(0)) }
 }
 

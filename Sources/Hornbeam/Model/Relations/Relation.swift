@@ -50,7 +50,7 @@ public enum Relations {
     public typealias DeleteRule = RelationDescription.DeleteRule
 }
 
-// What `@Relationship(.required)` takes, for relations of either kind.
+// The argument of `@Relationship(.required)`, for relations of either kind.
 
 extension ConstraintsProtocol where Self == Relations.Required {
     public static var required: Self { Self() }

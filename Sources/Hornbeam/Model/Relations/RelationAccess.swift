@@ -13,6 +13,9 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
     let link: @Sendable (_ entity: inout Entity, _ ids: [Value]) -> Void
     /// The related type. A closure, because types may be related in circles.
     let target: @Sendable () -> EntityDescription
+    /// How the description of a key path to the related type's id goes on behind that type. Not always `.id`: Swift
+    /// names the first property at the same offset, which may be an index's wrapper, of size zero.
+    let idText: @Sendable () -> Substring?
     /// How ids of the related type are stored.
     let idType: ColumnType
     /// Makes ids in a to-many relation ones that are linked besides those that are linked already.
@@ -31,6 +34,11 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
             entity[keyPath: path.keyPath] = Relation(.ids(ids.compactMap { Target.ID(columnValue: $0) }))
         }
         target = { Target.entityShape.description }
+        idText = {
+            guard let id = Target.entityShape.properties.first?.keyPath else { return nil }
+            let (text, beginning) = ("\(id)", "\\\(Target.self)")
+            return text.hasPrefix(beginning) ? text.dropFirst(beginning.count) : nil
+        }
         idType = Target.ID.columnType
         keepOthers = { entity in
             guard C.isToMany, case .ids(let ids) = entity[keyPath: path.keyPath].content else { return }

@@ -34,7 +34,7 @@ public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
 }
 
 extension RelationEncodingStrategy {
-    /// What an encoder does that isn't told.
+    /// The strategy of encoders that have none.
     public static let `default` = plain
     /// Where encoders of all kinds find their strategy, which is a value of `userInfo`.
     public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationEncoding")
@@ -43,7 +43,7 @@ extension RelationEncodingStrategy {
 }
 
 extension RelationDecodingStrategy {
-    /// What a decoder does that isn't told.
+    /// The strategy of decoders that have none.
     public static let `default` = plain
     /// Where decoders of all kinds find their strategy.
     public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationDecoding")

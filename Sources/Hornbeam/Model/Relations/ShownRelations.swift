@@ -6,11 +6,20 @@ import Synchronization
 
 /// The properties of an entity type that show its relations, in the order of declaration.
 final class ShownRelations: Sendable {
+    private struct Found {
+        /// The relation's place.
+        let place: Int
+        /// Whether the key path is the id of the one entity it leads to.
+        let isID: Bool
+    }
+
+    private static let mostKnown = 1000
+
     private struct Texts: Sendable {
         /// The descriptions of the key paths that begin at relations.
         var beginnings: [String] = []
-        /// The places of relations by key paths to ids, which are made once a look at their description has told.
-        var ids: [PathKey: Int] = [:]
+        /// The relations that key paths begin with, nil for those that begin with none.
+        var known: [PathKey: Found?] = [:]
     }
 
     /// `@unchecked Sendable`: paths of properties, which hold nothing.
@@ -19,12 +28,16 @@ final class ShownRelations: Sendable {
     }
 
     private let paths: [PathKey]
-    /// Those of the relations' values: `\.$podcast`.
+    /// The key paths of the relations' values: `\.$podcast`.
     private let values: [PathKey]
     private let texts = Mutex(Texts())
 
+    /// By relations: see `RelationAccess`. Closures, because types may be related in circles.
+    private let idTexts: [@Sendable () -> Substring?]
+
     /// - Parameter values: the key paths of the relations themselves.
-    init(_ paths: [AnyKeyPath], values: [AnyKeyPath]) {
+    init(_ paths: [AnyKeyPath], values: [AnyKeyPath], idTexts: [@Sendable () -> Substring?]) {
+        self.idTexts = idTexts
         self.paths = paths.map { PathKey(keyPath: $0) }
         self.values = paths.isEmpty ? [] : values.map { PathKey(keyPath: $0) }
     }
@@ -33,18 +46,30 @@ final class ShownRelations: Sendable {
     func place(of keyPath: AnyKeyPath) -> Int? { paths.firstIndex(of: PathKey(keyPath: keyPath)) }
 
     /// The place of the relation whose one entity's id this is: `\.podcast?.id` or `\.podcast!.id`.
-    func place(ofIDAt keyPath: AnyKeyPath) -> Int? {
-        if paths.isEmpty { return nil }
-        let key = PathKey(keyPath: keyPath)
-        if let known = texts.withLock({ $0.ids[key] }) { return known }
-        let text = "\(keyPath)"
-        guard let (place, rest) = beginning(of: text), rest == "?.id?" || rest == "!.id" else { return nil }
-        texts.withLock { $0.ids[key] = place }
-        return place
-    }
+    func place(ofIDAt keyPath: AnyKeyPath) -> Int? { found(keyPath).flatMap { $0.isID ? $0.place : nil } }
 
     /// The place of the relation that the key path leads through or ends at.
-    func place(on keyPath: AnyKeyPath) -> Int? { paths.isEmpty ? nil : beginning(of: "\(keyPath)")?.place }
+    func place(on keyPath: AnyKeyPath) -> Int? { found(keyPath)?.place }
+
+    /// Looks up the description of the key path, which takes time to make.
+    private func found(_ keyPath: AnyKeyPath) -> Found? {
+        if paths.isEmpty { return nil }
+        let key = PathKey(keyPath: keyPath)
+        if let known = texts.withLock({ $0.known[key] }) { return known }
+        let found = beginning(of: "\(keyPath)")
+            .map { Found(place: $0.place, isID: isID($0.rest, of: $0.place)) }
+        texts.withLock { texts in
+            // Key paths with arguments may be without number.
+            if texts.known.count >= Self.mostKnown { texts.known = [:] }
+            texts.known[key] = .some(found)
+        }
+        return found
+    }
+
+    private func isID(_ rest: Substring, of place: Int) -> Bool {
+        guard let id = idTexts[place]() else { return false }
+        return rest == "?\(id)?" || rest == "!\(id)"
+    }
 
     private func beginning(of text: String) -> (place: Int, rest: Substring)? {
         let beginnings = texts.withLock { texts in
