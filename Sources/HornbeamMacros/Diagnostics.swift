@@ -18,6 +18,7 @@ enum ModelDiagnostic: DiagnosticMessage {
     case indexPath(String)
     case computedIndex(String)
     case relationIndex(String)
+    case partialIndex(String)
     case unknownProperty(String, index: String)
     case duplicate(String)
 
@@ -61,6 +62,9 @@ enum ModelDiagnostic: DiagnosticMessage {
         case .relationIndex(let name):
             "an index can be over the id that '\(name)' leads to, if it is a to-one relation: write '\\.$\(name).id', "
                 + "in '@Index', '@HashIndex' or '@Unique'"
+        case .partialIndex(let name):
+            "index '\(name)' has all entities, only '@FullTextIndex' takes 'where:': register "
+                + "'ValueIndex(\"\(name)\", …, where: …)' with the database instead"
         case .unknownProperty(let name, let index):
             "index '\(index)' names '\(name)', which is no stored property of this type"
         case .duplicate(let name):

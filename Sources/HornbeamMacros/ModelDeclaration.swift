@@ -227,6 +227,10 @@ struct ModelParser {
         index.options = arguments.compactMap { argument in
             argument.label.map { "\($0.text): \(argument.expression.trimmedDescription)" }
         }
+        if kind != .text, let condition = arguments.first(where: { $0.label?.text == "where" }) {
+            report(.partialIndex(index.name), at: condition)
+            return
+        }
         let paths = arguments.filter { $0.label == nil }
         if paths.isEmpty { report(.emptyIndex(name), at: attribute) }
         pending.append((index, paths))

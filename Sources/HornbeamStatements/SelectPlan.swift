@@ -206,7 +206,7 @@ struct SelectPlan {
     }
 
     /// Whether the rows are those that a match finds.
-    private func isPushed(_ number: Int) -> Bool {
+    func isPushed(_ number: Int) -> Bool {
         guard let match = binder.matches[number].match else { return false }
         return query.filter.conjuncts.contains { if case .matches(let other) = $0 { other === match } else { false } }
     }

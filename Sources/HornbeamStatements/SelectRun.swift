@@ -349,7 +349,13 @@ final class SelectRun {
     private func score(_ number: Int, _ rowID: RowID, _ type: EntityType) throws -> Double? {
         if let scores { return scores[rowID] }
         guard let match = plan.binder.matches[number].match else { return nil }
-        let found = try core.ranked(EntityQuery(type: type.name, filter: .matches(match), sort: [.bestScore]))
+        var parts = [Filter.matches(match)]
+        // An index of some entities has scores for those alone, and what the rows' columns pass says that these will do.
+        if plan.isPushed(number) {
+            parts += plan.query.filter.conjuncts.filter { StoredCondition($0, type.description) != nil }
+        }
+        let query = EntityQuery(type: type.name, filter: Filter.conjunction(parts), sort: [.bestScore])
+        let found = try core.ranked(query)
         let scores = Dictionary(found.map { ($0.rowID, $0.score) }) { first, _ in first }
         self.scores = scores
         return scores[rowID]

@@ -257,7 +257,7 @@ private struct RowFollower: IndexFollower {
 extension EntityIndex {
     /// The row's entry, if it has one.
     fileprivate func entries(_ rowID: RowID, _ row: RowReader) throws -> [IndexEntry] {
-        if let condition, try !condition.accepts(rowID, row) { return [] }
+        if let condition, try !condition.accepts(row) { return [] }
         let entry = entry(try key(of: row), rowID)
         return [IndexEntry(key: entry.key, value: entry.value)]
     }

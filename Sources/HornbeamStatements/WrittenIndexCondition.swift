@@ -28,4 +28,36 @@ extension StoredCondition {
         }
         self = stored
     }
+
+    /// The condition in the syntax of WHERE, that reads as this one again; nil for one that doesn't.
+    package func statement(_ type: EntityDescription) -> String? {
+        guard let text = try? filter(type).statement(type), let read = try? StoredCondition(statement: text, type),
+            read == self
+        else { return nil }
+        return text
+    }
+}
+
+extension Filter {
+    /// As WHERE has it; nil for what only Swift can say.
+    fileprivate func statement(_ type: EntityDescription) -> String? {
+        func name(_ column: Int) -> String { "`\(type.columns[column].name)`" }
+        func joined(_ parts: [Filter], _ word: String) -> String? {
+            let texts = parts.compactMap { $0.statement(type) }
+            return texts.count == parts.count ? "(\(texts.joined(separator: " \(word) ")))" : nil
+        }
+        switch self {
+        case .compare(_, _, .null): return nil
+        case .compare(let column, let comparison, let value):
+            return "\(name(column)) \(comparison == .equal ? "=" : comparison.rawValue) \(value.text)"
+        case .within(let column, let values):
+            return "\(name(column)) IN [\(values.map(\.text).joined(separator: ", "))]"
+        case .isNull(let column): return "\(name(column)) IS NULL"
+        case .and(let parts): return joined(parts, "AND")
+        case .or(let parts): return joined(parts, "OR")
+        case .not(.isNull(let column)): return "\(name(column)) IS NOT NULL"
+        case .not(let part): return part.statement(type).map { "NOT \($0)" }
+        default: return nil
+        }
+    }
 }

@@ -70,6 +70,16 @@ struct Story {
     var text: String
 }
 
+@EntityModel
+struct Treatise {
+    @FullTextIndex<Self>(\.title, \.text, where: \.isPublished) private var search
+
+    let id: Int
+    var title: String
+    var text: String
+    var isPublished = false
+}
+
 @Suite("Queries, as the articles show them")
 struct QueriesTests {
     private func shop() throws -> Context {
@@ -265,6 +275,19 @@ struct QueriesTests {
     }
 
     private var page1: [String] { Array(repeating: "Copy 1", count: 9) + ["Copy 2"] }
+
+    @Test("A full-text index of some entities is searched with its condition")
+    func someEntities() throws {
+        var context = Context()
+        for id in 1...4 {
+            try Treatise(id: id, title: "On copies", text: "", isPublished: id > 2).save(to: &context)
+        }
+        let found = Treatise.filter(.string(\.title, \.text, matches: "copies")).filter(\.isPublished)
+        #expect(try found.ranked(in: context).map(\.id) == [3, 4])
+        #expect(throws: HornbeamError.self) {
+            try Treatise.filter(.string(\.title, \.text, matches: "copies")).ranked(in: context)
+        }
+    }
 
     @Test("A second index of the same properties is for what is being typed")
     func typing() throws {

@@ -350,6 +350,18 @@ struct EntityModelDiagnosticTests {
             ])
     }
 
+    @Test("a condition on another index than one of full text", arguments: ["Index", "HashIndex", "Unique"])
+    func partialIndexes(_ kind: String) {
+        let diagnostics = diagnostics(
+            "let id: Int\nvar open = true\nvar name: String\n@\(kind)<Self>(\\.name, where: \\.open) private var byName"
+        )
+        #expect(
+            diagnostics.map { $0.drop { $0 != " " } } == [
+                " index 'byName' has all entities, only '@FullTextIndex' takes 'where:': register "
+                    + #"'ValueIndex("byName", …, where: …)' with the database instead"#
+            ])
+    }
+
     @Test(
         "an index over a relation otherwise than by the id that it leads to",
         arguments: [

@@ -56,6 +56,9 @@ public struct DeclaredColumn<Entity> {
 public struct DeclaredIndex<Entity: EntityModelProtocol> {
     let description: IndexDescription
     let collisions: CollisionResolver<Entity>?
+    /// Which entities it has; nil for all. Not made before it is asked for: it looks at the shape that this is a part
+    /// of.
+    var condition: (@Sendable () -> Predicate<Entity>)?
 
     public static func value(
         _ name: String, _ components: [IndexDescription.Component], collation: TextCollation = .binary
@@ -105,6 +108,22 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
         }
         return Self(description: description, collisions: nil)
     }
+
+    public static func text(
+        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer? = nil,
+        positions: Bool = true, where condition: @autoclosure @escaping @Sendable () -> Predicate<Entity>
+    ) -> Self {
+        var index = text(name, components, analyzer: analyzer, positions: positions)
+        index.condition = condition
+        return index
+    }
+
+    public static func text(
+        _ name: String, _ components: [IndexDescription.Component], analyzer: TextAnalyzer? = nil,
+        positions: Bool = true, where property: any KeyPath<Entity, Bool> & Sendable
+    ) -> Self {
+        text(name, components, analyzer: analyzer, positions: positions, where: property == true)
+    }
 }
 
 extension IndexDescription.Component {
@@ -125,8 +144,11 @@ extension IndexDescription.Component {
 final class SearchedColumns: SearchedIndex, Sendable {
     let description: IndexDescription
     let columns: [Int]
+    let isPartial: Bool
 
-    init(_ index: IndexDescription, _ columns: [Int]) { (description, self.columns) = (index, columns) }
+    init(_ index: IndexDescription, _ columns: [Int], isPartial: Bool) {
+        (description, self.columns, self.isPartial) = (index, columns, isPartial)
+    }
 
     var analyzer: Analyzer { description.knownAnalyzer ?? .words }
     var storesPositions: Bool { description.positions }
@@ -171,6 +193,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let linkedIDs: [AnyKeyPath: ColumnPlace]
     /// The full-text indexes with their columns, as they are declared.
     let searched: [SearchedColumns]
+    /// Of the indexes that have one, with their places in the description.
+    private let conditions: [(place: Int, make: @Sendable () -> Predicate<Entity>)]
 
     /// - Parameter shown: the properties that show what is loaded of relations, in the order of `relations`.
     public init(
@@ -234,8 +258,30 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         let indexed = description.indexes.filter { $0.kind != .text }.flatMap(\.components)
         keyedColumns = Set(
             indexed.compactMap { description.column($0.column) }.filter { !description.columns[$0].type.isOrdered })
-        searched = description.indexes.filter { $0.kind == .text }
-            .map { SearchedColumns($0, $0.components.compactMap { description.column($0.column) }) }
+        searched = indexes.filter { $0.description.kind == .text }
+            .map { index in
+                SearchedColumns(
+                    index.description, index.description.components.compactMap { description.column($0.column) },
+                    isPartial: index.condition != nil)
+            }
+        conditions = indexes.enumerated().compactMap { place, index in index.condition.map { (place, $0) } }
+    }
+
+    /// What a store gets: the description with the conditions of its indexes. `.invalid` if a file can't keep one.
+    func storedDescription() throws(HornbeamError) -> EntityDescription {
+        var stored = description
+        for (place, make) in conditions {
+            let filter = make().filter
+            guard let condition = StoredCondition(filter, description) else {
+                throw HornbeamError(
+                    .invalid,
+                    "the condition “\(filter.text(description))” of the full-text index "
+                        + "“\(description.indexes[place].name)” of \(description.name) can't be kept by a file: "
+                        + "compare stored properties with values, and join such conditions by &&, || and !")
+            }
+            stored.indexes[place].condition = condition
+        }
+        return stored
     }
 
     /// The columns of related ids that indexes are over.

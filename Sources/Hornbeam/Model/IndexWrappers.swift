@@ -152,6 +152,12 @@ public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
 /// With `positions: false` it doesn't keep where in a text each word stands, and is about half as large. Searches for
 /// words, prefixes, patterns and similar words are the same. Phrases, words near each other, fields and weights of
 /// fields have no scores then; as conditions they find the same, by the texts of all that hold the words.
+///
+/// With `where: \.isPublished`, or `where: \.state == .published && \.year > 2000`, it has only the entities that the
+/// condition holds for; others take no space in it, and count for no score. Searches use it that ask for no others:
+/// those with the same condition beside the match, or with one that is seen to imply it. A search by score that asks
+/// for others too is `.invalid`. The condition is on stored properties, as in `ValueIndex`, and the same each time the
+/// program runs.
 @propertyWrapper
 public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
     // The analyzer is for the macro too: making it for each entity would cost more than the entity.
@@ -184,6 +190,47 @@ public struct FullTextIndex<Entity>: Hashable, Codable, Sendable {
     public init(from decoder: any Decoder) throws {}
     public func encode(to encoder: any Encoder) throws {}
     static var empty: Self { Self(empty: ()) }
+}
+
+extension FullTextIndex where Entity: EntityModelProtocol {
+    public init<each Property>(
+        _ keyPaths: repeat KeyPath<Entity, each Property>,
+        analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true), positions: Bool = true,
+        where condition: @autoclosure () -> Predicate<Entity>
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A>(
+        _ first: KeyPath<Entity, A>, analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true),
+        positions: Bool = true, where condition: @autoclosure () -> Predicate<Entity>
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A, B>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>,
+        analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true), positions: Bool = true,
+        where condition: @autoclosure () -> Predicate<Entity>
+    ) {}
+
+    /// Of the entities whose property is true: `where: \.isPublished`.
+    public init<each Property>(
+        _ keyPaths: repeat KeyPath<Entity, each Property>,
+        analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true), positions: Bool = true,
+        where property: KeyPath<Entity, Bool>
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A>(
+        _ first: KeyPath<Entity, A>, analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true),
+        positions: Bool = true, where property: KeyPath<Entity, Bool>
+    ) {}
+
+    @inlinable @inline(__always)
+    public init<A, B>(
+        _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>,
+        analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true), positions: Bool = true,
+        where property: KeyPath<Entity, Bool>
+    ) {}
 }
 
 // Chosen by synthesised coding over the standard functions, so that declarations of indexes leave no trace.

@@ -8,6 +8,7 @@ package struct ModelSet: Sendable {
     private(set) var hasResolvers = false
     /// Of the types.
     private var identities: [ObjectIdentifier] = []
+    private var declared: [EntityDescription] = []
 
     init() {}
 
@@ -27,6 +28,7 @@ package struct ModelSet: Sendable {
             }
             return
         }
+        declared.append(try model.storedDescription())
         types[name] = model
         identities.append(ObjectIdentifier(model))
         hasResolvers = hasResolvers || model.hasResolvers
@@ -57,9 +59,7 @@ package struct ModelSet: Sendable {
     }
 
     /// Sorted by name.
-    var descriptions: [EntityDescription] {
-        types.values.map { $0.storedDescription }.sorted { $0.name < $1.name }
-    }
+    var descriptions: [EntityDescription] { declared.sorted { $0.name < $1.name } }
 }
 
 extension EntityModelProtocol {
@@ -75,7 +75,7 @@ extension EntityModelProtocol {
         return try writer.finish()
     }
 
-    fileprivate static var storedDescription: EntityDescription {
-        entityShape.description
+    fileprivate static func storedDescription() throws(HornbeamError) -> EntityDescription {
+        try entityShape.storedDescription()
     }
 }

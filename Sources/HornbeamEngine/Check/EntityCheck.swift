@@ -195,7 +195,7 @@ package struct EntityCheck {
                 documents: { (body) throws(StorageError) in
                     do {
                         try store.forEachRow { rowID, row in
-                            try body(rowID.rawValue, try index.text(of: row))
+                            if try index.has(row) { try body(rowID.rawValue, try index.text(of: row)) }
                             return true
                         }
                     } catch let error as StorageError {

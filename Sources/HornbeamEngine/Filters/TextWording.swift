@@ -22,22 +22,26 @@ package protocol SearchedIndex: AnyObject {
     var columns: [Int] { get }
     var analyzer: Analyzer { get }
     var storesPositions: Bool { get }
+    /// Whether it has some entities only.
+    var isPartial: Bool { get }
     /// Whether it can tell what a search over its columns finds.
     func answers(_ match: TextMatch) -> Bool
 }
 
 extension Array where Element: SearchedIndex {
     /// The one that answers a `matches` condition: of those over exactly its columns, in their order, the one that is
-    /// named, or the first whose words are those of the condition.
+    /// named, or the first whose words are those of the condition; one of some entities if none has all.
     package func answering(_ match: TextMatch) -> Element? {
-        var first: Element?
+        var (first, partial): (Element?, Element?)
         for index in self where index.columns == match.columns {
             if let name = match.index, index.description.name != name { continue }
             if let first, index.description.knownAnalyzer != first.description.knownAnalyzer { continue }
-            if index.answers(match) { return index }
             first = first ?? index
+            guard index.answers(match) else { continue }
+            if !index.isPartial { return index }
+            partial = partial ?? index
         }
-        return nil
+        return partial
     }
 
     /// The index whose analyzer a `matches` condition goes by, whether or not the index answers it. Nil means

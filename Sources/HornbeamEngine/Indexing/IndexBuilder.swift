@@ -43,6 +43,7 @@ package struct IndexBuilder {
         for index in type.textIndexes where names.contains(index.description.name) {
             let writer = try TextIndexWriter(index.index, in: transaction)
             try forEachRow(index.description.name, total) { rowID, row in
+                guard try index.has(row) else { return }
                 if let place = try index.place(in: row) {
                     try writer.insert(rowID.rawValue, utf8: Bytes(rebasing: row.bytes[place]))
                 } else {

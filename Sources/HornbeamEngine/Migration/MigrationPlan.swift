@@ -261,6 +261,7 @@ struct MigrationPlan {
             where stored.indexes[index].components[component].column == old {
                 stored.indexes[index].components[component].column = new
             }
+            stored.indexes[index].condition = stored.indexes[index].condition?.renaming(old, to: new)
         }
         types[type] = stored
         rows[type]?.columns = stored.columns

@@ -343,9 +343,12 @@ package enum SchemaCatalogue {
                 return column
             }
             if index.kind == .text {
+                let condition = try index.condition.map { try IndexCondition($0, EntityType(named: description)) }
+                let others = index.properties.compactMap(description.column).filter { !columns.contains($0) }
                 textIndexes.append(
                     EntityTextIndex(
-                        description: index, index: textIndex(index, name), columns: columns, place: textIndexes.count))
+                        description: index, index: textIndex(index, name), columns: columns, place: textIndexes.count,
+                        condition: condition, sources: columns + others))
             } else {
                 indexes.append(
                     EntityIndex(

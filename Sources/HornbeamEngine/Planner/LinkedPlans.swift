@@ -26,7 +26,7 @@ extension Planner {
         }
         for match in matches { consider(.index(match, nil), match.answered, match.count) }
         for text in texts?.found ?? [] {
-            consider(text.path, text.isExact ? ConjunctSet(text.place) : ConjunctSet(), text.count)
+            consider(text.path, text.answered, text.count)
         }
         if kinds.contains(.id) {
             consider(try soleID())

@@ -143,7 +143,7 @@ package struct Planner: ~Copyable {
     }
 
     package func plan() throws -> QueryPlan {
-        finish(try choice())
+        try finish(try choice())
     }
 
     /// The plan as a value to look at. Not made with each plan: its texts take longer than a short query.
@@ -159,7 +159,7 @@ package struct Planner: ~Copyable {
             filter: rest.isEmpty ? nil : Filter.conjunction(rest).text(type.description),
             order: choice.isOrdered || terms.isEmpty ? .byAccess : .inMemory(terms), limit: query.limit,
             offset: query.offset, candidates: choice.path.candidates(rows: rows),
-            isCovering: choice.covering != .no, isCountKnown: finish(choice).knownCount != nil,
+            isCovering: choice.covering != .no, isCountKnown: try finish(choice).knownCount != nil,
             remarks: try collationRemarks(), isByValue: scan != nil)
     }
 
@@ -235,7 +235,7 @@ package struct Planner: ~Copyable {
     /// Whether the order is that of a ranked search, equal scores by whatever else.
     var hasBestFirst: Bool { sort.first?.isBestScore ?? false }
 
-    private func finish(_ choice: Candidate) -> QueryPlan {
+    private func finish(_ choice: Candidate) throws -> QueryPlan {
         let rest = rest(of: choice)
         return QueryPlan(
             path: choice.path, residual: Filter.conjunction(rest), sort: choice.isOrdered ? [] : sort,
@@ -243,7 +243,7 @@ package struct Planner: ~Copyable {
             position: position.map { $0.reached(choice.isBehind) },
             accessOrder: position == nil || !choice.isOrdered ? [] : sort, covering: choice.covering,
             ties: choice.isOrdered && hasBestFirst ? Array(sort.dropFirst()) : [],
-            scores: choice.isOrdered ? nil : searched,
+            scores: choice.isOrdered ? nil : try searched(),
             fallback: rest.isEmpty && !query.mayStop ? nil : fallback(choice))
     }
 
@@ -262,10 +262,12 @@ package struct Planner: ~Copyable {
     }
 
     /// The search that a sort by score goes by.
-    private var searched: (index: EntityTextIndex, match: TextMatch)? {
+    private func searched() throws -> (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
-            if let index = type.textIndex(for: match) { return (index, match) }
+            guard let index = type.textIndex(for: match) else { continue }
+            _ = try implied(of: index)
+            return (index, match)
         }
         return nil
     }

@@ -8,7 +8,7 @@ extension Planner {
     /// A search and a range whose row ids are intersected before a row is read.
     func intersection(_ text: TextPaths.Path) -> Candidate? {
         guard let match = matches.min(by: { $0.count < $1.count }), rows > 0 else { return nil }
-        let answered = text.isExact ? match.answered.inserting(text.place) : match.answered
+        let answered = match.answered.union(text.answered)
         let both = common(match.count, text.count)
         let reading = (Double(match.count) + Double(text.count)) * Price.gathered
         let looking =
@@ -20,7 +20,7 @@ extension Planner {
     }
 
     func candidate(_ text: TextPaths.Path) -> Candidate {
-        let answered = text.isExact ? ConjunctSet(text.place) : ConjunctSet()
+        let answered = text.answered
         let cost =
             readsRows(answered, isOrdered: false)
             ? cost(text.count, answered, narrowed: ConjunctSet(text.place), isOrdered: false, row: Price.row)
@@ -42,13 +42,14 @@ extension Planner {
                         + "sort by the best score first")
             }
             let search = AccessPath.text(index, match, ranked: isBest)
+            let answered = try implied(of: index).inserting(place)
             var choice = Candidate(
-                path: search, answered: ConjunctSet(place), isOrdered: isBest, cost: 0, isBehind: position != nil)
+                path: search, answered: answered, isOrdered: isBest, cost: 0, isBehind: position != nil)
             if let others = try others(beside: place) {
                 let found = Double(min(rows, try IndexSearch(index, match, store).estimate()))
                 if try isWorthwhile(others, beside: found) {
                     choice.path = .intersection([search, others.path])
-                    choice.answered = others.answered.inserting(place)
+                    choice.answered = others.answered.union(answered)
                 }
             }
             return choice
@@ -58,6 +59,18 @@ extension Planner {
             "a sort by score needs a `matches` condition over exactly the properties of a full-text index of "
                 + "\(type.name): declare one, or sort by something else. Phrases, words near each other, fields and "
                 + "weights of fields have scores in an index with positions only")
+    }
+
+    /// The conjuncts that hold for all that an index has. `.invalid` if it may lack some that the query asks for: these
+    /// have no scores.
+    func implied(of index: EntityTextIndex) throws -> ConjunctSet {
+        if let implied = try index.implied(by: conjuncts, type) { return implied }
+        let condition = try index.description.condition?.text(type.description) ?? ""
+        throw HornbeamError(
+            .invalid,
+            "the full-text index “\(index.description.name)” of \(type.name) has only those with \(condition), and "
+                + "this query asks for others too, which have no scores: add that condition to it, or sort by "
+                + "something else")
     }
 
     /// The path to the rows that a search may find, of several that to the fewest; nil if there is none that may take

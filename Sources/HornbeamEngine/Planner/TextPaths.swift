@@ -17,6 +17,11 @@ final class TextPaths {
         let count: Int
         /// Whether all that is found passes the conjunct.
         let isExact: Bool
+        /// The conjuncts that hold for all that the index has.
+        let implied: ConjunctSet
+
+        /// The conjuncts that all that is found passes.
+        var answered: ConjunctSet { isExact ? implied.inserting(place) : implied }
     }
 
     @exclusivity(unchecked) private(set) var found: [Path] = []
@@ -30,7 +35,7 @@ final class TextPaths {
     /// - Parameter wantsIndex: whether a scan is no choice, however few rows there are.
     func look(_ conjuncts: [Filter], _ store: EntityStore, rows: Int, wantsIndex: Bool) throws {
         found = try conjuncts.indices.compactMap {
-            try Self.path($0, conjuncts[$0], store, rows: rows, wantsIndex: wantsIndex)
+            try Self.path($0, conjuncts[$0], of: conjuncts, store, rows: rows, wantsIndex: wantsIndex)
         }
     }
 
@@ -46,24 +51,31 @@ final class TextPaths {
     }
 
     /// The search for a condition. A part of a text is looked for by the index that finds the fewest.
+    /// - Parameter conjuncts: all that hold for the rows in question.
     static func path(
-        _ place: Int, _ condition: Filter, _ store: EntityStore, rows: Int, wantsIndex: Bool
+        _ place: Int, _ condition: Filter, of conjuncts: [Filter], _ store: EntityStore, rows: Int, wantsIndex: Bool
     ) throws -> Path? {
         switch condition {
         case .matches(let match):
             try match.requireSense(store.type)
             guard let index = store.type.wording(of: match), let match = match.over(index) else { return nil }
-            guard let search = index.answers(match) ? match : match.withoutPositions(index) else { return nil }
+            guard let search = index.answers(match) ? match : match.withoutPositions(index),
+                let implied = try index.implied(by: conjuncts, store.type)
+            else { return nil }
             let count = min(rows, try IndexSearch(index, search, store).estimate())
             return Path(
-                place: place, path: .text(index, search, ranked: false), count: count, isExact: search === match)
+                place: place, path: .text(index, search, ranked: false), count: count, isExact: search === match,
+                implied: implied)
         case .string(let test) where rows >= fewRows || wantsIndex:
             var best: Path?
             for index in store.type.textIndexes where test.columns.allSatisfy(index.columns.contains) {
-                guard let match = test.match(index), let count = try estimate(index, match, store) else { continue }
+                guard let match = test.match(index), let implied = try index.implied(by: conjuncts, store.type),
+                    let count = try estimate(index, match, store)
+                else { continue }
                 if let best, best.count <= count { continue }
                 best = Path(
-                    place: place, path: .text(index, match, ranked: false), count: min(rows, count), isExact: false)
+                    place: place, path: .text(index, match, ranked: false), count: min(rows, count), isExact: false,
+                    implied: implied)
             }
             return best
         default: return nil
@@ -77,6 +89,15 @@ final class TextPaths {
         } catch StorageError.invalid {
             return nil
         }
+    }
+}
+
+extension EntityTextIndex {
+    /// Which of a query's conjuncts hold for all rows that the index has; nil if it may lack some that the query asks
+    /// for.
+    func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {
+        guard let condition else { return ConjunctSet() }
+        return try condition.implied(by: conjuncts, type)
     }
 }
 

@@ -97,7 +97,7 @@ extension Planner {
         }
         consider(try idRange(of: parts))
         for part in parts {
-            guard var found = try self.branch(ofOne: part) else { continue }
+            guard var found = try self.branch(ofOne: part, of: parts) else { continue }
             found.isExact = found.isExact && parts.count == 1
             consider(found)
         }
@@ -119,7 +119,7 @@ extension Planner {
     }
 
     /// The path that one condition has.
-    private func branch(ofOne part: Filter) throws -> Branch? {
+    private func branch(ofOne part: Filter, of parts: [Filter]) throws -> Branch? {
         switch part {
         case .compare(0, .equal, let value):
             let id = try RowFilter.literal(value, 0, type)
@@ -139,7 +139,9 @@ extension Planner {
                 Branch(path: .elements($0), count: $0.match.count, isExact: $0.isExact, price: $0.match.seekCost)
             }
         default:
-            return try TextPaths.path(0, part, store, rows: rows, wantsIndex: query.requiresIndex).map {
+            // Beside the branch the other conjuncts hold.
+            let all = conjuncts + parts
+            return try TextPaths.path(0, part, of: all, store, rows: rows, wantsIndex: query.requiresIndex).map {
                 Branch(path: $0.path, count: $0.count, isExact: $0.isExact)
             }
         }

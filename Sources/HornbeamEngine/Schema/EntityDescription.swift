@@ -78,11 +78,14 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var collation: String?
     /// The version of what that rule goes by: keys of another one are in another order.
     public var collationVersion: String?
+    /// Of full-text indexes: which entities they have; nil for all.
+    package var condition: StoredCondition?
     /// What this program has declared it with: one of several versions, perhaps, of a tokenizer of its own.
     package var declared = DeclaredAnalyzer()
 
     private enum CodingKeys: String, CodingKey {
         case name, kind, components, analyzer, positions, nilsDistinct, collation, collationVersion
+        case condition = "where"
     }
 
     public init(
@@ -109,6 +112,7 @@ public struct IndexDescription: Codable, Hashable, Sendable {
             nilsDistinct: try fields.decodeIfPresent(Bool.self, forKey: .nilsDistinct) ?? true,
             collation: try fields.decodeIfPresent(String.self, forKey: .collation),
             collationVersion: try fields.decodeIfPresent(String.self, forKey: .collationVersion))
+        condition = try fields.decodeIfPresent(StoredCondition.self, forKey: .condition)
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -121,6 +125,7 @@ public struct IndexDescription: Codable, Hashable, Sendable {
         if !nilsDistinct { try fields.encode(nilsDistinct, forKey: .nilsDistinct) }
         try fields.encodeIfPresent(collation, forKey: .collation)
         try fields.encodeIfPresent(collationVersion, forKey: .collationVersion)
+        try fields.encodeIfPresent(condition, forKey: .condition)
     }
 }
 
@@ -134,6 +139,9 @@ package struct DeclaredAnalyzer: Hashable, Sendable {
 }
 
 extension IndexDescription {
+    /// What its entries depend on.
+    var properties: Set<String> { Set(components.map(\.column)).union(condition?.properties ?? []) }
+
     /// Of a full-text index; nil if it is one that nobody has named.
     package var knownAnalyzer: Analyzer? {
         guard let analyzer else { return .words }

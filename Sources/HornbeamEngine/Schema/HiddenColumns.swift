@@ -28,7 +28,9 @@ extension ColumnDescription {
     }
 
     /// Whether it is one that the store keeps for itself.
-    package var isHidden: Bool { name.hasPrefix(Self.hiddenSign) }
+    package var isHidden: Bool { Self.isHidden(name) }
+
+    static func isHidden(_ name: String) -> Bool { name.hasPrefix(hiddenSign) }
 
     /// The name for people.
     package var label: String { Self.label(name) }

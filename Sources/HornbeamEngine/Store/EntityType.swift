@@ -225,16 +225,32 @@ package final class EntityTextIndex: SearchedIndex, Sendable {
     package let columns: [Int]
     /// Its place among those of the type.
     let place: Int
+    /// Which rows are documents of it; nil for all.
+    let condition: IndexCondition?
+    /// Its columns, and those of its condition.
+    let sources: [Int]
 
-    init(description: IndexDescription, index: TextIndex, columns: [Int], place: Int) {
+    init(
+        description: IndexDescription, index: TextIndex, columns: [Int], place: Int, condition: IndexCondition?,
+        sources: [Int]
+    ) {
         self.description = description
         self.index = index
         self.columns = columns
         self.place = place
+        self.condition = condition
+        self.sources = sources
+    }
+
+    /// Whether a row, if there is one, is a document of it.
+    func has(_ row: RowReader?) throws(HornbeamError) -> Bool {
+        guard let row else { return false }
+        return try condition?.accepts(row) ?? true
     }
 
     package var analyzer: Analyzer { index.analyzer }
     package var storesPositions: Bool { index.storesPositions }
+    package var isPartial: Bool { condition != nil }
 
     package func answers(_ match: TextMatch) -> Bool { storesPositions || !match.needsPositions(analyzer) }
 }

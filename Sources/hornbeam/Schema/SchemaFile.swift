@@ -44,7 +44,8 @@ enum SchemaFile {
             }
             return entity
         }
-        return String(decoding: try encoder.encode(["entities": unversioned]), as: UTF8.self)
+        return String(
+            decoding: try encoder.encode(["entities": unversioned.map(WrittenEntity.init)]), as: UTF8.self)
     }
 
     /// What a decoding error says, with the way to the place: `entities[0].columns[2].type`.
@@ -106,11 +107,71 @@ private struct Entity: Decodable {
 
     init(from decoder: any Decoder) throws {
         let fields = try decoder.fields(Key.self)
+        let indexes = try fields.decodeIfPresent([Index].self, forKey: .indexes) ?? []
         description = EntityDescription(
             name: try fields.decode(String.self, forKey: .name),
             columns: try fields.decode([Column].self, forKey: .columns).map(\.description),
-            indexes: try (fields.decodeIfPresent([Index].self, forKey: .indexes) ?? []).map(\.description),
+            indexes: indexes.map(\.description),
             relations: try (fields.decodeIfPresent([Relation].self, forKey: .relations) ?? []).map(\.description))
+        for (place, index) in indexes.enumerated() {
+            guard case .text(let text) = index.condition else { continue }
+            do throws(HornbeamError) {
+                description.indexes[place].condition = try StoredCondition(statement: text, description)
+            } catch {
+                let flaw = "index “\(index.description.name)”: \(error.message)"
+                throw DecodingError.dataCorruptedError(forKey: .indexes, in: fields, debugDescription: flaw)
+            }
+        }
+    }
+}
+
+/// A condition as WHERE has it, where it can be written so, or as it is stored.
+private enum WrittenCondition: Codable {
+    case text(String)
+    case stored(StoredCondition)
+
+    init(_ condition: StoredCondition, _ type: EntityDescription) {
+        self = condition.statement(type).map { .text($0) } ?? .stored(condition)
+    }
+
+    init(from decoder: any Decoder) throws {
+        if let text = try? decoder.singleValueContainer().decode(String.self) {
+            self = .text(text)
+        } else {
+            self = .stored(try StoredCondition(from: decoder))
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .text(let text): try text.encode(to: encoder)
+        case .stored(let condition): try condition.encode(to: encoder)
+        }
+    }
+}
+
+/// An entity type with the conditions of its indexes as a person writes them.
+private struct WrittenEntity: Encodable {
+    let entity: EntityDescription
+
+    func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: Entity.Key.self)
+        try fields.encode(entity.name, forKey: .name)
+        try fields.encode(entity.columns, forKey: .columns)
+        try fields.encode(entity.indexes.map { WrittenIndex(index: $0, entity: entity) }, forKey: .indexes)
+        try fields.encode(entity.relations, forKey: .relations)
+    }
+}
+
+private struct WrittenIndex: Encodable {
+    let index: IndexDescription
+    let entity: EntityDescription
+
+    func encode(to encoder: any Encoder) throws {
+        try index.encode(to: encoder)
+        guard let condition = index.condition else { return }
+        var fields = encoder.container(keyedBy: Index.Key.self)
+        try fields.encode(WrittenCondition(condition, entity), forKey: .where)
     }
 }
 
@@ -129,10 +190,12 @@ private struct Column: Decodable {
 
 private struct Index: Decodable {
     enum Key: String, CodingKey, CaseIterable {
-        case name, kind, components, analyzer, positions, nilsDistinct, collation
+        case name, kind, components, analyzer, positions, nilsDistinct, collation, `where`
     }
 
     var description: IndexDescription
+    /// As the file has it: what it is of takes the whole type to tell.
+    let condition: WrittenCondition?
 
     init(from decoder: any Decoder) throws {
         let fields = try decoder.fields(Key.self)
@@ -150,6 +213,8 @@ private struct Index: Decodable {
             nilsDistinct: try fields.decodeIfPresent(Bool.self, forKey: .nilsDistinct) ?? true,
             collation: try fields.decodeIfPresent(String.self, forKey: .collation))
         if kind == .text, analyzer == nil { index.nameNoAnalyzer() }
+        condition = try fields.decodeIfPresent(WrittenCondition.self, forKey: .where)
+        if case .stored(let condition) = condition { index.condition = condition }
         // One that this system hasn't got is refused when it is applied.
         description = index.renewed ?? index
     }

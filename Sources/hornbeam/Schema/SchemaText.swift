@@ -11,16 +11,20 @@ enum SchemaText {
         lines += section(
             "indexes",
             entity.indexes.map { index in
-                [index.name, index.kind.rawValue, components(index), options(index)]
+                [index.name, index.kind.rawValue, components(index), options(index, entity)]
             })
         lines += section("relations", entity.relations.map { [$0.name, target($0), rules($0)] })
         return lines
     }
 
-    private static func options(_ index: IndexDescription) -> String {
+    private static func options(_ index: IndexDescription, _ type: EntityDescription) -> String {
         let analyzer = index.kind == .text ? ["analyzer \(index.analyzer ?? "words")"] : []
         let rules = (index.collation.map { ["collation \($0)"] } ?? []) + (index.nilsDistinct ? [] : ["one nil"])
-        return (analyzer + (index.positions ? [] : ["without positions"]) + rules).joined(separator: ", ")
+        let condition = index.condition.map { $0.statement(type) ?? ((try? $0.text(type)) ?? "?") }
+        return
+            (analyzer + (index.positions ? [] : ["without positions"]) + rules
+            + (condition.map { ["where \($0)"] } ?? []))
+            .joined(separator: ", ")
     }
 
     /// `section, -size`

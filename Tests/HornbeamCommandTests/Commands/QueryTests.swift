@@ -141,4 +141,21 @@ struct QueryTests {
         #expect(try CommandRun("schema", "apply", library.file, unnamed).code == 0)
         #expect(try library.lines("schema").contains { $0.contains("search") && $0.contains("analyzer words") })
     }
+
+    @Test("A full-text index of some entities is applied, shown, searched and checked")
+    func partialTextIndex() throws {
+        let library = try Library()
+        let plain = #""kind": "text", "components": ["title"]"#
+        let schema = Library.schema.replacing(plain, with: plain + #", "where": "year < 1966""#)
+        #expect(try library.lines("schema").contains { $0.contains("search") && !$0.contains("where") })
+        let path = try library.folder.write("partial.json", schema)
+        #expect(try CommandRun("schema", "apply", library.file, path).code == 0)
+        #expect(try library.lines("schema").contains { $0.hasSuffix("where `year` < 1966") })
+        #expect(try library.lines("schema", "--json").contains { $0.contains(#""where" : "`year` < 1966""#) })
+        #expect(try CommandRun("check", library.file).code == 0)
+        let refused = try CommandRun("search", library.file, "Book", "the")
+        #expect(refused.code != 0 && refused.errors.contains("year < 1966"))
+        let found = try CommandRun("search", library.file, "Book", "the", "--where", "year < 1966", "--json")
+        #expect(found.code == 0 && found.output.contains("cyb") && !found.output.contains("left"))
+    }
 }

@@ -55,6 +55,31 @@ struct SchemaFileTests {
         #expect(try parse(try SchemaFile.text(entities)) == entities)
     }
 
+    @Test("the condition of a full-text index is as WHERE has it; what can't be written so is as the file has it")
+    func conditions() throws {
+        func index(_ condition: String) -> String {
+            #""indexes": [{"name": "search", "kind": "text", "components": ["t"], "where": \#(condition)}]"#
+        }
+        func entities(_ condition: String) throws -> [EntityDescription] {
+            try parse(
+                #"{"entities": [{"name": "P", "columns": [{"name": "id", "type": "int64"},"#
+                    + #" {"name": "t", "type": "string?"}], "# + "\(index(condition))}]}")
+        }
+        for (text, written) in [
+            ("id > 3", "`id` > 3"), ("id > 3 AND t IS NOT NULL", "(`id` > 3 AND `t` IS NOT NULL)"),
+            (#"t IN ['a', 'b'] OR NOT id = 4"#, nil), (#"t = 'it''s'"#, nil), ("CONTAINS(t, 'x')", nil),
+        ] {
+            let found = try entities(#""\#(text)""#)
+            #expect(found[0].indexes[0].condition != nil)
+            let again = try SchemaFile.text(found)
+            #expect(try parse(again) == found)
+            if let written { #expect(again.contains(#""where" : "\#(written)""#)) }
+        }
+        #expect(problem(entity: index(#""size > 3""#)).contains("size"))
+        #expect(problem(entity: index(#""id >""#)).contains("index “search”"))
+        #expect(problem(entity: index("3")).contains("s.json: entities[0].indexes"))
+    }
+
     @Test("broken JSON and wrong kinds are told with their place")
     func kinds() {
         #expect(problem("{") == "s.json: not JSON: no name, at character 2")

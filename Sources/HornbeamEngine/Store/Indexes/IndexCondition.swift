@@ -23,11 +23,22 @@ package final class IndexCondition: @unchecked Sendable {
             parts = try filter.conjuncts.map { try $0.converted(type) }
             self.filter = try RowFilter(ofRow: filter, type: type)
         } catch {
-            throw error as? HornbeamError ?? HornbeamError(.invalid, "the condition of an index: \(error)")
+            throw Self.failure(error)
         }
     }
 
-    package func accepts(_ rowID: RowID, _ row: RowReader) throws -> Bool { try filter.accepts(rowID, row) }
+    /// Nothing that can be stored asks for the id of the row.
+    package func accepts(_ row: RowReader) throws(HornbeamError) -> Bool {
+        do {
+            return try filter.accepts(RowID(rawValue: 0), row)
+        } catch {
+            throw Self.failure(error)
+        }
+    }
+
+    private static func failure(_ error: any Error) -> HornbeamError {
+        error as? HornbeamError ?? HornbeamError(.invalid, "the condition of an index: \(error)")
+    }
 
     /// Which of a query's conjuncts hold for whatever is in the index; nil unless what they all hold for is in it.
     func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {

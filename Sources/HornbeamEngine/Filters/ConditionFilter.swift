@@ -1,32 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions as they are stored with a partial index, by the names of properties: so a program that opens the file need
-// not have the code that made the index. Whatever is read is validated against the entity type.
+// Stored conditions as filters, and filters as stored conditions. Whatever is read is validated against the entity
+// type.
 
 import FoundationEssentials
 
-/// A condition on the stored properties of one entity.
-package indirect enum StoredCondition: Codable, Sendable, Equatable {
-    /// `value`: base64 of the value's bytes; nil for null.
-    case compare(property: String, by: String, value: String?)
-    case within(property: String, values: [String?])
-    case isNil(property: String)
-    case string(StringCondition)
-    case elements(property: String, values: [String], all: Bool)
-    case and([StoredCondition])
-    case or([StoredCondition])
-    case not(StoredCondition)
-
-    package struct StringCondition: Codable, Sendable, Equatable {
-        var properties: [String]
-        var test: String
-        var text: String
-        var caseSensitive: Bool
-        /// Whether texts are folded. Conditions of older files lack this and compare lower-cased texts.
-        var folded: Bool?
-        var diacriticSensitive: Bool
-        var negated: Bool
-    }
-
+extension StoredCondition {
     /// Nil for a condition that only code can tell, or that asks for more than the entity itself has.
     package init?(_ filter: Filter, _ type: EntityDescription) {
         func name(_ column: Int) -> String? {
@@ -82,7 +60,7 @@ package indirect enum StoredCondition: Codable, Sendable, Equatable {
     }
 
     /// The condition on columns. `.invalid` if the type has no such properties, or they have no such values.
-    func filter(_ type: EntityDescription) throws(HornbeamError) -> Filter {
+    package func filter(_ type: EntityDescription) throws(HornbeamError) -> Filter {
         switch self {
         case .compare(let property, let name, let value):
             let column = try column(property, type)
@@ -117,6 +95,9 @@ package indirect enum StoredCondition: Codable, Sendable, Equatable {
         case .not(let part): return .not(try part.filter(type))
         }
     }
+
+    /// For people.
+    package func text(_ type: EntityDescription) throws(HornbeamError) -> String { try filter(type).text(type) }
 
     private func filters(_ parts: [StoredCondition], _ type: EntityDescription) throws(HornbeamError) -> [Filter] {
         var filters: [Filter] = []
