@@ -350,8 +350,8 @@ final class SelectRun {
         if let scores { return scores[rowID] }
         guard let match = plan.binder.matches[number].match else { return nil }
         var parts = [Filter.matches(match)]
-        // An index of some entities has scores for those alone, and what the rows' columns pass says that these will do.
-        if plan.isPushed(number) {
+        // An index of some entities has scores for those alone: what the rows' columns pass says that these will do.
+        if type.textIndex(for: match)?.isPartial ?? false, plan.isPushed(number) {
             parts += plan.query.filter.conjuncts.filter { StoredCondition($0, type.description) != nil }
         }
         let query = EntityQuery(type: type.name, filter: Filter.conjunction(parts), sort: [.bestScore])

@@ -18,8 +18,14 @@ package struct ModelSet: Sendable {
         for tombstone in types.values.compactMap({ $0.tombstone }) { try insert(tombstone) }
     }
 
-    /// Adds a type and those it is related to.
+    /// Adds a type and those it is related to: all of them, or none.
     mutating func insert(_ model: any EntityModelProtocol.Type) throws(HornbeamError) {
+        var larger = self
+        try larger.add(model)
+        self = larger
+    }
+
+    private mutating func add(_ model: any EntityModelProtocol.Type) throws(HornbeamError) {
         let name = model.entityName
         if let known = types[name] {
             guard known == model else {
@@ -32,7 +38,7 @@ package struct ModelSet: Sendable {
         types[name] = model
         identities.append(ObjectIdentifier(model))
         hasResolvers = hasResolvers || model.hasResolvers
-        for target in model.relatedTypes { try insert(target) }
+        for target in model.relatedTypes { try add(target) }
     }
 
     package func contains(_ model: any EntityModelProtocol.Type) -> Bool {

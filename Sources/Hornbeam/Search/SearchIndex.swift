@@ -12,7 +12,8 @@ import HornbeamText
 ///     try index.corrected("databsae", in: context)
 ///     Page.filter(.string(\.title, \.text, matches: try index.query(like: page, in: context)))
 ///
-/// It needs the index: over exactly these properties, in this order; `.invalid` otherwise. Answers are those of the
+/// It needs the index: over exactly these properties, in this order; `.invalid` otherwise. Of an index of some entities
+/// (`where:`) it knows these alone. Answers are those of the
 /// context's state. With an analyzer that stems, words are stems (`happi` for *happy*, *happiness*), and what is typed
 /// is compared with these: for suggestions declare an index that doesn't stem. Words of `.trigrams` are runs of three
 /// letters, which suggest nothing to a person.
@@ -21,7 +22,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     private let name: String?
 
     /// - Parameter index: its name, that of the property that declares it, where several are over these properties;
-    ///   the first one if nil.
+    ///   the first one if nil, of those that have all entities if there are any.
     public init<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, using index: String? = nil
     ) {
@@ -74,7 +75,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
 
     /// What scores are made of, of the whole index.
     public struct Statistics: Sendable, Hashable {
-        /// All entities, those without a word included.
+        /// All entities of the index, those without a word included.
         public let entities: Int
         /// Words in all of them, repeated ones too.
         public let occurrences: Int

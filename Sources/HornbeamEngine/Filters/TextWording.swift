@@ -30,19 +30,25 @@ package protocol SearchedIndex: AnyObject {
 
 extension Array where Element: SearchedIndex {
     /// The one that answers a `matches` condition: of those over exactly its columns, in their order, the one that is
-    /// named, or the first whose words are those of the condition; one of some entities if none has all.
-    package func answering(_ match: TextMatch) -> Element? {
-        var (first, partial): (Element?, Element?)
+    /// named, or the first whose words are those of the condition. One that has some entities only comes after those
+    /// that have all, and only if `holding` says that it has those that are asked for.
+    package func answering(_ match: TextMatch, holding: (Element) throws -> Bool) rethrows -> Element? {
+        var (first, partial, held): (Element?, Element?, Element?)
         for index in self where index.columns == match.columns {
             if let name = match.index, index.description.name != name { continue }
             if let first, index.description.knownAnalyzer != first.description.knownAnalyzer { continue }
             first = first ?? index
             guard index.answers(match) else { continue }
             if !index.isPartial { return index }
-            partial = partial ?? index
+            let words = partial ?? index
+            partial = words
+            if held == nil, index.storesPositions == words.storesPositions, try holding(index) { held = index }
         }
-        return partial
+        return held
     }
+
+    /// The one that answers a `matches` condition if only some entities are asked for.
+    package func answering(_ match: TextMatch) -> Element? { answering(match) { _ in true } }
 
     /// The index whose analyzer a `matches` condition goes by, whether or not the index answers it. Nil means
     /// `.standard`, or that no index of the name in the condition is over all columns that are searched.

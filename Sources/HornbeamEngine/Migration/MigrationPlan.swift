@@ -334,16 +334,17 @@ struct MigrationPlan {
         change(type, place, .forget(place)) { $0.remove(at: place) }
     }
 
-    /// Notes a step on a type's rows. Indexes over the column at `place` go: its values become others.
+    /// Notes a step on a type's rows. Indexes that depend on the column at `place` go: its values become others.
     private mutating func change(
         _ type: String, _ place: Int?, _ step: RowMigration.Step, _ columns: (inout [ColumnDescription]) -> Void
     ) {
         guard var stored = types[type] else { return }
-        let name = place.map { stored.columns[$0].name }
-        for index in stored.indexes where index.components.contains(where: { $0.column == name }) {
-            moves.append(.dropIndex(type: type, index))
+        if let name = place.map({ stored.columns[$0].name }) {
+            for index in stored.indexes where index.properties.contains(name) {
+                moves.append(.dropIndex(type: type, index))
+            }
+            stored.indexes.removeAll { $0.properties.contains(name) }
         }
-        stored.indexes.removeAll { $0.components.contains { $0.column == name } }
         var migration = rows[type] ?? RowMigration(stored: stored.columns)
         columns(&stored.columns)
         migration.add(step, columns: stored.columns)

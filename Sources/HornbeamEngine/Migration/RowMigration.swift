@@ -32,7 +32,7 @@ struct RowMigration {
         self.columns = columns
     }
 
-    /// Rewrites the rows of the type called `type`; its indexes over other columns stay right.
+    /// Rewrites the rows of the type called `type`; its indexes that depend on other columns stay right.
     func run(_ type: String, in transaction: Transaction, _ progress: MigrationProgress.Handler?) throws {
         let name = "e:\(type)"
         let (old, new) = (RowLayout(columns: stored), RowLayout(columns: columns))

@@ -343,7 +343,7 @@ package enum SchemaCatalogue {
                 return column
             }
             if index.kind == .text {
-                let condition = try index.condition.map { try IndexCondition($0, EntityType(named: description)) }
+                let condition = try IndexCondition.declared(index, description)
                 let others = index.properties.compactMap(description.column).filter { !columns.contains($0) }
                 textIndexes.append(
                     EntityTextIndex(

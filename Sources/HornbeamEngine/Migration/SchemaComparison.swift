@@ -283,7 +283,7 @@ enum SchemaComparison {
                     "index “\(index.name)” of \(type.name) is without positions: only full-text indexes have any")
             }
             try validateCollation(of: index, type, isDeclared: isDeclared)
-            try validateCondition(of: index, type)
+            _ = try IndexCondition.declared(index, type)
             if let analyzer = index.analyzer {
                 let isCustom = analyzer.hasPrefix("custom:")
                 let size = analyzer.utf8.count - "custom:".utf8.count
@@ -328,24 +328,6 @@ enum SchemaComparison {
                     + "full-text indexes have an analyzer instead")
         }
         if isDeclared { _ = try index.collation(of: .string)?.collator }
-    }
-
-    private static func validateCondition(
-        of index: IndexDescription, _ type: EntityDescription
-    ) throws(HornbeamError) {
-        guard let condition = index.condition else { return }
-        guard index.kind == .text else {
-            throw mismatch(
-                "index “\(index.name)” of \(type.name) has a condition: only full-text indexes and those that are made "
-                    + "at run time have one")
-        }
-        // What the store writes by itself changes without a save that brings the indexes along.
-        for property in condition.properties.sorted() where ColumnDescription.isHidden(property) {
-            throw mismatch(
-                "the condition of index “\(index.name)” of \(type.name) is on \(ColumnDescription.label(property)), "
-                    + "which is no property of its own: only these can be in one")
-        }
-        _ = try IndexCondition(condition, EntityType(named: type))
     }
 
     private static func validate(

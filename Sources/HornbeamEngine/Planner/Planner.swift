@@ -265,9 +265,7 @@ package struct Planner: ~Copyable {
     private func searched() throws -> (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
-            guard let index = type.textIndex(for: match) else { continue }
-            _ = try implied(of: index)
-            return (index, match)
+            if let index = try scored(match) { return (index, match) }
         }
         return nil
     }

@@ -31,9 +31,7 @@ extension Planner {
     func ranked() throws -> Candidate {
         let isBest = hasBestFirst
         for place in conjuncts.indices {
-            guard case .matches(let match) = conjuncts[place],
-                let index = type.textIndex(for: match)
-            else { continue }
+            guard case .matches(let match) = conjuncts[place], let index = try scored(match) else { continue }
             try match.requireSense(type)
             if position != nil, !isBest {
                 throw HornbeamError(
@@ -42,7 +40,7 @@ extension Planner {
                         + "sort by the best score first")
             }
             let search = AccessPath.text(index, match, ranked: isBest)
-            let answered = try implied(of: index).inserting(place)
+            let answered = (try index.implied(by: conjuncts, type) ?? ConjunctSet()).inserting(place)
             var choice = Candidate(
                 path: search, answered: answered, isOrdered: isBest, cost: 0, isBehind: position != nil)
             if let others = try others(beside: place) {
@@ -61,10 +59,11 @@ extension Planner {
                 + "weights of fields have scores in an index with positions only")
     }
 
-    /// The conjuncts that hold for all that an index has. `.invalid` if it may lack some that the query asks for: these
-    /// have no scores.
-    func implied(of index: EntityTextIndex) throws -> ConjunctSet {
-        if let implied = try index.implied(by: conjuncts, type) { return implied }
+    /// The index that has the scores of a match; nil if none has. `.invalid` if one has, but not of all that the query
+    /// asks for.
+    func scored(_ match: TextMatch) throws -> EntityTextIndex? {
+        if let index = try type.textIndex(for: match, among: conjuncts) { return index }
+        guard let index = type.textIndex(for: match) else { return nil }
         let condition = try index.description.condition?.text(type.description) ?? ""
         throw HornbeamError(
             .invalid,

@@ -58,9 +58,9 @@ final class TextPaths {
         switch condition {
         case .matches(let match):
             try match.requireSense(store.type)
-            guard let index = store.type.wording(of: match), let match = match.over(index) else { return nil }
-            guard let search = index.answers(match) ? match : match.withoutPositions(index),
-                let implied = try index.implied(by: conjuncts, store.type)
+            guard let (index, implied) = try index(for: match, among: conjuncts, store.type),
+                let match = match.over(index),
+                let search = index.answers(match) ? match : match.withoutPositions(index)
             else { return nil }
             let count = min(rows, try IndexSearch(index, search, store).estimate())
             return Path(
@@ -82,6 +82,21 @@ final class TextPaths {
         }
     }
 
+    /// The index whose words a condition goes by, or another one to which words are the same, if that one lacks some
+    /// of the rows.
+    private static func index(
+        for match: TextMatch, among conjuncts: [Filter], _ type: EntityType
+    ) throws -> (EntityTextIndex, implied: ConjunctSet)? {
+        guard let wording = type.wording(of: match) else { return nil }
+        if let implied = try wording.implied(by: conjuncts, type) { return (wording, implied) }
+        for index in type.textIndexes
+        where index.hasWords(of: wording) && match.columns.allSatisfy(index.columns.contains) {
+            if let name = match.index, index.description.name != name { continue }
+            if let implied = try index.implied(by: conjuncts, type) { return (index, implied) }
+        }
+        return nil
+    }
+
     /// Nil if the index can't be asked, which the test can do without.
     private static func estimate(_ index: EntityTextIndex, _ match: TextMatch, _ store: EntityStore) throws -> Int? {
         do {
@@ -93,6 +108,12 @@ final class TextPaths {
 }
 
 extension EntityTextIndex {
+    /// Whether a search means the same to it as to another one.
+    fileprivate func hasWords(of other: EntityTextIndex) -> Bool {
+        storesPositions == other.storesPositions
+            && description.knownAnalyzer == other.description.knownAnalyzer
+    }
+
     /// Which of a query's conjuncts hold for all rows that the index has; nil if it may lack some that the query asks
     /// for.
     func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {

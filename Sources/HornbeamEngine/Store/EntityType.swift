@@ -107,17 +107,20 @@ package final class EntityType: Sendable {
     /// For a type the one that its deleted entities lie in, for that one the type itself.
     var counterpartName: String { EntityDescription.counterpartName(of: name) }
 
-    /// The full-text index over exactly these columns, in this order: the one of this name, or the first.
+    /// The full-text index over exactly these columns, in this order: the one of this name, or the first, of those that
+    /// have all entities if there are any.
     package func textIndex(over columns: [Int], named name: String? = nil) -> EntityTextIndex? {
-        for index in textIndexes where index.columns == columns {
-            guard let name else { return index }
-            if index.description.name == name { return index }
-        }
-        return nil
+        let found = textIndexes.filter { $0.columns == columns && (name == nil || $0.description.name == name) }
+        return found.first { !$0.isPartial } ?? found.first
     }
 
-    /// The full-text index that answers a `matches` condition.
+    /// The full-text index that answers a `matches` condition, whatever entities are asked for.
     package func textIndex(for match: TextMatch) -> EntityTextIndex? { textIndexes.answering(match) }
+
+    /// The one that answers it beside other conjuncts of a query; nil if there is none that has all they ask for.
+    package func textIndex(for match: TextMatch, among conjuncts: [Filter]) throws -> EntityTextIndex? {
+        try textIndexes.answering(match) { try $0.implied(by: conjuncts, self) != nil }
+    }
 
     /// The full-text index that says what words are to a `matches` condition.
     package func wording(of match: TextMatch) -> EntityTextIndex? { textIndexes.wording(of: match) }

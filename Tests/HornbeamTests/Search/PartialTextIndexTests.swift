@@ -2,6 +2,7 @@
 // Full-text indexes of some entities: what they hold after any changes, which searches they answer, and what they are
 // to the file.
 
+import FoundationEssentials
 import HornbeamTestSupport
 import HornbeamText
 import HornbeamTree
@@ -50,6 +51,29 @@ private struct Published {
     let id: Int
     var title = ""
     var text = ""
+}
+
+/// Indexes over the same property, and one over more that has all.
+@EntityModel
+private struct Paper {
+    @FullTextIndex<Self>(\.title, where: \.isOpen) private var open
+    @FullTextIndex<Self>(\.title, where: !\.isOpen) private var closed
+    @FullTextIndex<Self>(\.text, \.title, where: \.isOpen) private var part
+    @FullTextIndex<Self>(\.text, \.title) private var whole
+
+    let id: Int
+    var title = ""
+    var text = ""
+    var isOpen = false
+}
+
+@EntityModel
+private struct Memo {
+    @FullTextIndex<Self>(\.text, where: !(\.kind == 1 || \.kind == 2)) private var search
+
+    let id: Int
+    var text = ""
+    var kind = 0
 }
 
 @Suite("Full-text indexes of some entities")
@@ -168,13 +192,15 @@ struct PartialTextIndexTests {
         for id in 0..<200 { try Article.random(id, &random).save(to: &context) }
         let match = Test.string(\.title, \.text, matches: "leaf")
         let stronger = Article.filter(match).filter(\.year > 2001 && \.stage == .published)
-        #expect(try plan(stronger, context).contains("search"))
+        #expect(try plan(stronger, context).contains("search of index search for"))
         let all = try stronger.ids(in: context)
         #expect(try stronger.limit(5).ids(in: context) == Array(all.prefix(5)))
         // Not implied: no index, and no scores.
         for weaker in [Article.filter(match), Article.filter(match).filter(\.stage == .published)] {
-            #expect(try !plan(weaker.sorted(by: \.id), context).contains("“search”"))
-            #expect(try weaker.sorted(by: \.id).ids(in: context).count == weaker.count(in: context))
+            #expect(try !plan(weaker.sorted(by: \.id), context).contains("search of index"))
+            let found = try weaker.sorted(by: \.id).resolve(in: context)
+            #expect(found.allSatisfy { "\($0.title) \($0.text)".contains("leaf") } && !found.isEmpty)
+            #expect(try weaker.count(in: context) == found.count)
             let said = message { try weaker.resolve(in: context) }
             #expect(said.contains("the full-text index “search” of Article has only those with"), "\(said)")
             #expect(said.contains("stage == \"published\" && year > 2000"), "\(said)")
@@ -187,18 +213,63 @@ struct PartialTextIndexTests {
         for query in [either, apart] {
             let byHand = try query.resolve(in: context).map(\.id).sorted()
             #expect(try query.sorted(by: \.id).ids(in: context) == byHand)
-            #expect(try plan(query, context).contains("search"))
+            #expect(try plan(query, context).contains("search of index search for"))
         }
+        let neither = Article.filter((\.id == 3 || match) && \.year > 2000)
+        #expect(try !plan(neither.sorted(by: \.id), context).contains("search of index"))
         // One that has all comes first; the other one by its name.
         let leaf = Article.filter(.string(\.text, matches: "leaf"))
-        #expect(try plan(leaf, context).contains("all"))
-        #expect(try plan(leaf.filter(\.isOpen == false), context).contains("all"))
+        #expect(try plan(leaf, context).contains("search of index all for"))
+        #expect(try plan(leaf.filter(\.isOpen == false), context).contains("search of index all for"))
         let closed = Article.filter(.string(\.text, matches: "leaf", using: "closed"))
-        #expect(try plan(closed.filter(\.isOpen == false), context).contains("closed"))
+        #expect(try plan(closed.filter(\.isOpen == false), context).contains("search of index closed for"))
         #expect(message { try closed.resolve(in: context) }.contains("“closed”"))
         let open = Article.filter(.string(\.note, contains: "branch")).filter(\.isOpen)
-        #expect(try plan(open, context).contains("notes"))
-        #expect(try !plan(Article.filter(.string(\.note, contains: "branch")), context).contains("notes"))
+        #expect(try plan(open, context).contains("search of index notes for"))
+        #expect(
+            try !plan(Article.filter(.string(\.note, contains: "branch")), context).contains("search of index"))
+    }
+
+    @Test("Of several, the one is asked that has what the search asks for, whichever is declared first")
+    func several() throws {
+        var context = Context()
+        for id in 1...80 {
+            try Paper(id: id, title: "leaf \(id)", isOpen: id % 2 == 0).save(to: &context)
+        }
+        let leaf = Hornbeam.Predicate<Paper>.string(\.title, matches: "leaf")
+        let closed = Paper.filter(leaf).filter(\.isOpen != true)
+        #expect(try closed.explain(in: context).description.contains("search of index closed for"))
+        #expect(try closed.ranked(in: context).map(\.id) == Array(stride(from: 1, to: 80, by: 2)))
+        #expect(try closed.explainScore(of: 3, in: context) != nil)
+        #expect(try closed.explainScore(of: 4, in: context) == nil)
+        let first = try #require(closed.limit(7).resolve(in: context).last)
+        #expect(try closed.after(first).limit(3).ids(in: context) == [15, 17, 19])
+        #expect(try Paper.filter(leaf).filter(\.isOpen).ranked(in: context).count == 40)
+        #expect(message { try Paper.filter(leaf).ranked(in: context) }.contains("“open” of Paper"))
+        // A part of the properties, by an index that has more of them and all entities.
+        let whole = Paper.filter(leaf).sorted(by: \.id).requiringIndex()
+        #expect(try whole.explain(in: context).description.contains("search of index whole for"))
+        #expect(try whole.ids(in: context) == Array(1...80))
+        let words = try SearchIndex<Paper>(\.title).statistics(in: context)
+        #expect(words.entities == 40)
+        #expect(try SearchIndex<Paper>(\.text, \.title).statistics(in: context).entities == 80)
+    }
+
+    @Test("A condition is seen in other words: another sign, a negation that is carried inwards")
+    func otherWords() throws {
+        var context = Context()
+        for id in 1...70 { try Memo(id: id, text: "leaf", kind: id % 5).save(to: &context) }
+        let match = Hornbeam.Predicate<Memo>.string(\.text, matches: "leaf")
+        for condition in [
+            \.kind != 1 && \.kind != 2, !(\.kind == 1) && !(\.kind == 2), !(\.kind == 1 || \.kind == 2), \.kind == 3,
+            \.kind > 2,
+        ] as [Hornbeam.Predicate<Memo>] {
+            let wanted = try Memo.filter(condition).ids(in: context).sorted()
+            #expect(try Memo.filter(match).filter(condition).ranked(in: context).map(\.id).sorted() == wanted)
+        }
+        for condition in [\.kind != 1, \.kind > 1] as [Hornbeam.Predicate<Memo>] {
+            #expect(throws: HornbeamError.self) { try Memo.filter(match).filter(condition).ranked(in: context) }
+        }
     }
 
     @Test("In statements too")
@@ -218,6 +289,20 @@ struct PartialTextIndexTests {
         #expect(message { try ids("\(match) \(order)") }.contains("add that condition"))
         #expect(message { try ids("SELECT id, RANK() FROM Article WHERE MATCH(search, 'leaf')") }.contains("“search”"))
     }
+}
+
+private enum Phase: String, Codable { case draft, published }
+
+@EntityModel
+private struct Leaflet {
+    @FullTextIndex<Self>(\.text, where: \.phase == .published) private var live
+    @FullTextIndex<Self>(\.text, where: \.phase != .draft) private var shown
+    @FullTextIndex<Self>(\.text, where: \.score != nil) private var scored
+
+    let id: Int
+    var text: String
+    var phase: Phase
+    var score: Int?
 }
 
 // MARK: - Schema
@@ -298,6 +383,86 @@ struct PartialTextIndexSchemaTests {
         #expect(try store.problems() == [])
     }
 
+    @Test("Properties of a condition that a migration converts or forgets have the index built anew")
+    func converted() throws {
+        // As the declared ones are, over what was stored before.
+        func index(_ name: String, _ condition: StoredCondition?) -> IndexDescription {
+            var index = IndexDescription(name: name, kind: .text, components: [.init(column: "text")])
+            index.nameNoAnalyzer()
+            index.condition = condition
+            return index
+        }
+        let declared = try #require(ModelSet([Leaflet.self]).descriptions.first { !$0.name.contains("Deleted") })
+        var stored = declared
+        stored.columns[2].type = .string
+        stored.columns[3].type = .optional(.string)
+        stored.indexes = declared.indexes.map { index($0.name, $0.condition) }
+        for steps in [
+            [
+                .convert(Leaflet.self, \.phase, from: String.self) { $0 == "live" ? .published : .draft },
+                .convert(Leaflet.self, \.score, from: String?.self) { $0.flatMap { Int($0) } },
+            ],
+            [
+                .convert(Leaflet.self, \.phase, from: String.self) { $0 == "live" ? .published : .draft },
+                .forget(Leaflet.self, "score"),
+            ],
+        ] as [[Migration]] {
+            let file = try MigratedFile([stored]) { store in
+                for (id, phase) in ["live", "published", "old", "draft"].enumerated() {
+                    let score: Value = id == 0 ? .null : .string(id == 1 ? "7" : "many")
+                    try store.save(declared.name, [.int(Int64(id)), .string("leaf"), .string(phase), score])
+                }
+            }
+            try file.open([Leaflet.self], steps) { database in
+                try database.read { (context) throws in
+                    let all = try Leaflet.query().resolve(in: context)
+                    #expect(all.map(\.phase) == [.published, .published, .draft, .draft])
+                    let match = Hornbeam.Predicate<Leaflet>.string(\.text, matches: "leaf", using: "live")
+                    #expect(
+                        try Leaflet.filter(match).filter(\.phase == .published).ids(in: context).sorted() == [0, 1])
+                    for (name, wanted) in [
+                        ("live", 2), ("shown", 2), ("scored", all.count { $0.score != nil }),
+                    ] {
+                        let index = SearchIndex<Leaflet>(\.text, using: name)
+                        #expect(try index.statistics(in: context).entities == wanted, "\(name)")
+                    }
+                }
+                #expect(try database.check { Issue.record("\($0)") })
+            }
+        }
+    }
+
+    @Test("A file whose condition is none of its type is refused by whoever reads it, with the index's name")
+    func damaged() throws {
+        for condition in [
+            StoredCondition.isNil(property: "sizes"), .isNil(property: "$updatedAt"),
+            .compare(property: "size", by: "~", value: "AAAAAAAAAAA="),
+            .compare(property: "size", by: "==", value: "A"),
+            .elements(property: "size", values: [], all: true), .compare(property: "id", by: "<", value: "AA=="),
+        ] {
+            let store = try filled(nil)
+            try store.core.commit()
+            let write = try store.store.beginWrite()
+            var type = Self.note(nil)
+            type.indexes[0].condition = condition
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            let tree = try #require(try write.tree("schema"))
+            let key = Array("type:Note".utf8)
+            try #require(try write.get(tree, key) != nil)
+            try write.put(tree, key, Array(try encoder.encode(type)))
+            let said: String
+            do {
+                _ = try SchemaCatalogue.load(write)
+                said = "nothing"
+            } catch {
+                said = (error as? HornbeamError)?.message ?? "\(error)"
+            }
+            #expect(said.contains("index “search” of Note"), "\(condition)")
+            write.abort()
+        }
+    }
+
     @Test("A check finds rows that the index lacks, and those that it has against its condition")
     func check() throws {
         let store = try filled(try Self.larger(than: 6))
@@ -335,7 +500,8 @@ struct PartialTextIndexSchemaTests {
         }
         let hidden = message(Self.note(.isNil(property: "$updatedAt")))
         #expect(hidden.contains("is on updatedAt, which is no property of its own"))
-        #expect(message(Self.note(.isNil(property: "sizes"))).contains("Note.sizes, which there isn't"))
+        let missing = message(Self.note(.isNil(property: "sizes")))
+        #expect(missing.contains("index “search” of Note") && missing.contains("Note.sizes, which there isn't"))
         var value = Self.note(try Self.larger(than: 1))
         value.indexes[0].kind = .value
         #expect(message(value).contains("only full-text indexes"))

@@ -515,7 +515,7 @@ extension QueryList {
         let match = try rankedMatch()
         return try context.session.run { session in
             let store = try session.store(Entity.self)
-            guard let index = store.type.textIndex(for: match),
+            guard let index = try store.type.textIndex(for: match, among: filter.conjuncts),
                 let rowID = try store.rowID(ofAny: id.columnValue)
             else { return nil }
             try match.requireSense(store.type)

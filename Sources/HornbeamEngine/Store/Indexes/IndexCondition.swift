@@ -20,10 +20,34 @@ package final class IndexCondition: @unchecked Sendable {
         self.stored = stored
         let filter = try stored.filter(type.description)
         do {
-            parts = try filter.conjuncts.map { try $0.converted(type) }
+            parts = try filter.converted(type).conjuncts
             self.filter = try RowFilter(ofRow: filter, type: type)
         } catch {
             throw Self.failure(error)
+        }
+    }
+
+    /// The condition of a declared index; nil if it has all rows. `.schemaMismatch` if the type can't have it.
+    static func declared(_ index: IndexDescription, _ type: EntityDescription) throws(HornbeamError) -> IndexCondition?
+    {
+        guard let condition = index.condition else { return nil }
+        let name = "index “\(index.name)” of \(type.name)"
+        guard index.kind == .text else {
+            throw HornbeamError(
+                .schemaMismatch,
+                "\(name) has a condition: only full-text indexes and those that are made at run time have one")
+        }
+        // What the store writes by itself changes without a save that brings the indexes along.
+        for property in condition.properties.sorted() where ColumnDescription.isHidden(property) {
+            throw HornbeamError(
+                .schemaMismatch,
+                "the condition of \(name) is on \(ColumnDescription.label(property)), which is no property of its own: "
+                    + "only these can be in one")
+        }
+        do throws(HornbeamError) {
+            return try IndexCondition(condition, EntityType(named: type))
+        } catch {
+            throw HornbeamError(.schemaMismatch, "the condition of \(name) is none of its type: \(error.message)")
         }
     }
 
@@ -63,14 +87,36 @@ extension Filter {
             case (.null, .equal): return .isNull(column: column)
             case (.null, .notEqual): return .not(.isNull(column: column))
             case (.null, _): return .none
+            case (.bool(let flag), .notEqual) where type.description.columns[column].type == .bool:
+                return .compare(column: column, .equal, .bool(!flag))
             default: return .compare(column: column, comparison, literal)
             }
         case .within(let column, let values):
             return .within(column: column, try values.map { try RowFilter.literal($0, column, type) })
         case .and(let parts): return .and(try parts.map { try $0.converted(type) })
         case .or(let parts): return .any(of: try parts.map { try $0.converted(type) })
-        case .not(let part): return .not(try part.converted(type))
+        case .not(let part): return try part.converted(type).negated(type)
         default: return self
+        }
+    }
+
+    /// Values of a list that are compared one by one; a longer one is implied by what is just the same.
+    private static let fewValues = 32
+
+    /// Its negation, as near to comparisons as it gets.
+    private func negated(_ type: EntityType) throws -> Filter {
+        switch self {
+        // Null, which equals no value, differs from each.
+        case .compare(let column, .equal, let value):
+            try Filter.compare(column: column, .notEqual, value).converted(type)
+        case .compare(let column, .notEqual, let value): .compare(column: column, .equal, value)
+        case .and(let parts): .any(of: try parts.map { try $0.negated(type) })
+        case .or(let parts): .conjunction(try parts.map { try $0.negated(type) })
+        case .within(let column, let values) where values.count <= Self.fewValues:
+            .conjunction(
+                try values.map { try Filter.compare(column: column, .notEqual, $0).converted(type) })
+        case .not(let part): part
+        default: .not(self)
         }
     }
 
