@@ -54,6 +54,23 @@ struct ChangeLogTests {
         #expect(try database.changeConsumers() == [])
     }
 
+    @Test("A note is kept with the place")
+    func note() throws {
+        let database = try database()
+        let upload = try database.consumer(named: "upload", of: Invoice.self)
+        try database.write { context in try Invoice(id: 1, price: 5).save(to: &context) }
+        let receipt = Array("r-17".utf8)
+        guard case .batch(let batch) = try upload.next() else {
+            Issue.record("nothing is told")
+            return
+        }
+        try database.write { context in
+            try upload.acknowledge(batch, in: &context)
+            try upload.setNote(receipt, in: &context)
+        }
+        #expect(try database.read { try upload.note(in: $0) } == receipt)
+    }
+
     @Test("What is kept")
     func bound() throws {
         let database = try database()

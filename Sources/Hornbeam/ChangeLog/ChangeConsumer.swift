@@ -15,12 +15,15 @@ public struct LoggedChange: Sendable, Hashable {
     /// The name of the entity's type, as it is now.
     public let type: String
     public let kind: ChangeKind
-    let id: Value
+    package let id: Value
 
     /// The entity's id if it is of this type, else nil.
     public func id<Entity: EntityModelProtocol>(of _: Entity.Type) -> Entity.ID? {
-        type == Entity.entityName ? Entity.ID(columnValue: id) : nil
+        type == Entity.entityName ? id(as: Entity.ID.self) : nil
     }
+
+    /// The entity's id, if it can be read as this: for types that are known by their name alone.
+    public func id<ID: ColumnValue>(as _: ID.Type) -> ID? { ID(columnValue: id) }
 }
 
 /// Changes in the order of their commits; those of one commit in the order of the consumer's types, of each the
@@ -74,25 +77,49 @@ public struct ChangeConsumer: Sendable {
     /// consumer is no longer registered.
     /// - Parameter limit: of so many changes at most, 1 or more.
     public func next(limit: Int = 100) throws -> PendingChanges {
+        try database.read { try next(limit: limit, in: $0) }
+    }
+
+    /// What `next(limit:)` gives, as of the state that the context reads: its entities are then as all changes up to
+    /// that state have made them, of which these are the first. A write's own changes aren't among them: they are
+    /// logged when it commits.
+    public func next(limit: Int = 100, in context: Context) throws -> PendingChanges {
         guard limit > 0 else {
             throw HornbeamError(.invalid, "a consumer asks for \(limit) changes: give 1 or more")
         }
-        return try database.read { context in
-            try context.session.run { session in
-                let core = try session.core
-                let (log, consumer) = try stored(core.transaction)
-                let start = consumer.acknowledged + 1
-                if consumer.first > start { return .gap(from: start, to: consumer.first - 1) }
-                var changes: [LoggedChange] = []
-                for (sequence, change) in try log.changes(of: consumer, limit: limit) {
-                    // One that can't be told ends the batch: those before it are told, and acknowledged, first.
-                    let isTold = core.schema.types[consumer.types[change.type].name] != nil
-                    if !isTold, !changes.isEmpty { break }
-                    changes.append(try logged(change, sequence, consumer, core.schema))
-                }
-                guard let first = changes.first, let last = changes.last else { return .none }
-                return .batch(ChangeBatch(changes: changes, first: first.sequence, last: last.sequence))
+        return try context.session.run { session in
+            let core = try session.core
+            let (log, consumer) = try stored(core.transaction)
+            if consumer.hasGap { return .gap(from: consumer.acknowledged + 1, to: consumer.first - 1) }
+            var changes: [LoggedChange] = []
+            for (sequence, change) in try log.changes(of: consumer, limit: limit) {
+                // One that can't be told ends the batch: those before it are told, and acknowledged, first.
+                let isTold = core.schema.types[consumer.types[change.type].name] != nil
+                if !isTold, !changes.isEmpty { break }
+                changes.append(try logged(change, sequence, consumer, core.schema))
             }
+            guard let first = changes.first, let last = changes.last else { return .none }
+            return .batch(ChangeBatch(changes: changes, first: first.sequence, last: last.sequence))
+        }
+    }
+
+    /// The names of the types of which a gap may have taken changes; empty without a gap. The consumer needs to look at
+    /// the entities of these alone.
+    public func missedTypes(in context: Context) throws -> [String] {
+        try context.session.run { try stored(try $0.core.transaction).1.missed }
+    }
+
+    /// What the consumer has noted in the file; empty at first.
+    public func note(in context: Context) throws -> [UInt8] {
+        try context.session.run { try stored(try $0.core.transaction).1.note }
+    }
+
+    /// Keeps a note with the consumer's place in the log, such as the name that another system gives to what was sent:
+    /// in the same write as an acknowledgement, both are kept or neither. `.tooLarge` beyond 1,000 bytes.
+    public func setNote(_ note: [UInt8], in context: inout Context) throws {
+        try context.session.change("noted", of: "consumer “\(name)”") { session in
+            let (log, consumer) = try stored(try session.core.transaction)
+            try log.setNote(note, of: consumer, name)
         }
     }
 
@@ -181,6 +208,16 @@ extension Database {
     public func consumer(
         named name: String, of types: [any EntityModelProtocol.Type], links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {
+        // Types that a database in memory hasn't met yet become known.
+        try read { context in for type in types { _ = try context.session.store(type) } }
+        return try consumer(named: name, ofTypes: types.map { $0.entityName }, links: links, retention: retention)
+    }
+
+    /// A consumer of types that are known by their names alone, models of which the program needn't have: those in the
+    /// file. `.unregisteredEntity` for one that there isn't.
+    public func consumer(
+        named name: String, ofTypes types: [String], links: Bool = false, retention: Int? = nil
+    ) throws -> ChangeConsumer {
         let size = name.utf8.count
         guard size > 0, size <= ChangeLog.maximumName else {
             throw HornbeamError(
@@ -192,11 +229,11 @@ extension Database {
         if let retention, retention < 1 {
             throw HornbeamError(.invalid, "consumer “\(name)” keeps \(retention) changes: give 1 or more, or nil")
         }
-        let wish = ChangeWish(types: types.map { $0.entityName }, links: links, limit: UInt64(retention ?? 0))
+        let wish = ChangeWish(types: types, links: links, limit: UInt64(retention ?? 0))
         // Mostly it is there, as it is wanted.
         let isThere = try read { (context) throws -> Bool in
-            for type in types { _ = try context.session.store(type) }
-            return try context.session.run { session in
+            try context.session.run { session in
+                for type in types { _ = try session.core.store(type) }
                 let stored = try ChangeLog(in: session.core.transaction)?.consumer(name)
                 return stored.map { $0 == $0.wanting(wish) } ?? false
             }

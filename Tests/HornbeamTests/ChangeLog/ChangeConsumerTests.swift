@@ -444,7 +444,9 @@ struct ChangeConsumerTests {
     func forged() throws {
         var consumer = StoredConsumer(number: 7)
             .wanting(ChangeWish(types: ["Logged", "Crate"], links: false, limit: 9))
-        (consumer.acknowledged, consumer.first, consumer.next) = (3, 4, 8)
+        (consumer.acknowledged, consumer.first, consumer.next) = (3, 5, 8)
+        consumer.note = [1, 2, 3]
+        consumer.miss(1)
         #expect(consumer.bytes.withUnsafeBytes { StoredConsumer($0) } == consumer)
         for place in consumer.bytes.indices {
             for byte in [0, 1, 0x7F, 0x80, 0xFF] as [UInt8] {
@@ -701,6 +703,7 @@ struct ChangeConsumerTests {
                     try SeenChange(id: Int(change.sequence), times: (seen?.times ?? 0) + 1).save(to: &context)
                 }
                 try consumer.acknowledge(batch, in: &context)
+                try consumer.setNote(Array("through \(batch.last)".utf8), in: &context)
             }
         }
     }
@@ -746,7 +749,11 @@ struct ChangeConsumerTests {
                 let batch = try #require(try plain.next().batch, place)
                 #expect(batch.first >= first && batch.last == UInt64(count), place)
             }
-            try work(try database.consumer(named: "exact", of: Logged.self), database)
+            let exact = try database.consumer(named: "exact", of: Logged.self)
+            let acknowledged = try #require(database.changeConsumers().first { $0.name == "exact" }).acknowledged
+            let note = try database.read { try exact.note(in: $0) }
+            #expect(String(decoding: note, as: UTF8.self) == (acknowledged > 0 ? "through \(acknowledged)" : ""), place)
+            try work(exact, database)
             let seen = try database.read { try SeenChange.query().resolve(in: $0) }
             #expect(seen.map(\.id) == Array(1...count) && seen.allSatisfy { $0.times == 1 }, place)
             #expect(try database.check { Issue.record("\(place): \($0)") })

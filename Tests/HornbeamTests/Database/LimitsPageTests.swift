@@ -45,6 +45,7 @@ struct LimitsPageTests {
         ("JSON of an emitted value of a map index: arrays and objects within one another", [CodedJSON.maximumDepth]),
         ("JSON that is imported: arrays and objects within one another, in a whole line", [JSONParser.maximumDepth]),
         ("the name of a consumer of changes", [ChangeLog.maximumName]),
+        ("the note of a consumer of changes", [ChangeLog.maximumNote]),
         ("a key of a declared, value, array or secondary index", [IndexKeyBytes.cutSize - 1]),
         ("a key of a hand-kept index", [KeptTrees.maximumKey]),
         ("an emitted key of a map index", [MapEntryKey.limit]),

@@ -23,6 +23,8 @@ package struct ChangeLog {
     static let treeName = "log:changes"
     /// Longest name of a consumer, in bytes.
     package static let maximumName = 200
+    /// Longest note of a consumer, in bytes.
+    package static let maximumNote = 1000
 
     let transaction: Transaction
     let tree: TreeID
@@ -137,16 +139,25 @@ package struct ChangeLog {
     /// Up to so many of the changes that are kept for a consumer, in order.
     package func changes(of consumer: StoredConsumer, limit: Int) throws -> [(sequence: UInt64, change: StoredChange)] {
         var found: [(UInt64, StoredChange)] = []
+        guard limit > 0 else { return [] }
+        try forEachChange(of: consumer) { sequence, change in
+            found.append((sequence, change))
+            return found.count < limit
+        }
+        return found
+    }
+
+    /// Calls `body` with the changes that are kept for a consumer, in order, until it returns false.
+    private func forEachChange(of consumer: StoredConsumer, _ body: (UInt64, StoredChange) -> Bool) throws {
         var cursor = try transaction.cursor(tree)
         var isValid = try cursor.seek(Self.key(consumer.number, consumer.first))
-        for sequence in (consumer.first..<consumer.next).prefix(limit) {
+        for sequence in consumer.first..<consumer.next {
             guard isValid, let entry = try cursor.entry(), let key = Self.change(entry.key),
                 key == (consumer.number, sequence), let change = StoredChange(entry.value, of: consumer)
             else { throw Self.damaged("change \(sequence) of consumer \(consumer.number) is missing or not readable") }
-            found.append((sequence, change))
+            guard body(sequence, change) else { return }
             isValid = try cursor.next()
         }
-        return found
     }
 
     /// Takes a consumer's word that it is done with all up to a change.
@@ -162,7 +173,41 @@ package struct ChangeLog {
         var consumer = consumer
         consumer.acknowledged = sequence
         try keep(from: sequence + 1, of: &consumer)
+        if !consumer.hasGap {
+            for place in consumer.types.indices { consumer.types[place].isMissed = false }
+        }
         try put(consumer, name)
+    }
+
+    /// Replaces what a consumer has noted.
+    package func setNote(_ note: [UInt8], of consumer: StoredConsumer, _ name: String) throws {
+        guard note.count <= Self.maximumNote else {
+            throw HornbeamError(
+                .tooLarge, "consumer “\(name)” notes \(note.count) bytes: \(Self.maximumNote) at most can be kept")
+        }
+        var consumer = consumer
+        consumer.note = note
+        try put(consumer, name)
+    }
+
+    /// Lets go of the oldest changes, before one, and notes of which types they are.
+    private func miss(before sequence: UInt64, of consumer: inout StoredConsumer) throws {
+        do {
+            // Mostly all are noted already.
+            if !consumer.missesAll, sequence > consumer.first {
+                var noted = consumer
+                try forEachChange(of: consumer) { number, change in
+                    guard number < sequence else { return false }
+                    noted.miss(change.type)
+                    return !noted.missesAll
+                }
+                consumer = noted
+            }
+        } catch StorageError.corrupt {
+            // Of which type the unreadable one is nobody knows.
+            for place in consumer.types.indices { consumer.miss(place) }
+        }
+        try keep(from: sequence, of: &consumer)
     }
 
     /// Lets go of what is before a change.
@@ -185,12 +230,14 @@ package struct ChangeLog {
                 excess = count > stored.limit ? count - stored.limit : 0
             }
             if excess > 0 {
+                try miss(before: consumer.next, of: &consumer)
                 consumer.next += excess
-                try keep(from: consumer.next, of: &consumer)
+                consumer.first = consumer.next
             }
             try forEach(of: changes, for: stored, core.schema) { kind, id, idType, place in
                 if excess > 0 {
                     excess -= 1
+                    consumer.miss(place)
                 } else {
                     try append(kind, id, idType, place, to: &consumer)
                 }
@@ -238,13 +285,16 @@ package struct ChangeLog {
     static func miss(_ types: Set<String>, relinked: Set<String>, in transaction: Transaction) throws {
         guard let log = try ChangeLog(in: transaction) else { return }
         for (name, stored) in try log.consumers() {
-            let isConcerned = stored.types.contains { type in
-                type.isWanted && (types.contains(type.name) || type.wantsLinks && relinked.contains(type.name))
+            let places = stored.types.indices.filter { place in
+                let type = stored.types[place]
+                return type.isWanted && (types.contains(type.name) || type.wantsLinks && relinked.contains(type.name))
             }
-            guard isConcerned else { continue }
+            if places.isEmpty { continue }
             var consumer = stored
+            try log.miss(before: consumer.next, of: &consumer)
             consumer.next += 1
-            try log.keep(from: consumer.next, of: &consumer)
+            consumer.first = consumer.next
+            for place in places { consumer.miss(place) }
             try log.put(consumer, name)
         }
     }
@@ -259,7 +309,7 @@ package struct ChangeLog {
     private func putWithinBound(_ consumer: StoredConsumer, _ name: String) throws {
         var consumer = consumer
         if consumer.limit > 0, consumer.next - consumer.first > consumer.limit {
-            try keep(from: consumer.next - consumer.limit, of: &consumer)
+            try miss(before: consumer.next - consumer.limit, of: &consumer)
         }
         try put(consumer, name)
     }

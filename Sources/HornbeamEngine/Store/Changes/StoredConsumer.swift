@@ -27,9 +27,16 @@ package struct StoredConsumer: Equatable {
         var isWanted: Bool
         /// Whether those of its links are, too.
         var wantsLinks = false
+        /// Whether a gap, which the consumer hasn't acknowledged yet, may have taken some of its changes.
+        var isMissed = false
 
         fileprivate static let wanted: UInt8 = 1
         fileprivate static let links: UInt8 = 2
+        fileprivate static let missed: UInt8 = 4
+
+        fileprivate var flags: UInt8 {
+            (isWanted ? Self.wanted : 0) | (wantsLinks ? Self.links : 0) | (isMissed ? Self.missed : 0)
+        }
     }
 
     /// Unlike any other's.
@@ -42,9 +49,13 @@ package struct StoredConsumer: Equatable {
     package var next: UInt64 = 1
     /// At most so many changes are kept; 0 is no bound.
     package var limit: UInt64 = 0
+    /// What the consumer has noted, nothing at first.
+    package var note: [UInt8] = []
     package var types: [TypeName] = []
 
-    private static let format: UInt8 = 1
+    private static let format: UInt8 = 2
+    /// Of consumers without a note, which say of no type that its changes are missed.
+    private static let formatWithoutNote: UInt8 = 1
     /// Numbers of changes are smaller.
     private static let end: UInt64 = 1 << 63
 
@@ -54,9 +65,11 @@ package struct StoredConsumer: Equatable {
         var bytes: [UInt8] = [Self.format]
         bytes.append(little: number)
         for value in [acknowledged, first, next, limit] { bytes.append(little: value) }
+        bytes.append(little: UInt16(truncatingIfNeeded: note.count))
+        bytes += note
         for type in types {
             let name = Array(type.name.utf8)
-            bytes.append((type.isWanted ? TypeName.wanted : 0) | (type.wantsLinks ? TypeName.links : 0))
+            bytes.append(type.flags)
             bytes.append(little: UInt16(truncatingIfNeeded: name.count))
             bytes += name
         }
@@ -66,20 +79,48 @@ package struct StoredConsumer: Equatable {
     /// Nil if these bytes are none.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
-        guard reader.byte() == Self.format, let number = reader.fixed(UInt32.self),
+        guard let format = reader.byte(), [Self.format, Self.formatWithoutNote].contains(format),
+            let number = reader.fixed(UInt32.self),
             let acknowledged = reader.fixed(UInt64.self), let first = reader.fixed(UInt64.self),
             let next = reader.fixed(UInt64.self), let limit = reader.fixed(UInt64.self),
             acknowledged < first, first <= next, next < Self.end
         else { return nil }
         self.init(number: number)
         (self.acknowledged, self.first, self.next, self.limit) = (acknowledged, first, next, limit)
+        if format == Self.format {
+            guard let count = reader.fixed(UInt16.self), let note = reader.slice(UInt64(count)) else { return nil }
+            self.note = Array(note)
+        }
+        let known = TypeName.wanted | TypeName.links | (format == Self.format ? TypeName.missed : 0)
         while !reader.isAtEnd {
-            guard let flags = reader.byte(), [0, TypeName.wanted, TypeName.wanted | TypeName.links].contains(flags),
+            guard let flags = reader.byte(), flags & ~known == 0, flags == 0 || flags & TypeName.wanted != 0,
                 let count = reader.fixed(UInt16.self), let text = reader.slice(UInt64(count)),
                 let name = String(validating: text, as: UTF8.self)
             else { return nil }
-            types.append(TypeName(name: name, isWanted: flags != 0, wantsLinks: flags & TypeName.links != 0))
+            types.append(
+                TypeName(
+                    name: name, isWanted: flags != 0, wantsLinks: flags & TypeName.links != 0,
+                    isMissed: flags & TypeName.missed != 0))
         }
+        if types.contains(where: \.isMissed), !hasGap { return nil }
+    }
+
+    /// Whether changes are missed: the next one to acknowledge isn't kept.
+    package var hasGap: Bool { first > acknowledged + 1 }
+
+    /// The types whose changes may be missed. Files of earlier versions say of none: then it may be any.
+    package var missed: [String] {
+        guard hasGap else { return [] }
+        let named = types.filter(\.isMissed).map(\.name)
+        return named.isEmpty ? wanted : named
+    }
+
+    /// Whether changes of each of its types may be missed.
+    var missesAll: Bool { types.allSatisfy { $0.isMissed || !$0.isWanted } }
+
+    /// Notes that changes of the type at a place are missed.
+    mutating func miss(_ place: Int) {
+        if types.indices.contains(place), types[place].isWanted { types[place].isMissed = true }
     }
 
     /// The consumer with another wish. Types that it no longer wants keep their places. If several places have one
@@ -88,10 +129,12 @@ package struct StoredConsumer: Equatable {
         var consumer = self
         consumer.limit = wish.limit
         var left = Set(wish.types)
+        let missed = Set(types.filter(\.isMissed).map(\.name))
         for place in types.indices {
             let isWanted = left.remove(types[place].name) != nil
             consumer.types[place].isWanted = isWanted
             consumer.types[place].wantsLinks = isWanted && wish.links
+            consumer.types[place].isMissed = isWanted && missed.contains(types[place].name)
         }
         for name in wish.types where left.remove(name) != nil {
             consumer.types.append(TypeName(name: name, isWanted: true, wantsLinks: wish.links))

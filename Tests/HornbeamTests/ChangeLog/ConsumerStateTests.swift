@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the log keeps of a consumer beside its changes: a note, and the types that a gap has taken changes of; and what
+// a consumer is told in a given state.
+
+import HornbeamPages
+import HornbeamTestSupport
+import HornbeamTree
+import Testing
+
+@testable import Hornbeam
+@testable import HornbeamEngine
+
+private let models: [any EntityModelProtocol.Type] = [Logged.self, LoggedTag.self]
+
+extension Database {
+    fileprivate func put(_ ids: Int...) throws {
+        try write { context in for id in ids { try Logged(id: id, code: "c\(id)").save(to: &context) } }
+    }
+
+    fileprivate func tag(_ ids: String...) throws {
+        try write { context in for id in ids { try LoggedTag(id: id, text: "").save(to: &context) } }
+    }
+}
+
+extension ChangeConsumer {
+    fileprivate func missed(_ database: Database) throws -> [String] { try database.read { try missedTypes(in: $0) } }
+
+    fileprivate func note(_ database: Database) throws -> [UInt8] { try database.read { try note(in: $0) } }
+}
+
+@Suite("The state of a consumer")
+struct ConsumerStateTests {
+    private func gap(_ pending: PendingChanges) -> ClosedRange<UInt64>? {
+        if case .gap(let from, let to) = pending { from...to } else { nil }
+    }
+
+    private func ids(_ pending: PendingChanges) -> [Int] {
+        guard case .batch(let batch) = pending else { return [] }
+        return batch.changes.compactMap { $0.id(of: Logged.self) }
+    }
+
+    @Test("A read tells the changes up to its state, and its entities are as they have made them")
+    func inState() throws {
+        let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
+        let upload = try database.consumer(named: "upload", of: Logged.self)
+        try database.put(1, 2)
+        try database.read { before in
+            try database.put(3)
+            #expect(ids(try upload.next(in: before)) == [1, 2])
+            #expect(ids(try upload.next()) == [1, 2, 3])
+            #expect(try Logged.query().count(in: before) == 2)
+            try upload.acknowledge(through: 2)
+            #expect(ids(try upload.next(limit: 1, in: before)) == [1])
+            #expect(ids(try upload.next()) == [3])
+        }
+        try database.write { context in
+            try Logged(id: 4, code: "c4").save(to: &context)
+            #expect(ids(try upload.next(in: context)) == [3])
+        }
+        try database.read { (context) throws in
+            #expect(ids(try upload.next(in: context)) == [3, 4])
+            #expect(throws: HornbeamError.self) { try upload.next(limit: 0, in: context) }
+        }
+    }
+
+    @Test("Types known by their names are told as those of models are")
+    func byName() throws {
+        let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
+        let named = try database.consumer(named: "named", ofTypes: ["LoggedTag", "Logged"])
+        try database.write { context in
+            try Logged(id: 7, code: "a").save(to: &context)
+            try LoggedTag(id: "t", text: "").save(to: &context)
+        }
+        guard case .batch(let batch) = try named.next() else { throw Missing() }
+        #expect(batch.changes.map(\.type) == ["LoggedTag", "Logged"])
+        #expect(batch.changes[0].id(as: String.self) == "t" && batch.changes[1].id(as: Int.self) == 7)
+        #expect(batch.changes[0].id(as: Int.self) == nil && batch.changes[0].id(of: Logged.self) == nil)
+        #expect(throws: HornbeamError.self) { try database.consumer(named: "x", ofTypes: ["Nobody"]) }
+        #expect(throws: HornbeamError.self) { try database.consumer(named: "x", ofTypes: []) }
+        #expect(try database.changeConsumers().map(\.name) == ["named"])
+    }
+
+    @Test("A note is kept with the place in the log, and comes and goes with the write that sets it")
+    func notes() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open(models) { database in
+            let upload = try database.consumer(named: "upload", of: Logged.self)
+            #expect(try upload.note(database) == [])
+            try database.put(1)
+            try database.write { context in
+                try upload.acknowledge(through: 1, in: &context)
+                try upload.setNote([1, 2, 3], in: &context)
+                #expect(try upload.note(in: context) == [1, 2, 3])
+            }
+            #expect(throws: Missing.self) {
+                try database.write { context in
+                    try upload.setNote([9], in: &context)
+                    throw Missing()
+                }
+            }
+            let long = [UInt8](repeating: 7, count: 1001)
+            #expect(throws: HornbeamError.self) { try database.write { try upload.setNote(long, in: &$0) } }
+            try database.read { context in
+                var context = context
+                #expect(throws: HornbeamError.self) { try upload.setNote([1], in: &context) }
+            }
+        }
+        try file.open(models) { database in
+            let upload = try database.consumer(named: "upload", of: Logged.self, LoggedTag.self, retention: 5)
+            #expect(try upload.note(database) == [1, 2, 3])
+            try database.write { try upload.setNote([UInt8](repeating: 7, count: 1000), in: &$0) }
+            for id in 2...9 { try database.put(id) }
+            #expect(try upload.note(database).count == 1000)
+            #expect(try database.check { Issue.record("\($0)") })
+            try database.write { try upload.setNote([], in: &$0) }
+            #expect(try upload.note(database) == [])
+        }
+    }
+
+    @Test("A gap that a bound makes names the types of the changes that it has taken")
+    func missedByBound() throws {
+        let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
+        let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 3)
+        try database.put(1)
+        try database.put(2)
+        try database.tag("a", "b")
+        #expect(gap(try both.next()) == 1...1)
+        #expect(try both.missed(database) == ["Logged"])
+        // The end of the gap is another by now: what was missed stays missed.
+        try database.tag("c", "d")
+        #expect(gap(try both.next()) == 1...3)
+        try both.acknowledge(through: 1)
+        #expect(gap(try both.next()) == 2...3)
+        #expect(try both.missed(database) == ["Logged", "LoggedTag"])
+        try both.acknowledge(through: 3)
+        #expect(try both.missed(database) == [])
+        #expect(gap(try both.next()) == nil)
+        // One write of more than is kept at all: some of its changes aren't put.
+        try database.write { context in
+            for id in 10..<13 { try Logged(id: id, code: "c\(id)").save(to: &context) }
+            for id in ["x", "y", "z"] { try LoggedTag(id: id, text: "").save(to: &context) }
+        }
+        #expect(try both.missed(database) == ["Logged", "LoggedTag"])
+        let told = gap(try both.next())
+        try both.acknowledge(through: try #require(told).upperBound)
+        try database.write { context in
+            for id in 20..<22 { try Logged(id: id, code: "c\(id)").save(to: &context) }
+        }
+        #expect(try both.missed(database) == ["LoggedTag"])
+        #expect(try database.check { Issue.record("\($0)") })
+        // Another bound takes more at once; a type that isn't wanted any more isn't missed.
+        _ = try database.consumer(named: "both", of: Logged.self, retention: 1)
+        #expect(try both.missed(database) == ["Logged"])
+    }
+
+    @Test("A gap that a migration makes names the types that it has made anew, under their new names")
+    func missedByMigration() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open(models) { database in
+            let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self)
+            try database.put(1)
+            try both.acknowledge(through: 1)
+            try database.tag("a")
+            #expect(try both.missed(database) == [])
+        }
+        try file.open([Weighed.self, LoggedTag.self], [.rename("Logged", to: Weighed.self)]) { database in
+            let both = try database.consumer(named: "both", of: Weighed.self, LoggedTag.self)
+            // What was kept of the other type is missed with it.
+            #expect(try both.missed(database) == ["Weighed", "LoggedTag"])
+            #expect(gap(try both.next()) == 2...3)
+            try both.acknowledge(through: 3)
+            #expect(try both.missed(database) == [])
+        }
+    }
+
+    @Test("A consumer of a file of before has no note, and may have missed changes of all its types")
+    func formerFormat() throws {
+        var consumer = StoredConsumer(number: 3)
+            .wanting(ChangeWish(types: ["Logged", "LoggedTag"], links: true, limit: 4))
+        (consumer.acknowledged, consumer.first, consumer.next) = (2, 7, 9)
+        // As format 2, with another first byte and without the note's two bytes.
+        var bytes = consumer.bytes
+        bytes[0] = 1
+        bytes.removeSubrange(37..<39)
+        let read = try #require(bytes.withUnsafeBytes { StoredConsumer($0) })
+        #expect(read == consumer && read.missed == ["Logged", "LoggedTag"] && read.note == [])
+    }
+
+    @Test("Changes that a bound takes and that can't be read may be of any type; the write goes on")
+    func unreadable() throws {
+        let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
+        let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 3)
+        try database.put(1)
+        let damaged = try database.store.beginWrite()
+        let tree = try #require(try damaged.tree(ChangeLog.treeName))
+        var cursor = try damaged.cursor(tree)
+        #expect(try cursor.last())
+        let key = Array(cursor.key)
+        try damaged.put(tree, key, [0xFF])
+        try damaged.commit()
+        for id in 2...4 { try database.put(id) }
+        #expect(try both.missed(database) == ["Logged", "LoggedTag"])
+        try both.acknowledge(through: 1)
+        #expect(ids(try both.next()) == [2, 3, 4])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+}
