@@ -43,7 +43,7 @@ public enum PendingChanges: Sendable {
     case batch(ChangeBatch)
     /// The changes of these numbers were let go of, because there were more than are kept for it, or because a
     /// migration made all entities of a type anew, or for who wants links changed its relations: it must look at all
-    /// entities of its types, and acknowledge `to`.
+    /// entities of those of its types that `missedTypes(in:)` names, and acknowledge `to`.
     case gap(from: UInt64, to: UInt64)
 }
 
@@ -103,8 +103,9 @@ public struct ChangeConsumer: Sendable {
         }
     }
 
-    /// The names of the types of which a gap may have taken changes; empty without a gap. The consumer needs to look at
-    /// the entities of these alone.
+    /// The names of those of the consumer's types of which a gap may have taken changes: it needs to look at the
+    /// entities of these alone. Read the gap, the types and the entities in one context, so that they are of one state.
+    /// Empty without a gap, and if the gap has taken changes only of types that it no longer wants.
     public func missedTypes(in context: Context) throws -> [String] {
         try context.session.run { try stored(try $0.core.transaction).1.missed }
     }
@@ -115,7 +116,7 @@ public struct ChangeConsumer: Sendable {
     }
 
     /// Keeps a note with the consumer's place in the log, such as the name that another system gives to what was sent:
-    /// in the same write as an acknowledgement, both are kept or neither. `.tooLarge` beyond 1,000 bytes.
+    /// in the same write as an acknowledgement, both are kept or neither. `.tooLarge` beyond 500 bytes.
     public func setNote(_ note: [UInt8], in context: inout Context) throws {
         try context.session.change("noted", of: "consumer “\(name)”") { session in
             let (log, consumer) = try stored(try session.core.transaction)
@@ -208,15 +209,20 @@ extension Database {
     public func consumer(
         named name: String, of types: [any EntityModelProtocol.Type], links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {
-        // Types that a database in memory hasn't met yet become known.
-        try read { context in for type in types { _ = try context.session.store(type) } }
-        return try consumer(named: name, ofTypes: types.map { $0.entityName }, links: links, retention: retention)
+        try consumer(name, types.map { $0.entityName }, models: types, links: links, retention: retention)
     }
 
-    /// A consumer of types that are known by their names alone, models of which the program needn't have: those in the
-    /// file. `.unregisteredEntity` for one that there isn't.
+    /// A consumer of types that are known by their names alone: the program needn't have their models.
+    /// `.unregisteredEntity` for one that there isn't.
     public func consumer(
         named name: String, ofTypes types: [String], links: Bool = false, retention: Int? = nil
+    ) throws -> ChangeConsumer {
+        try consumer(name, types, models: [], links: links, retention: retention)
+    }
+
+    /// - Parameter models: of the types; those that a database in memory hasn't met yet become known.
+    private func consumer(
+        _ name: String, _ types: [String], models: [any EntityModelProtocol.Type], links: Bool, retention: Int?
     ) throws -> ChangeConsumer {
         let size = name.utf8.count
         guard size > 0, size <= ChangeLog.maximumName else {
@@ -232,7 +238,8 @@ extension Database {
         let wish = ChangeWish(types: types, links: links, limit: UInt64(retention ?? 0))
         // Mostly it is there, as it is wanted.
         let isThere = try read { (context) throws -> Bool in
-            try context.session.run { session in
+            for model in models { _ = try context.session.store(model) }
+            return try context.session.run { session in
                 for type in types { _ = try session.core.store(type) }
                 let stored = try ChangeLog(in: session.core.transaction)?.consumer(name)
                 return stored.map { $0 == $0.wanting(wish) } ?? false

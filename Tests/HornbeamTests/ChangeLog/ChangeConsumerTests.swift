@@ -446,7 +446,7 @@ struct ChangeConsumerTests {
             .wanting(ChangeWish(types: ["Logged", "Crate"], links: false, limit: 9))
         (consumer.acknowledged, consumer.first, consumer.next) = (3, 5, 8)
         consumer.note = [1, 2, 3]
-        consumer.miss(1)
+        consumer.types[1].isMissed = true
         #expect(consumer.bytes.withUnsafeBytes { StoredConsumer($0) } == consumer)
         for place in consumer.bytes.indices {
             for byte in [0, 1, 0x7F, 0x80, 0xFF] as [UInt8] {

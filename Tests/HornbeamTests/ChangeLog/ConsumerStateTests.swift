@@ -98,7 +98,7 @@ struct ConsumerStateTests {
                     throw Missing()
                 }
             }
-            let long = [UInt8](repeating: 7, count: 1001)
+            let long = [UInt8](repeating: 7, count: 501)
             #expect(throws: HornbeamError.self) { try database.write { try upload.setNote(long, in: &$0) } }
             try database.read { context in
                 var context = context
@@ -108,9 +108,9 @@ struct ConsumerStateTests {
         try file.open(models) { database in
             let upload = try database.consumer(named: "upload", of: Logged.self, LoggedTag.self, retention: 5)
             #expect(try upload.note(database) == [1, 2, 3])
-            try database.write { try upload.setNote([UInt8](repeating: 7, count: 1000), in: &$0) }
+            try database.write { try upload.setNote([UInt8](repeating: 7, count: 500), in: &$0) }
             for id in 2...9 { try database.put(id) }
-            #expect(try upload.note(database).count == 1000)
+            #expect(try upload.note(database).count == 500)
             #expect(try database.check { Issue.record("\($0)") })
             try database.write { try upload.setNote([], in: &$0) }
             #expect(try upload.note(database) == [])
@@ -119,7 +119,7 @@ struct ConsumerStateTests {
 
     @Test("A gap that a bound makes names the types of the changes that it has taken")
     func missedByBound() throws {
-        let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
+        let database = try Database.inMemory(models: Logged.self, LoggedTag.self, SeenChange.self)
         let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 3)
         try database.put(1)
         try database.put(2)
@@ -148,9 +148,62 @@ struct ConsumerStateTests {
         }
         #expect(try both.missed(database) == ["LoggedTag"])
         #expect(try database.check { Issue.record("\($0)") })
-        // Another bound takes more at once; a type that isn't wanted any more isn't missed.
-        _ = try database.consumer(named: "both", of: Logged.self, retention: 1)
+        // Another bound takes more at once; a type that isn't wanted any more isn't told, unless it is wanted again.
+        try both.acknowledge(through: try #require(gap(try both.next())).upperBound)
+        _ = try database.consumer(named: "both", of: Logged.self, SeenChange.self, retention: 1)
         #expect(try both.missed(database) == ["Logged"])
+        _ = try database.consumer(named: "both", of: SeenChange.self, retention: 1)
+        #expect(try both.missed(database) == [])
+        _ = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, SeenChange.self, retention: 1)
+        #expect(try both.missed(database) == ["Logged", "LoggedTag"])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("More changes than are looked at may be of any type")
+    func missedByFar() throws {
+        let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
+        let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self)
+        try database.write { context in
+            for id in 0..<6000 { try Logged(id: id, code: "c\(id)").save(to: &context) }
+        }
+        _ = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 5900)
+        #expect(try both.missed(database) == ["Logged"])
+        _ = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 10)
+        #expect(try both.missed(database) == ["Logged", "LoggedTag"])
+        #expect(try database.check { Issue.record("\($0)") })
+    }
+
+    @Test("What one type has under the name that another one takes is missed under that name")
+    func missedUnderTakenName() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open([Logged.self, Relogged.self, LoggedTag.self]) { database in
+            _ = try database.consumer(
+                named: "all", of: Relogged.self, Logged.self, LoggedTag.self, retention: 2)
+            try database.put(1)
+            try database.tag("a")
+        }
+        try file.open([Relogged.self, LoggedTag.self], [.rename("Logged", to: Relogged.self)]) { database in
+            let all = try database.consumer(named: "all", of: Relogged.self, LoggedTag.self, retention: 2)
+            try database.tag("b")
+            if gap(try all.next()) == 1...1 { #expect(try all.missed(database) == ["Relogged"]) }
+            try database.tag("c")
+            #expect(try all.missed(database) == ["Relogged", "LoggedTag"])
+        }
+    }
+
+    @Test("A gap that changed relations make is of the types that have them")
+    func missedByRelations() throws {
+        let file = try MigratedFile([]) { _ in }
+        try file.open(models) { database in
+            _ = try database.consumer(named: "linked", of: Logged.self, LoggedTag.self, links: true)
+            try database.put(1)
+            try database.read { _ in }
+        }
+        let steps: [Migration] = [.rename("Logged", to: Unlabelled.self), .forget(Unlabelled.self, "labels")]
+        try file.open([Unlabelled.self, LoggedTag.self], steps) { database in
+            let linked = try database.consumer(named: "linked", of: Unlabelled.self, LoggedTag.self, links: true)
+            #expect(try linked.missed(database) == ["Unlabelled"])
+        }
     }
 
     @Test("A gap that a migration makes names the types that it has made anew, under their new names")
@@ -173,23 +226,28 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("A consumer of a file of before has no note, and may have missed changes of all its types")
+    @Test("A consumer of a file of before has no note, and with a gap it may have missed changes of all its types")
     func formerFormat() throws {
-        var consumer = StoredConsumer(number: 3)
-            .wanting(ChangeWish(types: ["Logged", "LoggedTag"], links: true, limit: 4))
-        (consumer.acknowledged, consumer.first, consumer.next) = (2, 7, 9)
-        // As format 2, with another first byte and without the note's two bytes.
-        var bytes = consumer.bytes
-        bytes[0] = 1
-        bytes.removeSubrange(37..<39)
-        let read = try #require(bytes.withUnsafeBytes { StoredConsumer($0) })
-        #expect(read == consumer && read.missed == ["Logged", "LoggedTag"] && read.note == [])
+        for gap in [true, false] {
+            var consumer = StoredConsumer(number: 3)
+                .wanting(ChangeWish(types: ["Logged", "LoggedTag"], links: true, limit: 4))
+            (consumer.acknowledged, consumer.first, consumer.next) = (2, gap ? 7 : 3, 9)
+            // As format 2, with another first byte and without the note's two bytes.
+            var bytes = consumer.bytes
+            bytes[0] = 1
+            bytes.removeSubrange(37..<39)
+            let read = try #require(bytes.withUnsafeBytes { StoredConsumer($0) })
+            #expect(read.types.map(\.isMissed) == [gap, gap] && read.note == [])
+            #expect(read.missed == (gap ? ["Logged", "LoggedTag"] : []))
+            #expect(read.bytes.withUnsafeBytes { StoredConsumer($0) } == read)
+        }
     }
 
     @Test("Changes that a bound takes and that can't be read may be of any type; the write goes on")
     func unreadable() throws {
         let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
         let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 3)
+        #expect(try both.missed(database) == [])
         try database.put(1)
         let damaged = try database.store.beginWrite()
         let tree = try #require(try damaged.tree(ChangeLog.treeName))
@@ -199,6 +257,7 @@ struct ConsumerStateTests {
         try damaged.put(tree, key, [0xFF])
         try damaged.commit()
         for id in 2...4 { try database.put(id) }
+        // Of the other type there was none at all.
         #expect(try both.missed(database) == ["Logged", "LoggedTag"])
         try both.acknowledge(through: 1)
         #expect(ids(try both.next()) == [2, 3, 4])

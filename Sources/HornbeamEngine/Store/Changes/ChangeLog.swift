@@ -24,7 +24,7 @@ package struct ChangeLog {
     /// Longest name of a consumer, in bytes.
     package static let maximumName = 200
     /// Longest note of a consumer, in bytes.
-    package static let maximumNote = 1000
+    package static let maximumNote = 500
 
     let transaction: Transaction
     let tree: TreeID
@@ -140,18 +140,20 @@ package struct ChangeLog {
     package func changes(of consumer: StoredConsumer, limit: Int) throws -> [(sequence: UInt64, change: StoredChange)] {
         var found: [(UInt64, StoredChange)] = []
         guard limit > 0 else { return [] }
-        try forEachChange(of: consumer) { sequence, change in
+        try forEachChange(of: consumer, before: consumer.next) { sequence, change in
             found.append((sequence, change))
             return found.count < limit
         }
         return found
     }
 
-    /// Calls `body` with the changes that are kept for a consumer, in order, until it returns false.
-    private func forEachChange(of consumer: StoredConsumer, _ body: (UInt64, StoredChange) -> Bool) throws {
+    /// Calls `body` with the changes that are kept for a consumer before a sequence, in order, until it returns false.
+    private func forEachChange(
+        of consumer: StoredConsumer, before end: UInt64, _ body: (UInt64, StoredChange) -> Bool
+    ) throws {
         var cursor = try transaction.cursor(tree)
         var isValid = try cursor.seek(Self.key(consumer.number, consumer.first))
-        for sequence in consumer.first..<consumer.next {
+        for sequence in consumer.first..<end {
             guard isValid, let entry = try cursor.entry(), let key = Self.change(entry.key),
                 key == (consumer.number, sequence), let change = StoredChange(entry.value, of: consumer)
             else { throw Self.damaged("change \(sequence) of consumer \(consumer.number) is missing or not readable") }
@@ -190,22 +192,27 @@ package struct ChangeLog {
         try put(consumer, name)
     }
 
+    /// Changes whose types are looked at when they are let go of. Of more than these, all types are taken to be missed.
+    private static let mostLookedAt: UInt64 = 4096
+
     /// Lets go of the oldest changes, before one, and notes of which types they are.
     private func miss(before sequence: UInt64, of consumer: inout StoredConsumer) throws {
-        do {
-            // Mostly all are noted already.
-            if !consumer.missesAll, sequence > consumer.first {
-                var noted = consumer
-                try forEachChange(of: consumer) { number, change in
-                    guard number < sequence else { return false }
-                    noted.miss(change.type)
-                    return !noted.missesAll
+        if sequence > consumer.first, !consumer.missesAll {
+            if sequence - consumer.first > Self.mostLookedAt {
+                consumer.missAll()
+            } else {
+                var missed = consumer
+                do {
+                    try forEachChange(of: consumer, before: sequence) { _, change in
+                        missed.types[change.type].isMissed = true
+                        return !missed.missesAll
+                    }
+                } catch StorageError.corrupt {
+                    // Of which type the unreadable one is nobody knows.
+                    missed.missAll()
                 }
-                consumer = noted
+                consumer = missed
             }
-        } catch StorageError.corrupt {
-            // Of which type the unreadable one is nobody knows.
-            for place in consumer.types.indices { consumer.miss(place) }
         }
         try keep(from: sequence, of: &consumer)
     }
@@ -237,7 +244,7 @@ package struct ChangeLog {
             try forEach(of: changes, for: stored, core.schema) { kind, id, idType, place in
                 if excess > 0 {
                     excess -= 1
-                    consumer.miss(place)
+                    consumer.types[place].isMissed = true
                 } else {
                     try append(kind, id, idType, place, to: &consumer)
                 }
@@ -294,7 +301,7 @@ package struct ChangeLog {
             try log.miss(before: consumer.next, of: &consumer)
             consumer.next += 1
             consumer.first = consumer.next
-            for place in places { consumer.miss(place) }
+            for place in places { consumer.types[place].isMissed = true }
             try log.put(consumer, name)
         }
     }

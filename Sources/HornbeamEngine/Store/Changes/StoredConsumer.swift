@@ -27,7 +27,8 @@ package struct StoredConsumer: Equatable {
         var isWanted: Bool
         /// Whether those of its links are, too.
         var wantsLinks = false
-        /// Whether a gap, which the consumer hasn't acknowledged yet, may have taken some of its changes.
+        /// Whether a gap, which the consumer hasn't acknowledged yet, may have taken some of its changes: it stays true
+        /// while the type isn't wanted, for it may be again.
         var isMissed = false
 
         fileprivate static let wanted: UInt8 = 1
@@ -93,14 +94,15 @@ package struct StoredConsumer: Equatable {
         }
         let known = TypeName.wanted | TypeName.links | (format == Self.format ? TypeName.missed : 0)
         while !reader.isAtEnd {
-            guard let flags = reader.byte(), flags & ~known == 0, flags == 0 || flags & TypeName.wanted != 0,
-                let count = reader.fixed(UInt16.self), let text = reader.slice(UInt64(count)),
+            guard let flags = reader.byte(), flags & ~known == 0,
+                flags & TypeName.links == 0 || flags & TypeName.wanted != 0, let count = reader.fixed(UInt16.self),
+                let text = reader.slice(UInt64(count)),
                 let name = String(validating: text, as: UTF8.self)
             else { return nil }
             types.append(
                 TypeName(
-                    name: name, isWanted: flags != 0, wantsLinks: flags & TypeName.links != 0,
-                    isMissed: flags & TypeName.missed != 0))
+                    name: name, isWanted: flags & TypeName.wanted != 0, wantsLinks: flags & TypeName.links != 0,
+                    isMissed: flags & TypeName.missed != 0 || format == Self.formatWithoutNote && hasGap))
         }
         if types.contains(where: \.isMissed), !hasGap { return nil }
     }
@@ -108,19 +110,18 @@ package struct StoredConsumer: Equatable {
     /// Whether changes are missed: the next one to acknowledge isn't kept.
     package var hasGap: Bool { first > acknowledged + 1 }
 
-    /// The types whose changes may be missed. Files of earlier versions say of none: then it may be any.
+    /// The names of the types that it wants and may have missed changes of.
     package var missed: [String] {
-        guard hasGap else { return [] }
-        let named = types.filter(\.isMissed).map(\.name)
-        return named.isEmpty ? wanted : named
+        let names = Set(types.filter(\.isMissed).map(\.name))
+        return wanted.filter(names.contains)
     }
 
-    /// Whether changes of each of its types may be missed.
-    var missesAll: Bool { types.allSatisfy { $0.isMissed || !$0.isWanted } }
+    /// Whether changes of each type may be missed.
+    var missesAll: Bool { types.allSatisfy(\.isMissed) }
 
-    /// Notes that changes of the type at a place are missed.
-    mutating func miss(_ place: Int) {
-        if types.indices.contains(place), types[place].isWanted { types[place].isMissed = true }
+    /// Notes that changes of all types may be missed.
+    mutating func missAll() {
+        for place in types.indices { types[place].isMissed = true }
     }
 
     /// The consumer with another wish. Types that it no longer wants keep their places. If several places have one
@@ -129,12 +130,10 @@ package struct StoredConsumer: Equatable {
         var consumer = self
         consumer.limit = wish.limit
         var left = Set(wish.types)
-        let missed = Set(types.filter(\.isMissed).map(\.name))
         for place in types.indices {
             let isWanted = left.remove(types[place].name) != nil
             consumer.types[place].isWanted = isWanted
             consumer.types[place].wantsLinks = isWanted && wish.links
-            consumer.types[place].isMissed = isWanted && missed.contains(types[place].name)
         }
         for name in wish.types where left.remove(name) != nil {
             consumer.types.append(TypeName(name: name, isWanted: true, wantsLinks: wish.links))
