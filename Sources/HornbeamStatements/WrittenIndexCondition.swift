@@ -29,22 +29,34 @@ extension StoredCondition {
         self = stored
     }
 
-    /// The condition in the syntax of WHERE, that reads as this one again; nil for one that doesn't.
+    /// The condition in the syntax of WHERE. Returns nil if no text there reads as just this condition.
     package func statement(_ type: EntityDescription) -> String? {
-        guard let text = try? filter(type).statement(type), let read = try? StoredCondition(statement: text, type),
-            read == self
-        else { return nil }
-        return text
+        guard let filter = try? filter(type) else { return nil }
+        for isQuoted in [false, true] {
+            guard let text = filter.statement(type, quotingNames: isQuoted) else { return nil }
+            if let read = try? StoredCondition(statement: text, type), read == self { return text }
+        }
+        return nil
     }
 }
 
 extension Filter {
-    /// As WHERE has it; nil for what only Swift can say.
-    fileprivate func statement(_ type: EntityDescription) -> String? {
-        func name(_ column: Int) -> String { "`\(type.columns[column].name)`" }
+    /// The filter as WHERE has it. Returns nil for a filter that only Swift can state.
+    fileprivate func statement(_ type: EntityDescription, quotingNames isQuoted: Bool) -> String? {
+        func name(_ column: Int) -> String {
+            let name = type.columns[column].name
+            return isQuoted ? "`\(name)`" : name
+        }
+        func part(_ part: Filter) -> String? {
+            guard let text = part.statement(type, quotingNames: isQuoted) else { return nil }
+            return switch part {
+            case .and, .or: "(\(text))"
+            default: text
+            }
+        }
         func joined(_ parts: [Filter], _ word: String) -> String? {
-            let texts = parts.compactMap { $0.statement(type) }
-            return texts.count == parts.count ? "(\(texts.joined(separator: " \(word) ")))" : nil
+            let texts = parts.compactMap(part)
+            return texts.count == parts.count ? texts.joined(separator: " \(word) ") : nil
         }
         switch self {
         case .compare(_, _, .null): return nil
@@ -56,7 +68,7 @@ extension Filter {
         case .and(let parts): return joined(parts, "AND")
         case .or(let parts): return joined(parts, "OR")
         case .not(.isNull(let column)): return "\(name(column)) IS NOT NULL"
-        case .not(let part): return part.statement(type).map { "NOT \($0)" }
+        case .not(let negated): return part(negated).map { "NOT \($0)" }
         default: return nil
         }
     }

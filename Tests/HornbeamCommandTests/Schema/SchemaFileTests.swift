@@ -66,7 +66,8 @@ struct SchemaFileTests {
                     + #" {"name": "t", "type": "string?"}], "# + "\(index(condition))}]}")
         }
         for (text, written) in [
-            ("id > 3", "`id` > 3"), ("id > 3 AND t IS NOT NULL", "(`id` > 3 AND `t` IS NOT NULL)"),
+            ("id > 3", "id > 3"), ("id > 3 AND t IS NOT NULL", "id > 3 AND t IS NOT NULL"),
+            (#"`id` > 3 AND (id < 9 OR t IS NULL)"#, "id > 3 AND (id < 9 OR t IS NULL)"),
             (#"t IN ['a', 'b'] OR NOT id = 4"#, nil), (#"t = 'it''s'"#, nil), ("CONTAINS(t, 'x')", nil),
         ] {
             let found = try entities(#""\#(text)""#)
