@@ -10,25 +10,25 @@ private import Synchronization
 package enum Collation: Hashable, Sendable {
     /// By Unicode scalars of the composed form: the order and equality of Swift's `String`.
     case binary
-    /// The same of composed text whose letters A to Z count as a to z; all others are what they are.
+    /// Like `binary`, but the letters A to Z count as a to z. All other letters count as they are.
     case asciiCaseInsensitive
-    /// The same of case-folded text: "STRASSE" equals "Straße".
+    /// Like `binary`, but of case-folded text: "STRASSE" equals "Straße".
     case caseInsensitive
-    /// The same of case-folded text without accents: "Émile" equals "emile". Letters that merely look accented and
-    /// have no decomposition ("ø", "ł") stay what they are.
+    /// Like `binary`, but of case-folded text without accents: "Émile" equals "emile". Letters that merely look
+    /// accented and have no decomposition ("ø", "ł") stay as they are.
     case caseAndDiacriticInsensitive
     /// The Unicode collation algorithm with the rules of a locale ("de", "sv", "de-u-co-phonebk"); nil is its root.
     /// Case and accents break ties, but for what is ignored; punctuation and symbols count and sort before digits.
     case unicode(locale: String?, ignoring: Differences = [])
 
-    /// What may differ between texts that are equal.
+    /// The differences that are ignored: texts that differ only in these are equal.
     package struct Differences: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
         package init(rawValue: UInt8) { self.rawValue = rawValue }
         package static let letterCase = Differences(rawValue: 1)
         package static let accents = Differences(rawValue: 2)
 
-        /// The part of a name that says it.
+        /// The part of a collation's name that tells these differences.
         fileprivate var suffix: String {
             (contains(.letterCase) ? "-case" : "") + (contains(.accents) ? "-accents" : "")
         }
@@ -88,11 +88,12 @@ package struct Collator: Sendable {
         }
     }
 
-    /// Those that were made last, so that not each comparison opens one anew.
+    /// The collators that were made last, so that not each comparison opens one anew.
     private static let made = Mutex<[Collation: Collator]>([:])
     private static let mostMade = 64
 
-    /// The same as `init`, which is asked once for each collation as long as there are few.
+    /// Returns a collator of this collation. It is made by `init` only once, as long as there are few collations (up to
+    /// 64).
     package static func shared(_ collation: Collation) throws(KeyError) -> Collator {
         if case .binary = collation { return binary }
         if let known = made.withLock({ $0[collation] }) { return known }

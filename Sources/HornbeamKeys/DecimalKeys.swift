@@ -18,7 +18,8 @@ package struct KeyDecimal: Equatable, Sendable {
 
     package static let nan = KeyDecimal(isNaN: true, isNegative: false, mantissa: 0, exponent: 0)
 
-    /// Nil if the exponent is beyond `exponentLimit`. Zero has no sign and no exponent.
+    /// Makes a number in lowest terms. Returns nil if its exponent is then beyond `exponentLimit`. Zero has no sign and
+    /// no exponent.
     package init?(isNegative: Bool, mantissa: UInt128, exponent: Int) {
         guard mantissa != 0 else {
             self = .zero

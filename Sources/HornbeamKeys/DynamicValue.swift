@@ -57,7 +57,7 @@ struct DynamicNumber: Equatable {
         self.init(uncheckedFloor: OrderedBits.of(nearest), residue: residue)
     }
 
-    /// Nil if the value is no number.
+    /// Returns nil if the value is not a number.
     init?(_ value: DynamicValue) {
         switch value {
         case .int(let value): self.init(value)
@@ -67,7 +67,7 @@ struct DynamicNumber: Equatable {
         }
     }
 
-    /// A number read from bytes; nil if no number has these parts.
+    /// Makes a number that was read from bytes. Returns nil if no number has these parts.
     init?(floor: UInt64, residue: UInt16) {
         guard let value = OrderedBits.double(floor) else { return nil }
         if residue != 0 {

@@ -6,14 +6,15 @@ import Synchronization
 
 /// Rules of a program's own.
 package struct CustomTokenizer: Sendable {
-    /// Of 200 bytes at most, which whoever declares an index sees to: with the version it must find room in the entry
-    /// that the index keeps of itself.
+    /// At most 200 bytes. The declaration of an index checks that: together with the version, the name must fit into
+    /// the entry that the index keeps of itself.
     package let name: String
     package let version: Int
     package static let maximumName = 200
     /// Calls the function with each token of a text, in order.
     package let tokenize: @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
-    /// The same with the place of each token; without one it is looked for.
+    /// Calls the function with each token of a text and its place, in order. A token without a place is looked for in
+    /// the text. Without this function, all tokens are.
     package let locate: (@Sendable (_ text: String, _ emit: (String, Range<String.Index>?) -> Void) -> Void)?
 
     package init(
@@ -29,8 +30,8 @@ package struct CustomTokenizer: Sendable {
 
     private static let registered = Mutex<[String: CustomTokenizer]>([:])
 
-    /// Makes it known by its name to what this process opens from now on without a declaration that has the tokenizer
-    /// itself. The last one of a name counts.
+    /// Makes the tokenizer known by its name to indexes that this process opens from now on without a declaration that
+    /// has the tokenizer itself. The last one of a name counts.
     package func register() {
         Self.registered.withLock { $0[name] = self }
     }

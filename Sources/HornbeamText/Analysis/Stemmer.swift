@@ -13,8 +13,8 @@ package enum StemmingLanguage: String, CaseIterable, Sendable {
     case indonesian, irish, italian, lithuanian, nepali, norwegian, porter, portuguese, romanian, russian, serbian
     case spanish, swedish, tamil, turkish, yiddish
 
-    /// What the library at hand makes of some words with usual endings: another number, other stems. The other way
-    /// round is only likely.
+    /// A number made from the stems of some words with usual endings. Another number means other stems. The same number
+    /// means the same stems only in all likelihood.
     var fingerprint: UInt32 {
         Self.fingerprints.withLock { known in
             if let fingerprint = known[self] { return fingerprint }
@@ -57,7 +57,7 @@ package enum StemmingLanguage: String, CaseIterable, Sendable {
 final class Stemmer {
     private let handle: OpaquePointer
 
-    /// Nil if the library lacks the algorithm, or memory is short.
+    /// Returns nil if the library lacks the algorithm, or memory is short.
     init?(_ language: StemmingLanguage) {
         guard let handle = sb_stemmer_new(language.rawValue, "UTF_8") else { return nil }
         self.handle = handle
@@ -65,8 +65,8 @@ final class Stemmer {
 
     deinit { sb_stemmer_delete(handle) }
 
-    /// The stem of a word in lower case, the word itself where there is none. Lives until the next call. What is too
-    /// long for a word stays as it is: some algorithms take quadratic time.
+    /// Returns the stem of a word in lower case, or the word itself if it has none. The bytes live until the next call.
+    /// A word of more than 256 bytes stays as it is, because some algorithms take quadratic time.
     func stem(_ word: Bytes) -> Bytes {
         guard word.count <= 256, let start = word.baseAddress,
             let stem = sb_stemmer_stem(handle, start.assumingMemoryBound(to: sb_symbol.self), Int32(word.count))

@@ -13,7 +13,7 @@ package struct Tokenizer: ~Copyable {
     /// No more tokens are looked for when there are so many edges; a block and the token before it add fewer than
     /// there is room for.
     private static let edgeLimit = 2048
-    /// Nil for `words`, which is read here.
+    /// The tokenizer of all rules but `words`. Nil for `words`, which is read here.
     let rules: OtherRules?
     /// The tokenizer of `unicode` without stems, nil for other rules. Its words of ASCII are read here too.
     private let unicode: UnicodeTokenizer?
@@ -40,7 +40,8 @@ package struct Tokenizer: ~Copyable {
         text.withUTF8 { forEachToken(in: Bytes($0), body) }
     }
 
-    /// The same of a text in UTF-8.
+    /// Calls `body` with each token of a text in UTF-8, in order. The bytes live until `body` returns. Memory goes on
+    /// for eight bytes behind them, of any content.
     @inline(__always)
     package mutating func forEachToken(in text: Bytes, _ body: (Bytes) -> Void) {
         if let rules {
@@ -83,7 +84,7 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Whoever takes the tokens, in a form for which the compiler doesn't make the other tokenizers once more.
+    /// Takes the tokens, in a form for which the compiler doesn't make the other tokenizers once more.
     private struct TokenTaker {
         let take: (Bytes) -> Void
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every three scalars that follow each other, spaces and punctuation too: an index of these finds parts of words. What
-// is shorter than three scalars has none.
+// Every three scalars that follow each other are a token, spaces and punctuation too. An index of these finds parts of
+// words. A text of fewer than three scalars has no tokens.
 
 import HornbeamPages
 
@@ -31,7 +31,7 @@ final class TrigramTokenizer {
         if count >= 3 { body(Bytes(rebasing: bytes[starts.0...])) }
     }
 
-    /// The same with the places of the tokens in the source.
+    /// Calls `body` with each token and its place in the source, in order. The bytes live until `body` returns.
     func forEachSourceToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes, Range<Int>) -> Void) {
         places.removeAll(keepingCapacity: true)
         fold(source, keepsPlaces: true)
@@ -69,7 +69,7 @@ final class TrigramTokenizer {
         if keepsPlaces { place(letter, from: &placed) }
     }
 
-    /// Whether what a scalar becomes may change the letter before it.
+    /// Whether the folded form of a scalar may change the letter before it.
     private func mayJoin(_ scalar: UInt32) -> Bool {
         let facts = rules.facts(scalar)
         return facts.isOrdered || facts.part == .mark || (0x1161..<0x11C3).contains(scalar)

@@ -56,7 +56,8 @@ struct ByteChains: ~Copyable {
         append(UInt8(truncatingIfNeeded: rest), to: &end)
     }
 
-    /// The same of two. Both are mostly small: then without a loop, and without a branch that depends on how small.
+    /// Appends two varints. Both are mostly small. Then there is no loop, and no branch that depends on how small they
+    /// are.
     @inline(__always)
     mutating func append(varint first: UInt64, varint second: UInt64, to end: inout End) {
         guard end.room >= 4, (first | second) < 1 << 14 else {
@@ -70,7 +71,7 @@ struct ByteChains: ~Copyable {
         end.room &-= UInt16(truncatingIfNeeded: size)
     }
 
-    /// Writes two bytes, of which the varint, below 2¹⁴, has one or two: how many.
+    /// Writes a varint below 2¹⁴ as two bytes. Returns how many of them belong to it, one or two.
     @inline(__always)
     private static func store(_ varint: UInt64, _ target: UnsafeMutableRawPointer) -> Int {
         let isLong = varint >= 0x80
@@ -113,7 +114,7 @@ struct ByteChains: ~Copyable {
     }
 }
 
-/// Goes through the bytes of a chain. Who reads knows how many there are.
+/// Goes through the bytes of a chain. The caller must know how many there are.
 struct ChainReader {
     private let memory: UnsafeRawPointer
     private var offset: Int
@@ -134,7 +135,7 @@ struct ChainReader {
         return byte
     }
 
-    /// Mostly of one or two bytes: then without a branch that depends on which.
+    /// Reads a varint. It mostly has one or two bytes: then there is no branch that depends on which.
     @inline(__always)
     mutating func varint() -> UInt64 {
         if room >= 2 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few bits of each document's text. Whoever changes a document gives its text as it was; that this is the text whose
-// words the index holds is told by these, where to look for each of the words would be to read a page or two for each.
-// 256 documents share an entry, which ends with the last one that was written.
+// A few bits of each document's text. A caller that changes a document gives the document's old text. The fingerprint
+// tells whether this is the text whose words the index holds. Without it each of the words would have to be looked for,
+// which reads a page or two for each. 256 documents share an entry, which ends with the last document that was written.
 //
 //   key    5, document / 256 u32 big-endian
 //   value  u32 little-endian each; of no meaning where no document is there
@@ -50,7 +50,7 @@ struct DocumentFingerprints {
     let tree: TreeID
     let index: TextIndex
 
-    /// Nil if there is none of the document.
+    /// Returns the fingerprint of a document, or nil if the index has none for it.
     func fingerprint(of docno: UInt32) throws(StorageError) -> UInt32? {
         let offset = Self.size * (Int(docno) % Self.chunkCapacity)
         guard let bytes = try stored(docno >> Self.chunkShift), offset < bytes.count else { return nil }
@@ -70,7 +70,7 @@ struct DocumentFingerprints {
         bytes.count % size == 0 && bytes.count > 0 && bytes.count <= size * chunkCapacity
     }
 
-    /// Writes those of documents that change, ascending.
+    /// Writes the fingerprints of the documents that change, which must ascend.
     func apply(_ changes: [DocumentChange]) throws(StorageError) {
         var start = 0
         while start < changes.count {
@@ -94,7 +94,7 @@ struct DocumentFingerprints {
         }
     }
 
-    /// Forgets those of 256 documents that have all left.
+    /// Removes the fingerprints of 256 documents that have all left.
     func removeChunk(_ number: UInt32) throws(StorageError) {
         _ = try transaction.delete(tree, Self.key(chunk: number))
     }

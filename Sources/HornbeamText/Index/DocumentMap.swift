@@ -35,7 +35,7 @@ struct RowChunk {
     static let hasExceptions: UInt8 = 2
     static let hasBefore: UInt8 = 4
 
-    /// Nil if the bytes can't be an entry.
+    /// Returns nil if the bytes can't be an entry.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
         guard let flags = reader.byte(), flags < 8, let first = reader.byte(), let more = reader.byte(),
@@ -67,7 +67,7 @@ struct RowChunk {
         hasExceptions && exceptions[place >> 3] >> UInt8(place & 7) & 1 == 1
     }
 
-    /// The row at a place, nil if that has none, or none that is a number.
+    /// The row at a place. Nil if the place has no row, or its row would be no number.
     @inline(__always)
     func row(_ place: Int) -> UInt64? {
         guard places.contains(place) else { return nil }
@@ -147,7 +147,7 @@ struct DocumentMap {
 
     private var lengths: DocumentLengths { DocumentLengths(transaction: transaction, tree: tree, index: index) }
 
-    /// The row of a document of the index. That it is there is for the caller to know.
+    /// Returns the row of a document of the index. The caller must know that the document is there.
     func row(of docno: UInt32) throws(StorageError) -> UInt64 {
         if let chunk = try chunk(docno >> Self.chunkShift), let row = chunk.row(Int(docno) % Self.chunkCapacity) {
             return row
@@ -218,7 +218,7 @@ struct DocumentMap {
     static func key(chunk: UInt32) -> [UInt8] { DocumentKey.bytes(DocumentKey.rows, chunk) }
     static func key(exception row: UInt64) -> [UInt8] { DocumentKey.bytes(DocumentKey.exception, row) }
 
-    /// The number of the chunk that has this key, nil if it is no chunk's.
+    /// Returns the number of the chunk that has this key, or nil if it is not the key of a chunk.
     static func chunk(ofKey key: Bytes) -> UInt32? {
         guard key.count == 5, key.first == DocumentKey.rows else { return nil }
         return key.bigEndian(at: 1, as: UInt32.self)

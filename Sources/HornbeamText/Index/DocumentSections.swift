@@ -41,7 +41,7 @@ struct DocumentSections: Equatable, Sendable {
         }
     }
 
-    /// Nil if the bytes are no sections, or those of a document that has no entry.
+    /// Returns nil if the bytes are not sections, or are a single section: such a document has no entry.
     init?(_ bytes: Bytes) {
         var fields: [[UInt32]] = []
         let count = Self.forEach(in: bytes) { field, tokens in
@@ -54,8 +54,8 @@ struct DocumentSections: Equatable, Sendable {
         guard !isPlain else { return nil }
     }
 
-    /// Calls `body` with the field and the tokens of each section, in their order. How many fields there are; nil if
-    /// the bytes are no sections.
+    /// Calls `body` with the field and the tokens of each section, in their order. Returns the number of fields, or nil
+    /// if the bytes are not sections.
     @inline(__always)
     static func forEach(in bytes: Bytes, _ body: (_ field: Int, _ tokens: UInt32) -> Void) -> Int? {
         var reader = ByteReader(bytes)
@@ -88,11 +88,11 @@ struct FieldTotals: Equatable, Sendable {
 
     init(_ tokens: [UInt64]) { self.tokens = tokens }
 
-    /// A document comes that has so many tokens (none is there if that is negative), divided as the bytes say that are
-    /// stored of its sections. False if these can't be read.
+    /// Adds a document of `length` tokens, or nothing if `length` is negative. `sections` are the bytes that are stored
+    /// of its sections. Returns false if they can't be read.
     mutating func add(_ length: Int64, _ sections: Bytes) -> Bool { change(length, sections, &+) }
 
-    /// A document leaves.
+    /// Removes a document, as `add` adds one.
     mutating func remove(_ length: Int64, _ sections: Bytes) -> Bool { change(length, sections, &-) }
 
     /// What is wrong comes out as a sum that isn't that of all tokens.
@@ -114,7 +114,7 @@ struct FieldTotals: Equatable, Sendable {
         tokens[field] = add(tokens[field], count)
     }
 
-    /// Whether these are so many in all.
+    /// Whether the fields have `total` tokens together.
     func isSum(_ total: UInt64) -> Bool {
         var rest = total
         for count in tokens {
@@ -139,7 +139,7 @@ final class SectionChunk {
         Bytes(rebasing: bytes[places[Int(docno % SectionTable.chunkCapacity)]])
     }
 
-    /// What was found may be elsewhere now.
+    /// Forgets the sections, because they may be elsewhere now.
     func forget() { number = nil }
 }
 
@@ -288,8 +288,8 @@ struct FieldEndCache: ~Copyable {
 }
 
 extension FieldEnds {
-    /// - Parameter sections: what is stored of a document's; nothing of one that is one section. Nil if they can't be
-    ///   read.
+    /// Returns nil if the sections can't be read.
+    /// - Parameter sections: the bytes that are stored of a document's sections; empty for a document of one section.
     init?(sections: Bytes) {
         var ends = Self.none
         guard !sections.isEmpty else {

@@ -16,7 +16,7 @@ final class StoredPostings {
     let collectionFrequency: UInt64
     /// Of the whole list: one to four pairs, the most frequent first.
     let bounds: [Bound]
-    /// Of a list of many documents: some of its best postings.
+    /// Some of the list's best postings, if many documents hold the term.
     var leaders: Leaders { entry.leaders }
 
     /// Whether it is behind the last block: then nothing below is of meaning.
@@ -41,20 +41,20 @@ final class StoredPostings {
     private let index: TextIndex
     private let transaction: Transaction
     private let trees: TextTrees
-    /// 0 for a list in the dictionary.
+    /// The list's number, 0 for a list in the dictionary.
     private let list: UInt32
-    /// Nil for a list in the dictionary.
+    /// The cursor over the list's runs, nil for a list in the dictionary.
     @exclusivity(unchecked) private var cursor: Cursor?
     @exclusivity(unchecked) private var directory = RunDirectory()
     @exclusivity(unchecked) private var run = Bytes(start: nil, count: 0)
     /// The current block's place in its run.
     @exclusivity(unchecked) private var block = 0
     @exclusivity(unchecked) private var positions: PositionReader?
-    /// Of the run at hand if `fieldsAreRead`; made when first asked for.
+    /// The fields of the current run if `fieldsAreRead`. Made when first asked for.
     @exclusivity(unchecked) private var runFields: RunFields?
     @exclusivity(unchecked) private var fieldsAreRead = false
     private let entry: TermEntry
-    /// Where positions are read that are appended elsewhere, once there are any.
+    /// Takes the positions that are appended elsewhere. Nil until there are any.
     @exclusivity(unchecked) private var appended: PositionList?
     /// All positions of a list in the dictionary, once they were asked for.
     @exclusivity(unchecked) private var inlinePositions: [UInt32]?
@@ -105,8 +105,8 @@ final class StoredPostings {
 
     deinit { docnos.deallocate() }
 
-    /// Forward to the first block whose last document is `target` or behind it; stays if it stands on it or behind it.
-    /// False, and at the end, if there is none.
+    /// Moves forward to the first block whose last document is `target` or behind it. Stays if the current block is
+    /// one. Returns false, and is at the end, if there is no such block.
     @inline(__always)
     func seekBlock(_ target: UInt32) throws(StorageError) -> Bool {
         if isAtEnd { return false }
@@ -127,7 +127,7 @@ final class StoredPostings {
         return true
     }
 
-    /// To the next block. False, and at the end, if there is none.
+    /// Moves to the next block. Returns false, and is at the end, if there is none.
     func nextBlock() throws(StorageError) -> Bool {
         if isAtEnd { return false }
         if block + 1 < directory.count {
@@ -206,7 +206,8 @@ final class StoredPostings {
         target.append(contentsOf: UnsafeBufferPointer(start: list.values, count: list.count))
     }
 
-    /// The same positions in place of what `target` has.
+    /// Replaces what `target` has by the positions of posting `place` of the current block, which must be decoded: as
+    /// many as its frequency, ascending. Throws `.invalid` if the index keeps no positions.
     func readPositions(of place: Int, into target: PositionList) throws(StorageError) {
         precondition(isDecoded && place >= 0 && place < count)
         guard index.storesPositions else {
@@ -228,13 +229,13 @@ final class StoredPostings {
 
     // MARK: Fields
 
-    /// Whether it is known in which fields postings stand without a look at their positions.
+    /// Whether the fields of postings are known without a look at their positions.
     var knowsFields: Bool { list != 0 && index.storesPositions }
 
-    /// What bounds all postings in each field; of meaning if that is known.
+    /// Bounds of all postings in each field. Only of meaning if `knowsFields`.
     var fields: FieldBounds { entry.fields }
 
-    /// What bounds those of the current block.
+    /// Returns the bounds of the current block's postings in each field.
     func blockFields() throws(StorageError) -> FieldBounds {
         guard directory.fieldsStart != nil else {
             let shortest = min(blockBound.length, secondBlockBound.length)
@@ -301,7 +302,7 @@ final class StoredPostings {
     /// The key under the cursor, nil if it is another list's.
     private var currentKey: PostingKey? { (cursor?.key).flatMap { PostingKey($0, list: list) } }
 
-    /// To the first run whose last document isn't before `target`, which is behind the current run.
+    /// Moves to the first run whose last document isn't before `target`, which is behind the current run.
     private func seekRun(_ target: UInt32) throws(StorageError) -> Bool {
         var passed = directory.last(directory.count - 1)
         // The next run is next in the leaf, too: worth a look if the target isn't far behind this one's end.

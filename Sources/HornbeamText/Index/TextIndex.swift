@@ -83,7 +83,7 @@ package struct TextIndex: Sendable {
     /// with another declaration, so that it must be built anew. False if nothing was ever written to it, or if it is
     /// damaged, which `open` tells. Throws `.unsupported` if a newer version of the library wrote it.
     package func isOutdated(in transaction: Transaction) throws(StorageError) -> Bool {
-        // Whoever doesn't know the analyzer can't tell, nor build it anew.
+        // Without the analyzer's rules nothing can tell whether the index is outdated, or build it anew.
         if case .unknown = analyzer.rules { return false }
         guard let tree = try transaction.tree(statisticsName) else { return false }
         do { return !(try TextStatistics.read(tree, of: self, in: transaction).isSame(self)) } catch {
@@ -121,7 +121,7 @@ struct TextTrees: Sendable {
     let postings: TreeID
     let positions: TreeID
     let documents: TreeID
-    /// Nil if nothing was ever pending.
+    /// The tree of pending records, nil if nothing was ever pending.
     let pending: TreeID?
     let statistics: TreeID
 }

@@ -36,7 +36,7 @@ package struct TextStatistics: Equatable, Sendable {
     var exceptionCount: UInt64 = 0
     /// The largest row that isn't one of them.
     var largestRow: UInt64?
-    /// What is kept for who folds pending documents.
+    /// The state of folding pending documents.
     var foldState: [UInt8] = []
 
     /// Of the layout that was read.
@@ -47,7 +47,7 @@ package struct TextStatistics: Equatable, Sendable {
 
     static let key: [UInt8] = [0]
     static let currentLayout: UInt8 = 9
-    /// No index has as many tokens: sums and differences of `totalLength` with a document's never overflow.
+    /// Upper bound of an index's tokens: sums and differences of `totalLength` with a document's never overflow.
     static let lengthLimit: UInt64 = 1 << 62
 
     init(_ index: TextIndex) {
@@ -73,7 +73,7 @@ package struct TextStatistics: Equatable, Sendable {
         return statistics
     }
 
-    /// Nil if the bytes are not a statistics entry. Of an older layout only the counts are read.
+    /// Returns nil if the bytes are not a statistics entry. Reads only the identity and the counts of an older layout.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
         guard let layout = reader.byte(), layout > 0, layout <= Self.currentLayout, let size = reader.byte(),
@@ -135,7 +135,7 @@ package struct TextStatistics: Equatable, Sendable {
     }
 
     private func isSame(_ current: Analyzer) -> Bool {
-        // What is longer was cut.
+        // A longer identity was cut.
         identity == current.identity || identity.utf8.elementsEqual(current.identity.utf8.prefix(255))
     }
 

@@ -40,16 +40,16 @@ struct FoldState: Equatable, Sendable {
     }
 
     var start = Mark()
-    /// So many records before `start` are still there.
+    /// Number of records before `start` that are still there.
     var leftover: UInt64 = 0
     var batch: Batch?
 
-    /// No index gets as many changes.
+    /// Upper bound of an index's changes.
     static let sequenceLimit: UInt64 = 1 << 62
 
     init() {}
 
-    /// Nil if the bytes are no such state; that of no bytes is the one before anything was pending.
+    /// Returns nil if the bytes are not such a state. No bytes are the state before anything was pending.
     init?(_ bytes: [UInt8]) {
         if bytes.isEmpty { return }
         let read: (Mark, UInt64, Batch?)? = bytes.withBytes { bytes in

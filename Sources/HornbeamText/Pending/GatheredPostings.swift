@@ -8,7 +8,7 @@ struct GatheredPostings {
     var docnos: [UInt32] = []
     var frequencies: [UInt32] = []
     var lengths: [UInt32] = []
-    /// Where each posting stands: place of its segment in the upper half, of the posting in the lower.
+    /// The place of each posting: its segment in the upper half, its number there in the lower.
     var sources: [UInt64] = []
     var removedDocnos: [UInt32] = []
     var removedFrequencies: [UInt32] = []
@@ -38,7 +38,8 @@ struct GatheredPostings {
         }
     }
 
-    /// Adds what the segment at `place`, later than those added before, has under its term number `term`.
+    /// Adds the postings of a term from the segment at `place`, which must be later than those added before. `term` is
+    /// the term's number in the segment.
     mutating func add(_ lists: PendingLists, at place: Int, term: Int, _ overlap: PendingOverlap) {
         let source = UInt64(place) << 32
         let added = lists.added(term)
@@ -89,14 +90,14 @@ struct GatheredPostings {
         }
     }
 
-    /// Brings all into the order of the documents. None is there twice.
+    /// Sorts all postings by document. No document is there twice.
     mutating func sort() {
         Self.sort(&docnos, &frequencies, &lengths, &sources)
         var none: [UInt64] = []
         Self.sort(&removedDocnos, &removedFrequencies, &removedLengths, &none)
     }
 
-    /// - Parameter sources: as many, or none.
+    /// - Parameter sources: as many as there are documents, or none.
     private static func sort(
         _ docnos: inout [UInt32], _ frequencies: inout [UInt32], _ lengths: inout [UInt32], _ sources: inout [UInt64]
     ) {
@@ -108,7 +109,8 @@ struct GatheredPostings {
         if !sources.isEmpty { sources = order.map { sources[$0] } }
     }
 
-    /// So many are sorted by exchanging neighbours, without memory for their order: most terms of a segment have few.
+    /// Up to this many postings are sorted by exchanging neighbours, without memory for their order: most terms of a
+    /// segment have few.
     private static let few = 16
 
     private static func sortFew(
@@ -126,8 +128,9 @@ struct GatheredPostings {
         }
     }
 
-    /// Nil if they ascend. What each segment has of a term ascends, and there are few segments: so there are few runs,
-    /// and to merge them takes a fraction of a sort that doesn't know them.
+    /// Returns the places in the order of their documents, or nil if the documents ascend already. The postings of a
+    /// term in one segment ascend, and there are few segments. So there are few runs, and merging them takes a fraction
+    /// of a sort that doesn't know them.
     private static func order(_ docnos: [UInt32]) -> [Int]? {
         var starts = [0]
         for place in docnos.indices.dropFirst() where docnos[place - 1] >= docnos[place] { starts.append(place) }
@@ -177,21 +180,21 @@ struct GatheredPostings {
 
 /// Walks through the terms of several segments in the order of their bytes.
 struct PendingTermCursor {
-    /// Whose memory `terms` reads.
+    /// Keeps the memory that `terms` reads.
     private let segments: [PendingSegment]
     private let terms: [PendingTerms]
     private var places: [Int]
-    /// Which segments have the current term, and as which; empty at the end. The oldest first.
+    /// The segments that have the current term, the oldest first, and the term's number in each. Empty at the end.
     private(set) var current: [(segment: Int, term: Int)] = []
 
-    /// Before the first term; `advance` goes to it.
+    /// Stands before the first term; `advance` goes to it.
     init(_ segments: [PendingSegment]) {
         self.segments = segments
         terms = segments.map(\.lists.terms)
         places = segments.map { _ in 0 }
     }
 
-    /// Before the first term that isn't before `term`.
+    /// Moves before the first term that isn't before `term`.
     mutating func seek(_ term: Bytes) {
         for place in terms.indices { places[place] = terms[place].find(term).place }
         current.removeAll(keepingCapacity: true)

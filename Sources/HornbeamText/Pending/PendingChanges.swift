@@ -32,8 +32,8 @@ enum GatheredText {
         }
     }
 
-    /// Calls `body` with the same and the position of each one's first token, which gives how many tokens it has. How
-    /// they are divided.
+    /// Calls `body` with each text and the position of its first token. `body` returns the number of the text's tokens.
+    /// Returns how the tokens are divided.
     func divide(_ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
         switch self {
         case .plain(let bytes): DocumentSections(length: bytes.withBytes { body($0, 0) })
@@ -45,28 +45,28 @@ enum GatheredText {
 /// A document that changes.
 struct GatheredDocument {
     let row: UInt64
-    /// Nil for one that is new.
+    /// The document's number, nil for a new document.
     let docno: UInt32?
-    /// What the index has of it; nil for one that is new.
+    /// The text that the index has of it, nil for a new document.
     let old: GatheredText?
-    /// Nil for one that leaves.
+    /// The text from now on, nil for a document that leaves.
     var new: GatheredText?
 }
 
-/// All that change, in the order in which they first came.
+/// All documents that change, in the order in which they first came.
 struct PendingChanges {
     private(set) var documents: [GatheredDocument] = []
     private var places: [UInt64: Int] = [:]
     private(set) var size = 0
 
-    /// More documents or bytes of text than these don't wait.
+    /// Larger changes than these, in documents or in bytes of text, don't wait.
     static let documentLimit = 256
     static let sizeLimit = 1 << 20
 
     var isEmpty: Bool { documents.isEmpty }
     var isFull: Bool { documents.count > Self.documentLimit || size > Self.sizeLimit }
 
-    /// What records of them will weigh, roughly: eight bytes of text make a term.
+    /// The estimated weight of their records: eight bytes of text make a term.
     var weight: UInt64 {
         UInt64(documents.count) * PendingHeader.weight(terms: 0, tokens: 0, bytes: 0) + UInt64(size / 8)
     }

@@ -24,18 +24,18 @@ final class PendingIndex: Sendable {
     }
 
     private struct State {
-        /// Of committed states.
+        /// Views of committed states.
         var shared = Recent(limit: 4)
-        /// Of a write transaction, which may be given up.
+        /// Views of a write transaction, which may be given up.
         var written = Recent(limit: 2)
         var last = LastRecords()
-        /// Of the writer before, for the next one.
+        /// The maker of records that the writer before has given back, for the next one.
         var maker: KeptRecordMaker?
     }
 
     private let state = Mutex(State())
 
-    /// The one of an index with this tree of pending records.
+    /// Returns the one for the index with this tree of pending records.
     static func of(_ tree: TreeID, in transaction: Transaction) -> PendingIndex {
         transaction.derived(of: tree) { PendingIndex() }
     }
@@ -59,7 +59,7 @@ final class PendingIndex: Sendable {
         return view
     }
 
-    /// Reads on from the last view if many records came since, some of them: so that nobody who searches finds many
+    /// Reads on from the last view if many records came since, but only some of them. So no search finds many records
     /// to read, and no commit reads many either.
     func keepUp(
         _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, in transaction: Transaction
@@ -83,7 +83,7 @@ final class PendingIndex: Sendable {
         note(try extended(former, to: part, reader), in: transaction)
     }
 
-    /// What the records behind a view say of their documents: as they were written, or else read.
+    /// Returns the documents' states by the records behind a view: as they were written, or else read.
     func records(
         behind view: PendingView, _ bounds: PendingBounds, _ reader: PendingTreeReader
     ) throws(StorageError) -> [LastRecords.Record] {
@@ -107,7 +107,7 @@ final class PendingIndex: Sendable {
         return records
     }
 
-    /// What records are made with. Goes back by `giveBack`, unless something was thrown.
+    /// Takes the maker of records. It goes back by `giveBack`, unless something was thrown.
     func takeMaker() -> KeptRecordMaker { state.withLock { $0.maker.take() } ?? KeptRecordMaker() }
 
     func giveBack(_ made: KeptRecordMaker) {
@@ -115,14 +115,14 @@ final class PendingIndex: Sendable {
         state.withLock { $0.maker = made }
     }
 
-    /// A record was written behind one of identity `previous`.
+    /// Notes a record that was written behind one of identity `previous`.
     func note(_ record: LastRecords.Record, after previous: UInt64) {
         state.withLock { $0.last.append(record, after: previous) }
     }
 
-    /// So many records may be left unread by whoever writes.
+    /// A writer may leave this many records unread.
     static let unreadLimit: UInt64 = 64
-    /// At most so many are read by one commit.
+    /// Maximum number of records that one commit reads.
     private static let readingLimit: UInt64 = 256
 
     private func note(_ view: PendingView, in transaction: Transaction) {
@@ -131,12 +131,12 @@ final class PendingIndex: Sendable {
         }
     }
 
-    /// The one among `candidates` that has most of these records.
+    /// Returns the candidate that has most of these records.
     private func nearest(
         _ candidates: [PendingView], _ bounds: PendingBounds, _ reader: PendingTreeReader
     ) throws(StorageError) -> PendingView? {
         for candidate in candidates {
-            // The same history up to its end?
+            // Is its history the same up to its end?
             let end = candidate.bounds.end
             let last = end == bounds.end ? bounds.identity : try reader.identity(of: end - 1)
             if last == candidate.bounds.identity { return candidate }
@@ -185,8 +185,8 @@ final class PendingIndex: Sendable {
     }
 }
 
-/// What the last records say of their documents, the oldest first. Each follows the one before, whose identity is a
-/// part of its own: so if the last one is of some history, all are.
+/// The documents' states by the last records, the oldest first. Each record's identity includes the identity of the one
+/// before. So if the last record belongs to a history, all of them do.
 struct LastRecords {
     struct Record {
         let sequence: UInt64
@@ -209,7 +209,7 @@ struct LastRecords {
     /// More than are left unread, so that few are moved when the first ones go.
     private static let limit = 4 * Int(PendingIndex.unreadLimit)
 
-    /// Adds a record that follows one of identity `previous`. What was there of another history goes.
+    /// Adds a record that follows one of identity `previous`. Records of another history are removed.
     mutating func append(_ record: Record, after previous: UInt64) {
         while let last = records.last, last.sequence >= record.sequence { records.removeLast() }
         if let last = records.last, last.sequence + 1 != record.sequence || last.identity != previous {
@@ -219,7 +219,8 @@ struct LastRecords {
         records.append(record)
     }
 
-    /// Those of sequences `start`..<`end` whose last one has this identity; nil if not all of them are here.
+    /// Returns the records of sequences `start`..<`end` if the last one has this identity, or nil if not all of them
+    /// are here.
     func records(from start: UInt64, to end: UInt64, _ identity: UInt64) -> [Record]? {
         guard start < end else { return [] }
         guard let first = records.first?.sequence, first <= start, end - first <= UInt64(records.count) else {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several segments, one after the other in time, become one. Of a document that more than one of them changes, the
-// oldest says what it was before and the newest what it is now; what those between say of either is passed over.
+// Merges segments that follow each other in time into one. If several of them change a document, the oldest says what
+// it was before and the newest what it is now. What the others say of it is passed over.
 
 import HornbeamPages
 
 extension PendingSegment {
-    /// One segment of several that follow each other. Nil if it would be too large for memory.
+    /// Merges segments that follow each other into one. Returns nil if it would be too large for memory.
     static func merging(_ segments: [PendingSegment]) -> PendingSegment? {
         guard let first = segments.first, let last = segments.last else { return nil }
         if segments.count == 1 { return first }
@@ -72,7 +72,7 @@ extension PendingSegment {
         }
     }
 
-    /// Ascending, from one on; of each document the first state before and the last state now.
+    /// Returns the documents from `docno` on, ascending. Each has its first state before and its last state now.
     static func mergedDocuments(_ segments: [PendingSegment], from docno: UInt32 = 0) -> [PendingDocument] {
         var merge = DocumentMerge(segments, from: docno)
         var merged: [PendingDocument] = []
@@ -98,7 +98,7 @@ struct DocumentMerge {
         for number in documents.indices { heads.append(head(of: number)) }
     }
 
-    /// No more than this are left: several segments may have the same document.
+    /// Maximum number of documents that are left. There may be fewer: several segments may have the same document.
     var remaining: Int { zip(documents, places).reduce(0) { $0 + $1.0.count - $1.1 } }
 
     var isAtEnd: Bool { heads.allSatisfy { $0 == Self.end } }
@@ -107,7 +107,7 @@ struct DocumentMerge {
         places[number] < documents[number].count ? UInt64(documents[number][places[number]].docno) : Self.end
     }
 
-    /// Nil behind the last.
+    /// Returns the next document, or nil behind the last.
     mutating func next() -> PendingDocument? {
         let least = heads.min() ?? Self.end
         guard least < Self.end else { return nil }

@@ -40,7 +40,7 @@ struct PendingHeader: Equatable, Sendable {
         /// Tokens of each field behind the first, which has all others; the last of them isn't 0.
         var laterFields: [UInt64] = []
 
-        /// No index gets as much: sums and differences of these never overflow.
+        /// Upper bound of these numbers: sums and differences of them never overflow.
         static let weightLimit: UInt64 = 1 << 62
 
         var fieldTotals: FieldTotals {
@@ -50,8 +50,8 @@ struct PendingHeader: Equatable, Sendable {
         }
     }
 
-    /// What a record of so many terms and tokens costs to fold, roughly: a document is as much as some terms, many
-    /// positions as one. So are many bytes of its texts: of those that are one word each not many are kept in memory.
+    /// Returns roughly what a record costs to fold. A document costs as much as some terms, and many positions as much
+    /// as one. So do many bytes of its texts: of texts that are one word each, not many are kept in memory.
     static func weight(terms: Int, tokens: Int64, bytes: Int) -> UInt64 {
         UInt64(terms) + UInt64(max(tokens, 0)) / 16 + UInt64(max(bytes, 0)) / 512 + 8
     }
@@ -65,7 +65,7 @@ struct PendingHeader: Equatable, Sendable {
     var sections: [UInt8] = []
     /// Whether the record has the positions of each term.
     var hasPositions = true
-    /// Of the text now.
+    /// The fingerprint of the text now.
     var fingerprint: UInt32 = 0
     var totals = Totals()
 
@@ -73,7 +73,7 @@ struct PendingHeader: Equatable, Sendable {
     static let lengthLimit: Int64 = 1 << 31
 }
 
-/// What changes of one term in one document.
+/// The change of one term in one document.
 struct PendingTerm {
     var oldFrequency: UInt32
     var newFrequency: UInt32
@@ -103,7 +103,7 @@ struct PendingRecordWriter: ~Copyable {
     /// Bytes of memory that it has.
     var byteCount: Int { bytes.byteCount }
 
-    /// Begins a record; what was there of another one is gone.
+    /// Begins a record. The record before is gone.
     mutating func begin(_ header: PendingHeader, termCount: Int) {
         hasOld = header.oldLength >= 0
         hasNew = header.newLength >= 0
@@ -217,7 +217,7 @@ struct PendingRecord {
     private var hasOld: Bool { header.oldLength >= 0 }
     private var hasNew: Bool { header.newLength >= 0 }
 
-    /// Nil if the bytes are no record. The terms are not looked at yet.
+    /// Reads a record's header. Returns nil if the bytes are not a record. The terms are not looked at yet.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
         guard let flags = reader.byte(), let identity = reader.fixed(UInt64.self) else { return nil }
@@ -285,13 +285,14 @@ struct PendingRecord {
         return UInt64(littleEndian: stored) == identity(of: bytes, after: previous)
     }
 
-    /// What identity a record's bytes make, whatever stands in the place for it.
+    /// Returns the identity that a record's bytes make, whatever stands in the place for it.
     static func identity(of bytes: Bytes, after previous: UInt64) -> UInt64 {
         let content = Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...])
         return Checksum.of(content, seed: previous &+ UInt64(bytes[0]))
     }
 
-    /// Reads the next term into `term`. Nil behind the last one, if `isWhole` then, or if the record is damaged.
+    /// Reads the next term into `term`. Returns nil behind the last one (then `isWhole` is true), or if the record is
+    /// damaged.
     @inline(__always)
     mutating func next(into term: inout TermBytes) -> PendingTerm? {
         guard readTerms < termCount, readText(into: &term) else { return nil }

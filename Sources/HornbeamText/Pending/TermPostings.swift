@@ -31,10 +31,10 @@ final class TermPostings {
     @exclusivity(unchecked) private(set) var docnos: UnsafePointer<UInt32>
     @exclusivity(unchecked) private(set) var frequencies: UnsafePointer<UInt32>
 
-    /// What the current block is.
+    /// The kinds of a current block.
     private enum Kind {
         case stored
-        /// Stored ones, of which some are of documents that have changed and hold the term as often as before.
+        /// Stored postings. Some are of documents that have changed and hold the term as often as before.
         case same
         case pending
         /// Both, not put together yet.
@@ -45,24 +45,25 @@ final class TermPostings {
 
     private let stored: StoredPostings
     private let added: PendingPostings
-    /// Tokens of a document, on the average of all.
+    /// Average number of tokens of a document.
     private let averageLength: Double
     private let storesPositions: Bool
     @exclusivity(unchecked) private var kind = Kind.stored
     /// The first pending posting that is not behind, and the first behind the current block.
     @exclusivity(unchecked) private var place = 0
     @exclusivity(unchecked) private var placeEnd = 0
-    /// The same of what becomes of the stored postings.
+    /// The first change of the stored postings that is not behind, and the first behind the current block.
     @exclusivity(unchecked) private var change = 0
     @exclusivity(unchecked) private var changeEnd = 0
-    /// Where blocks are put together: `capacity` documents and as many frequencies.
+    /// Memory in which blocks are put together: `capacity` documents and as many frequencies.
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>?
     @exclusivity(unchecked) private var capacity = 0
-    /// Where fields of stored postings are read that go into such blocks.
+    /// Takes the fields of stored postings that go into such blocks.
     @exclusivity(unchecked) private var storedColumns: FieldColumns?
     private static let smallestCapacity = 256
 
-    /// Nil if no document holds the term. (An initializer that throws and does all this makes the optimizer of Swift
+    /// Merges a term's stored and pending postings. Returns nil if no document holds the term. Throws `.corrupt` if
+    /// more is taken away than is stored. (An initializer that throws and does all this makes the optimizer of Swift
     /// 6.3 crash.)
     static func merging(
         _ stored: StoredPostings, _ added: PendingPostings, _ averageLength: Double, _ index: TextIndex
@@ -114,8 +115,8 @@ final class TermPostings {
 
     // MARK: Blocks
 
-    /// Forward to the first block whose last document is `target` or behind it; stays if it stands on it or behind it.
-    /// False, and at the end, if there is none.
+    /// Moves forward to the first block whose last document is `target` or behind it. Stays if the current block is
+    /// one. Returns false, and is at the end, if there is no such block.
     @inline(__always)
     func seekBlock(_ target: UInt32) throws(StorageError) -> Bool {
         if isAtEnd { return false }
@@ -133,7 +134,7 @@ final class TermPostings {
         return !isAtEnd
     }
 
-    /// To the next block. False, and at the end, if there is none.
+    /// Moves to the next block. Returns false, and is at the end, if there is none.
     func nextBlock() throws(StorageError) -> Bool {
         if isAtEnd { return false }
         if kind != .stored { place = placeEnd }
@@ -142,7 +143,7 @@ final class TermPostings {
         return !isAtEnd
     }
 
-    /// Makes a block of where the stored and the pending postings stand.
+    /// Makes the current block from the place where the stored and the pending postings stand.
     private func settle() throws(StorageError) {
         while true {
             let hasAdded = place < added.count
@@ -170,7 +171,7 @@ final class TermPostings {
         (docnos, frequencies) = (UnsafePointer(stored.docnos), UnsafePointer(stored.frequencies))
     }
 
-    /// The pending postings up to the end of their block of 128, or to where stored ones may come.
+    /// Stands on the pending postings up to the end of their block of 128, or to where stored ones may come.
     private func standOnPending(before limit: UInt32?) {
         kind = .pending
         let block = place / PendingPostings.blockSize
@@ -184,7 +185,8 @@ final class TermPostings {
         (docnos, frequencies) = (added.docnos + place, added.frequencies + place)
     }
 
-    /// The stored block without what is taken away, and the pending postings up to its end. False if nothing is left.
+    /// Stands on the stored block without the postings that are taken away, and the pending postings up to its end.
+    /// Returns false if nothing is left.
     private func standOnBoth() throws(StorageError) -> Bool {
         let last = stored.blockLast
         placeEnd = Self.behind(last, added.docnos, from: place, added.count)
@@ -219,17 +221,17 @@ final class TermPostings {
 
     // MARK: Fields
 
-    /// Whether it is known of all postings in which fields they stand.
+    /// Whether the fields of all postings are known.
     var knowsFields: Bool { storesPositions && (stored.documentFrequency == 0 || stored.knowsFields) }
 
-    /// What bounds all postings in each field.
+    /// Bounds of all postings in each field.
     var fields: FieldBounds {
         var fields = stored.fields
         if added.count > 0 { fields.formUnion(added.fields.bounds) }
         return fields
     }
 
-    /// What bounds those of the current block.
+    /// Returns bounds of the current block's postings in each field.
     func blockFields() throws(StorageError) -> FieldBounds {
         var bounds = FieldBounds()
         if kind != .pending { bounds = try stored.blockFields() }
@@ -307,7 +309,8 @@ final class TermPostings {
         blockFirst = stored.blockFirst
     }
 
-    /// Decodes the current block elsewhere, where there is room for `count` postings, and sets that to how many it has.
+    /// Decodes the current block elsewhere, where there is room for `count` postings. Sets `count` to the number it
+    /// has.
     func decode(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {
@@ -358,8 +361,8 @@ final class TermPostings {
         kind = .merged
     }
 
-    /// Writes the current block, of which the stored postings are decoded; how many postings it has. Whatever the file
-    /// holds, documents ascend, and there are no more than `count`.
+    /// Writes the current block, whose stored postings are decoded. Returns the number of its postings. Whatever the
+    /// file holds, documents ascend, and there are no more than `count`.
     private func merge(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) -> Int {

@@ -14,7 +14,7 @@ package final class TextIndexWriter {
     private let budget: Int
     let limits: PendingLimits
     private(set) var trees: TextTrees?
-    /// As they are stored: while records are pending, what these say of the whole index counts instead.
+    /// The stored statistics. While records are pending, their statistics of the whole index count instead.
     var statistics: TextStatistics
     // Without checks of exclusive access: one thread, and nothing that is called here comes back.
     @exclusivity(unchecked) private var buffer = ChangeBuffer()
@@ -28,18 +28,18 @@ package final class TextIndexWriter {
     var gathers = false
     /// Weight of the records that this transaction has written.
     var recordedWeight: UInt64 = 0
-    /// What is pending before what is gathered, once somebody asked; nil when that has changed.
+    /// The pending state before the gathered changes. Nil if nobody has asked, or if it has changed since.
     var knownState: PendingState?
-    /// The documents before what is gathered, once somebody asked.
+    /// The documents before the gathered changes. Nil until somebody asks.
     var former: FormerDocuments?
-    /// The number that the next document gets, those not yet written counted.
+    /// The number that the next document gets. Documents not yet written count.
     var nextDocno: UInt32 = 0
     /// The largest row that was ever added, or none.
     var largest: UInt64?
     @exclusivity(unchecked) var tokenizer: Tokenizer
     @exclusivity(unchecked) private var failure: StorageError?
 
-    /// No text may be larger; keeps every count of tokens in bounds.
+    /// The largest size of a text, in bytes. It keeps every count of tokens in bounds.
     package static let textSizeLimit = 1 << 30
 
     /// Opens the index, which need not exist yet. `budget` is the size in bytes of changes that are kept in memory.
@@ -78,7 +78,8 @@ package final class TextIndexWriter {
         try insert(row, DocumentText(text))
     }
 
-    /// The same with a text in UTF-8, which is copied only where it has to wait.
+    /// Adds a document with a text in UTF-8, which is copied only where it has to wait. Throws `.invalid` if the index
+    /// has one of this row already.
     package func insert(_ row: UInt64, utf8 text: Bytes) throws(StorageError) {
         try check(size: text.count)
         if gathers, try gatherNew(row, .plain([UInt8](text))) { return }
@@ -89,7 +90,7 @@ package final class TextIndexWriter {
         try flushIfLarge()
     }
 
-    /// The same of several texts.
+    /// Adds a document of several texts. Throws `.invalid` if the index has one of this row already.
     package func insert(_ row: UInt64, _ text: DocumentText) throws(StorageError) {
         try check(text)
         if try gatherNew(row, .texts(text)) { return }
@@ -141,15 +142,15 @@ package final class TextIndexWriter {
         .invalid("document \(row) is in the text index “\(index.prefix)” already")
     }
 
-    /// Whether the index has the row before what is gathered. What can't be read leaves the index without a document
-    /// whose row is stored: so the writer has failed.
+    /// Whether the index has the row before the gathered changes. If that can't be read the writer has failed: it would
+    /// leave the index without a document whose row is stored.
     func isStored(_ row: UInt64) throws(StorageError) -> Bool {
         // Larger rows than all that came before need no look.
         guard let largest, row <= largest else { return false }
         do { return try storedDocno(of: row) != nil } catch { throw fail(error) }
     }
 
-    /// The document of a row in the index before what is gathered.
+    /// Returns the document of a row in the index before the gathered changes.
     func storedDocno(of row: UInt64) throws(StorageError) -> UInt32? { try openedFormer()?.docno(of: row) }
 
     private func change(
@@ -193,7 +194,7 @@ package final class TextIndexWriter {
             "the old text given for document \(row) is not the one that the text index “\(index.prefix)” holds")
     }
 
-    /// Writes all changes. The index then is what the changed texts make it.
+    /// Writes all changes. Then the index agrees with the changed texts.
     package func flush() throws(StorageError) {
         if let failure { throw failure }
         guard hasChanges else { return }
@@ -226,10 +227,10 @@ package final class TextIndexWriter {
         return error
     }
 
-    /// Throws what a change from or to this text would throw, whatever the document: nothing is changed yet.
+    /// Throws what a change from or to this text would throw, whatever the document. Changes nothing.
     package func check(_ text: DocumentText) throws(StorageError) { try check(size: text.size) }
 
-    /// The same of a text of so many bytes.
+    /// Throws what a change from or to a text of `size` bytes would throw, whatever the document. Changes nothing.
     package func check(size: Int) throws(StorageError) {
         if let failure { throw failure }
         guard size <= Self.textSizeLimit else {

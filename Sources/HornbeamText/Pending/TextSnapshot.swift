@@ -10,7 +10,7 @@ struct TextSnapshot {
     let index: TextIndex
     let transaction: Transaction
     let trees: TextTrees
-    /// Of the whole index, what is pending included.
+    /// The statistics of the whole index, with the pending changes.
     let statistics: TextStatistics
     /// What is pending for terms that lack the batch that is being folded, and for those that have it.
     let pending: PendingView
@@ -23,7 +23,7 @@ struct TextSnapshot {
     private let lengths: DocumentLengths
     private let dictionary: TermDictionary
 
-    /// Nil if nothing was ever written to the index. Throws what `TextIndex.open` throws.
+    /// Returns nil if nothing was ever written to the index. Throws what `TextIndex.open` throws.
     init?(_ index: TextIndex, in transaction: Transaction) throws(StorageError) {
         guard let opened = try index.open(in: transaction) else { return nil }
         try self.init(index, opened.trees, opened.statistics, in: transaction)
@@ -72,7 +72,7 @@ struct TextSnapshot {
 
     // MARK: Terms
 
-    /// How many documents hold the term, and how often they do.
+    /// Returns how many documents hold the term, and how often it occurs in them.
     func frequencies(of term: Bytes) throws(StorageError) -> (documents: UInt64, occurrences: UInt64) {
         try Self.frequencies(try entry(of: term), added(to: term) ?? .none, index)
     }
@@ -90,7 +90,7 @@ struct TextSnapshot {
         )
     }
 
-    /// What is stored of the term.
+    /// Returns the stored entry of the term.
     func entry(of term: Bytes) throws(StorageError) -> TermEntry? {
         term.isEmpty ? nil : try dictionary.find(term)
     }
@@ -101,18 +101,19 @@ struct TextSnapshot {
         part(term).postings(of: term)
     }
 
-    /// The term's postings, nil if no document holds it.
+    /// Returns the term's postings, or nil if no document holds it.
     func postings(of term: Bytes) throws(StorageError) -> TermPostings? {
         try postings(try entry(of: term), added(to: term) ?? .none)
     }
 
-    /// The same from its entry and what is pending for it.
+    /// Returns a term's postings, made from its entry and what is pending for it. Returns nil if no document holds the
+    /// term.
     func postings(_ entry: TermEntry?, _ added: PendingPostings) throws(StorageError) -> TermPostings? {
         let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
         return try TermPostings.merging(try stored(entry ?? .none), added, averageLength, index)
     }
 
-    /// What is stored.
+    /// Returns the stored postings of an entry.
     func stored(_ entry: TermEntry) throws(StorageError) -> StoredPostings {
         try StoredPostings(entry, index: index, trees: trees, in: transaction)
     }
@@ -152,7 +153,7 @@ struct TextSnapshot {
 
     // MARK: Documents
 
-    /// The length of a document, nil if it isn't there.
+    /// Returns the length of a document, or nil if it isn't there.
     func length(of docno: UInt32) throws(StorageError) -> UInt32? {
         if let document = documents.document(docno) {
             return document.isThere ? UInt32(truncatingIfNeeded: document.newLength) : nil
@@ -160,7 +161,7 @@ struct TextSnapshot {
         return try lengths.length(of: docno)
     }
 
-    /// How the tokens of a document of `length` tokens are divided.
+    /// Returns how the tokens of a document of `length` tokens are divided.
     func sections(of docno: UInt32, length: UInt32) throws(StorageError) -> DocumentSections {
         guard let document = documents.document(docno) else {
             return try SectionTable(transaction: transaction, tree: trees.documents, index: index)
@@ -172,20 +173,20 @@ struct TextSnapshot {
         return sections
     }
 
-    /// The same as `DocumentSections` encodes it; empty if there is one section.
+    /// Returns a document's sections as `DocumentSections` encodes them. Empty if there is one section.
     func encodedSections(of docno: UInt32) throws(StorageError) -> [UInt8] {
         if let document = documents.document(docno) { return document.sections }
         return try SectionTable(transaction: transaction, tree: trees.documents, index: index).encoded(of: docno)
     }
 
-    /// What tells the text of a document that is there from others.
+    /// Returns the fingerprint of the text of a document that is there.
     func fingerprint(of docno: UInt32) throws(StorageError) -> UInt32? {
         if let document = documents.document(docno) { return document.fingerprint }
         return try DocumentFingerprints(transaction: transaction, tree: trees.documents, index: index)
             .fingerprint(of: docno)
     }
 
-    /// The row of a document of the index. That it is there is for the caller to know.
+    /// Returns the row of a document of the index. The caller must know that the document is there.
     func row(of docno: UInt32) throws(StorageError) -> UInt64 {
         // A document keeps its row, whatever becomes of it.
         if docno >= storedDocnoLimit, let document = documents.document(docno) { return document.row }
@@ -203,7 +204,7 @@ struct TextSnapshot {
 struct PendingState {
     let index: TextIndex
     let trees: TextTrees
-    /// What the last record says of the whole index, if there is one.
+    /// The last record's statistics of the whole index, or the stored ones if there is no record.
     private(set) var statistics: TextStatistics
     let fold: FoldState
     /// Documents from this one on are nowhere but in the records.
@@ -248,7 +249,7 @@ struct PendingState {
                 sequence: last.sequence + 1, identity: last.identity, weight: last.header.totals.weight))
     }
 
-    /// A record was appended.
+    /// Notes that a record was appended.
     mutating func note(_ totals: PendingHeader.Totals, _ next: FoldState.Mark) {
         statistics.documentCount = totals.documentCount
         statistics.totalLength = totals.totalLength

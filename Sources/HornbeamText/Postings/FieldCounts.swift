@@ -57,7 +57,7 @@ struct FieldEnds: Equatable, Sendable {
     /// The ends of a document without fields.
     static var none: SIMD4<UInt32> { SIMD4(repeating: .max) }
 
-    /// In which fields these positions of a document are.
+    /// Returns in which fields these positions of a document are.
     func counts(_ positions: some Sequence<UInt32>) -> FieldCounts {
         var counter = Counter()
         for position in positions { counter.add(position, self) }
@@ -66,7 +66,7 @@ struct FieldEnds: Equatable, Sendable {
 
     /// Counts positions one by one.
     struct Counter {
-        /// How many are before each end.
+        /// The number of positions before each end.
         private var before = SIMD4<UInt32>()
 
         @inline(__always)
@@ -85,8 +85,8 @@ struct FieldEnds: Equatable, Sendable {
     }
 }
 
-/// What bounds postings in each field: how often any of them stands in it at most, and how many tokens the documents
-/// have at least in which it does.
+/// Bounds of postings in each field: the largest number of occurrences in it, and the fewest tokens of a document that
+/// has one there.
 struct FieldBounds: Equatable, Sendable {
     private(set) var frequencies = FieldCounts()
     private(set) var lengths = SIMD4<UInt32>(repeating: .max)
@@ -132,7 +132,7 @@ struct FieldBounds: Equatable, Sendable {
         return grown == self
     }
 
-    /// The places, and for each what bounds it.
+    /// Appends the places, and the bounds of each.
     func encode(to bytes: inout ByteSink) {
         bytes.append(byte: places.bits)
         encodeBounds(to: &bytes)
@@ -145,7 +145,7 @@ struct FieldBounds: Equatable, Sendable {
         }
     }
 
-    /// Nil if the bytes aren't any.
+    /// Reads bounds. Returns nil if the bytes aren't any.
     init?(_ reader: inout ByteReader) {
         guard let bits = reader.byte(), bits > 0, bits < 1 << UInt8(FieldPlace.count) else { return nil }
         self.init(FieldPlaces(bits: bits), &reader)
@@ -169,7 +169,7 @@ final class FieldColumns {
 
     deinit { memory.deallocate() }
 
-    /// Makes room for so many postings; what was there is forgotten.
+    /// Makes room for `count` postings. Forgets the ones before.
     func reserve(_ count: Int) {
         guard count > capacity else { return }
         memory.deallocate()
@@ -180,7 +180,7 @@ final class FieldColumns {
     @inline(__always)
     subscript(place: Int) -> UnsafeMutablePointer<UInt32> { memory + place &* capacity }
 
-    /// Those of one posting, of the wanted places that are filled.
+    /// Returns the counts of one posting, at the wanted places that are filled.
     @inline(__always)
     func counts(_ posting: Int, _ filled: FieldPlaces, _ wanted: FieldPlaces = .all) -> FieldCounts {
         var counts = FieldCounts()

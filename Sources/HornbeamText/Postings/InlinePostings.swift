@@ -60,9 +60,9 @@ enum InlinePostings {
         }
     }
 
-    /// Reads `count` postings of so many occurrences, which must be all the bytes, and appends them to `target`; their
-    /// documents' lengths are unknown and 1. False, and what was appended of no meaning, if they aren't ones that
-    /// `encode` writes.
+    /// Reads `count` postings with `expected` occurrences, which must be all the bytes, and appends them to `target`.
+    /// The lengths of their documents are unknown and set to 1. Returns false if the bytes aren't postings that
+    /// `encode` writes. Then the appended ones have no meaning.
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool, to target: inout PostingsBuffer
     ) -> Bool {
@@ -88,7 +88,9 @@ enum InlinePostings {
         return reader.isAtEnd
     }
 
-    /// The same without positions, which aren't looked at; there is room for `count` postings.
+    /// Reads `count` postings with `expected` occurrences into `docnos` and `frequencies`, which have room for them.
+    /// Doesn't look at positions. Returns false if the bytes aren't postings that `encode` writes. Then the ones read
+    /// have no meaning.
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool,
         docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
@@ -101,7 +103,7 @@ enum InlinePostings {
         return isRead && reader.isAtEnd != storesPositions
     }
 
-    /// Calls `body` with each posting; behind the last of them stands the reader then.
+    /// Calls `body` with each posting. Then the reader stands behind the last of them.
     @inline(__always)
     private static func forEach(
         _ reader: inout ByteReader, count: Int, occurrences expected: UInt64,

@@ -16,20 +16,20 @@ struct Leaders: Equatable, Sendable {
 
     init() {}
 
-    /// A posting whose frequency was this is there no more. Of the pairs that may be its own the shortest goes: any
-    /// that stays instead of the right one is longer.
+    /// Removes the pair of a posting that has left the list, if the length of its document isn't known. The shortest
+    /// pair of its frequency is removed: any pair that stays instead of the right one is longer.
     mutating func remove(frequency: UInt32) {
         if let place = pairs.firstIndex(where: { $0.frequency == frequency }) { pairs.remove(at: place) }
     }
 
-    /// The same of a posting whose document's length is known: the pair that was its own is as long or longer, and the
-    /// shortest of these may be another's, which then can have the one that stays.
+    /// Removes the pair of a posting that has left the list. The posting's own pair is as long or longer. The shortest
+    /// such pair is removed. It may be another posting's, which then can have the one that stays.
     mutating func remove(_ posting: Bound) {
         let place = pairs.firstIndex { $0.frequency == posting.frequency && $0.length >= posting.length }
         if let place { pairs.remove(at: place) }
     }
 
-    /// Nil if the bytes aren't pairs in their order.
+    /// Reads pairs. Returns nil if the bytes aren't pairs in their order.
     init?(_ reader: inout ByteReader) {
         guard let count = reader.varint(), count <= UInt64(Self.limit) else { return nil }
         var before = Bound(frequency: .max, length: 0)
@@ -53,7 +53,7 @@ struct Leaders: Equatable, Sendable {
         }
     }
 
-    /// What the `count`-th best of the pairs scores by a term of this weight, nil if there are fewer.
+    /// Returns the score of the `count`-th best of the pairs for a term of this weight, or nil if there are fewer.
     func score(of count: Int, weight: Double, averageLength: Double) -> Double? {
         guard count > 0, count <= pairs.count else { return nil }
         let scores = pairs.map {
@@ -89,7 +89,7 @@ struct Leaders: Equatable, Sendable {
 struct LeaderGatherer {
     /// The worst first.
     private var best: [(impact: Double, posting: Bound)] = []
-    /// What BM25 adds to a frequency, as far as the average is known when the index is written.
+    /// The term that BM25 adds to a frequency, as far as the average is known when the index is written.
     private let (constant, slope): (Double, Double)
 
     init(averageLength: Double) {

@@ -16,7 +16,7 @@ struct PostingKey {
         self.first = first
     }
 
-    /// Nil if the bytes aren't a key of list `list`.
+    /// Returns nil if the bytes aren't a key of list `list`.
     @inline(__always)
     init?(_ key: Bytes, list: UInt32) {
         guard key.count == Self.size, let whole = key.bigEndian(at: 0, as: UInt64.self), whole >> 32 == UInt64(list)

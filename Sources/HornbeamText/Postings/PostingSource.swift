@@ -11,13 +11,13 @@ import HornbeamPages
 class PostingSource {
     /// Documents that hold the term, exactly.
     final let documentFrequency: UInt32
-    /// Of all postings: each has a pair here that is as frequent or more and as short or shorter.
+    /// Bounds of all postings: each has a pair here that is as frequent or more and as short or shorter.
     final let bounds: [Bound]
 
     @exclusivity(unchecked) final var isAtEnd = false
     @exclusivity(unchecked) final var blockFirst: UInt32 = 0
     @exclusivity(unchecked) final var blockLast: UInt32 = 0
-    /// Of the current block's postings: each has one of the two.
+    /// One of the two bounds of the current block's postings: each posting is under one of them.
     @exclusivity(unchecked) final var blockBound: Bound
     @exclusivity(unchecked) final var secondBlockBound: Bound
     /// Whether the current block's postings are there.
@@ -84,20 +84,21 @@ class PostingSource {
     /// subclass's task.
     func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) { positions.removeAll() }
 
-    /// The same into memory that is used again.
+    /// Sets `list`, whose memory is used again, to the places of the term in the document of posting `place` of the
+    /// decoded block, ascending.
     func readPositions(_ place: Int, into list: PositionList) throws(StorageError) {
         var positions: [UInt32] = []
         try readPositions(place, &positions)
         list.assign(positions)
     }
 
-    /// Whether it tells in which fields its postings stand; of others positions tell it.
+    /// Whether the source tells in which fields its postings stand. Otherwise their positions tell it.
     var knowsFields: Bool { false }
 
-    /// What bounds all postings in each field; a subclass's task if it knows.
+    /// Bounds of all postings in each field. A subclass's task if it knows.
     var fields: FieldBounds { FieldBounds() }
 
-    /// What bounds the current block's postings in each field; a subclass's task if it knows.
+    /// Returns bounds of the current block's postings in each field. A subclass's task if it knows.
     func blockFields() throws(StorageError) -> FieldBounds { FieldBounds() }
 
     /// Fills the columns of the wanted places for the decoded block's postings; those in which none stands may be left
@@ -134,7 +135,7 @@ class PostingSource {
         try moveToBlock(target)
     }
 
-    /// Decodes the current block unless that is done. The first place whose document is not below `target`.
+    /// Decodes the current block unless that is done. Returns the first place whose document is not below `target`.
     @inline(__always)
     final func decode(from target: UInt32) throws(StorageError) -> Int {
         if !isDecoded {
@@ -189,8 +190,9 @@ class PostingSource {
         }
         return low
     }
-    /// The same for lists behind whose last value `stepSize` more can be read that are `.max`: where few are passed, as
-    /// mostly, they are counted. To search for them takes longer, as nothing tells which way each comparison goes.
+    /// Returns the first place from `start` on whose value is not below `target`. Behind the list's last value,
+    /// `stepSize` more must be readable that are `.max`. Mostly few values are passed, so they are counted. A search
+    /// would take longer, as nothing tells which way each comparison goes.
     @inline(__always)
     static func step(_ values: UnsafePointer<UInt32>, from start: Int, count: Int, to target: UInt32) -> Int {
         let passed = countBelow(target, values + start)
@@ -198,10 +200,10 @@ class PostingSource {
         return start &+ passed < count ? gallop(values, from: start &+ passed, count: count, to: target) : count
     }
 
-    /// How many are counted at once.
+    /// Number of values that are counted at once.
     static let stepSize = 16
 
-    /// How many of 16 values are below `target`.
+    /// Returns how many of 16 values are below `target`.
     @inline(__always)
     static func countBelow(_ target: UInt32, _ values: UnsafePointer<UInt32>) -> Int {
         let (memory, limit) = (UnsafeRawPointer(values), SIMD4<UInt32>(repeating: target))
@@ -221,7 +223,7 @@ final class PostingArrays {
     let count: Int
     let docnos: UnsafePointer<UInt32>
     let frequencies: UnsafePointer<UInt32>
-    /// Of each block, and of all.
+    /// Bounds of each block, and of all postings.
     let blockBounds: [Bound]
     let bound: Bound
 
@@ -247,7 +249,7 @@ final class PostingArrays {
         (self.docnos, self.frequencies) = (Self.copy(docnos), Self.copy(frequencies))
     }
 
-    /// Each document once.
+    /// Each document has frequency 1.
     convenience init(_ docnos: [UInt32]) { self.init(docnos, [UInt32](repeating: 1, count: docnos.count)) }
 
     private static func copy(_ numbers: [UInt32]) -> UnsafePointer<UInt32> {
@@ -278,7 +280,7 @@ final class ArrayPostings: PostingSource {
         stand()
     }
 
-    /// As `PostingArrays` has them.
+    /// Goes through the postings of `PostingArrays` with these contents.
     convenience init(
         _ docnos: [UInt32], _ frequencies: [UInt32], lengths: [UInt32] = [], positions: [UInt32] = [],
         starts: [Int] = []

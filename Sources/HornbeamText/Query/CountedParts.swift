@@ -2,7 +2,7 @@
 // Which parts of `near` are the same one: a word that is written twice must stand at two places.
 
 extension TextQuery {
-    /// The different ones of the parts of `near`, and how often each is there. Those are the same that ask for the same
+    /// Returns the different parts of `near`, and how often each is there. Two parts are equal if they ask for the same
     /// tokens in the same way.
     static func counted(_ parts: [TextQuery], _ analyzer: Analyzer) -> [(query: TextQuery, count: Int)] {
         var counted: [(query: TextQuery, count: Int)] = []
@@ -19,7 +19,7 @@ extension TextQuery {
         return counted
     }
 
-    /// The same with tokens for its texts, and without boosts, which count for nothing in `near`.
+    /// Returns the query with tokens in place of its texts, and without boosts, which count for nothing in `near`.
     private func tokens(_ analyzer: Analyzer) -> TextQuery {
         func joined(_ tokens: some Sequence<[UInt8]>) -> String {
             tokens.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\0")
@@ -45,6 +45,6 @@ extension TextQuery {
 }
 
 extension QueryToken {
-    /// Different for a beginning of tokens and for the token.
+    /// The token's bytes. The beginning of a token has other bytes than the token itself.
     fileprivate var key: [UInt8] { isOpen ? term + [0x2A] : term }
 }

@@ -3,21 +3,23 @@
 // simpler ones.
 
 extension TextQuery {
-    /// The farthest that a word may be from one that is found by it.
+    /// The largest distance of a fuzzy word from a word that it finds.
     package static let maximumDistance = 2
 
     /// The largest boost, those in each other multiplied, and the largest weight of a field: sums of scores stay
     /// finite, and so do their bounds.
     package static let maximumBoost = 1e9
-    /// How many letters at the head of a fuzzy word are the same if nothing is said.
+    /// Number of letters at the head of a fuzzy word that must be equal, unless the query says another.
     package static let defaultPrefixLength = 1
     /// Levels of nesting that a query may have: going through one takes stack for each level.
     package static let maximumDepth = 100
 
-    /// What the parser makes the same tree of, if it is in normal form. Fields without a name are written by number.
+    /// Returns a text from which the parser makes this tree, if the tree is in normal form. A field without a name is
+    /// written by its number.
     package func text(fields: [String]) -> String { QueryPrinter(fields: fields).top(self) }
 
-    /// What the parser makes the normal form of; nil if that is nested deeper than it reads.
+    /// Returns a text from which the parser makes the normal form of this tree. Returns nil if that is nested deeper
+    /// than the parser reads.
     package func writtenOut(fields: [String]) -> String? {
         guard isWithin(Self.maximumDepth) else { return nil }
         let normal = normalized
@@ -56,7 +58,7 @@ extension TextQuery {
         }
     }
 
-    /// The same tree with other numbers of fields.
+    /// Returns the tree with each field's number replaced by the one that `transform` gives.
     package func mapFields<Failure: Error>(
         _ transform: (Int) throws(Failure) -> Int
     ) throws(Failure) -> TextQuery {
@@ -80,7 +82,8 @@ extension TextQuery {
         }
     }
 
-    /// What is wrong with the tree, of an index with so many fields, and what to do; nil if nothing.
+    /// Describes what is wrong with the tree for an index with this many fields, and what to do. Returns nil if nothing
+    /// is wrong.
     package func problem(fieldCount: Int) -> String? {
         if let problem = problem(fieldCount, Self.maximumDepth) { return problem }
         if largestBoost <= Self.maximumBoost { return nil }
@@ -141,7 +144,7 @@ extension TextQuery {
         return nil
     }
 
-    /// Whether its parts are nested no deeper.
+    /// Whether its parts are nested no deeper than `levels`.
     package func isWithin(_ levels: Int) -> Bool {
         guard levels > 0 else { return false }
         switch self {
@@ -152,7 +155,7 @@ extension TextQuery {
         }
     }
 
-    /// Whether it may find more where it need not be there than where it must.
+    /// Whether it may find more as an option than where it must be found.
     var dependsOnDemand: Bool {
         switch self {
         case .words, .fuzzy: true

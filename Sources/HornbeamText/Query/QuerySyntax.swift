@@ -5,7 +5,7 @@
 package struct QuerySyntax: Sendable {
     /// The names that may stand before a colon; a query has their places in this list.
     package var fields: [String]
-    /// Whether words need all be there that nothing is said about.
+    /// Whether all words must be there that have no sign of their own.
     package var matchesAll: Bool
     /// Whether the text is still being typed: its last word is a prefix, unless something stands behind it.
     package var isTyping: Bool
@@ -16,14 +16,14 @@ package struct QuerySyntax: Sendable {
         self.isTyping = isTyping
     }
 
-    /// The query that `text` says. Without a word it finds nothing.
+    /// Parses a query. A query without a word finds nothing.
     package func parse(_ text: String) throws(QuerySyntaxError) -> TextQuery {
         var parser = QueryParser(text, self, isLenient: false)
         return try parser.whole()
     }
 
-    /// The same of what people write into a search field: what isn't right is taken for words. A question mark behind
-    /// a word is one.
+    /// Parses a text that people write into a search field. Parts that are no correct syntax are taken for words. A
+    /// single question mark behind a word is a question mark, not a pattern.
     package func parse(lenient text: String) -> TextQuery {
         var parser = QueryParser(text, self, isLenient: true)
         for _ in 0..<QueryParser.maximumRepairs {

@@ -6,9 +6,10 @@
 import HornbeamPages
 
 extension TextQuery {
-    /// The same query without those of its words that are in `list`, folded as `StopWordList` does, wherever another
-    /// one of what stands beside them remains. Phrases, words that must be near each other, prefixes, patterns, fuzzy
-    /// words and what must not be found stay as they are. Linear in the query's length times its depth.
+    /// Returns the query without its words that are in `list`. A word is compared folded, as `StopWordList` folds it.
+    /// It is left out only where another one of the parts beside it remains. Phrases, words that must be near each
+    /// other, prefixes, patterns, fuzzy words and parts that must not be found stay as they are. Linear in the query's
+    /// length times its depth.
     package func leavingOut(_ list: StopWordList) -> TextQuery { remainder(list, isDemanded: false).query ?? self }
 
     /// - Parameter isDemanded: whether nothing is found without it. Then of what stands between white space it is all

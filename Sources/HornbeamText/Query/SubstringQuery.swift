@@ -49,13 +49,13 @@ private enum CharacterRole {
     case any
 }
 
-/// The role of each character of which it is known.
+/// Finds the role of each character, if it is known.
 private struct CharacterRoles {
     private let rules: Analyzer.Rules
     private let isFolded: Bool
     private let folding = FoldingRules.shared
 
-    /// Nil for rules that may depend on more than the characters.
+    /// Returns nil for rules whose tokens may depend on more than the characters.
     init?(_ rules: Analyzer.Rules, isFolded: Bool) {
         self.isFolded = isFolded
         switch rules {
@@ -64,7 +64,8 @@ private struct CharacterRoles {
         }
     }
 
-    /// Nil if the character may stand in another form in a text, such that other tokens are made of it.
+    /// Returns the role of a character, or nil if it isn't known. The character may stand in another form in a text,
+    /// such that other tokens are made of it, or its tokens may depend on the characters beside it.
     func role(of character: Character) -> CharacterRole? {
         let scalars = character.unicodeScalars
         guard let scalar = scalars.first?.value, scalars.count == 1, Self.isPlain(scalar) else { return nil }
@@ -134,9 +135,9 @@ private struct PartQuery {
         mayEndInside = if case .words = analyzer.rules { isFolded } else { false }
     }
 
-    /// A beginning of a word that is shorter stands for too many.
+    /// A shorter beginning of a word stands for too many words.
     private static let shortestPrefix = 3
-    /// Of forms, of words in a phrase and of characters in a run: more find hardly less.
+    /// Maximum number of forms, of words in a phrase and of characters in a run. More would hardly narrow the result.
     private static let limit = 24
 
     var query: TextQuery? { queries.count > 1 ? .all(queries) : queries.first }

@@ -19,9 +19,9 @@ final class Conjunction {
     private let parts: UnsafeMutableBufferPointer<FlatPart>
     /// The terms of the parts by their places among the sources.
     private let slots: UnsafeMutablePointer<Int>
-    /// Nil if no part is of several terms: then it doesn't matter where they stand.
+    /// Finds where terms stand. Nil if no part has several terms: then it doesn't matter where they stand.
     private let termPlaces: TermPlaces?
-    /// No others match; all may if nil.
+    /// The documents that may match, nil for all.
     private let allowed: DocumentSet?
     /// The documents of the batch at hand that hold all terms: how many, and what is known of them.
     @exclusivity(unchecked) private var count = 0
@@ -116,7 +116,7 @@ final class Conjunction {
         }
     }
 
-    /// Exactly what a match scores, once it is known how often the terms of its parts stand together.
+    /// Returns the exact score of a match. It must be known how often the terms of its parts stand together.
     private func score(_ match: Int) throws(StorageError) -> Double {
         // What BM25 adds to a frequency.
         let added = BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docnos[match])) / averageLength)
@@ -135,18 +135,18 @@ final class Conjunction {
         lists[source].frequencies[Int(places[source &* matches.capacity &+ match])]
     }
 
-    /// No document whose estimate is less scores enough.
+    /// Returns an estimate that every document has at least whose score is high enough.
     @inline(__always)
     private static func least(_ need: Double) -> Float { Float(need) * (need > 0 ? 1 - estimateSlack : 1) }
 }
 
 // Estimates.
 extension Conjunction {
-    /// What rounding can do to an estimate is less than this part of it.
+    /// Rounding changes an estimate by less than this part of it.
     private static let estimateSlack: Float = 1e-4
-    /// So many parts are added up with no larger error.
+    /// Up to this many parts are added up without a larger error.
     static let partLimit = 1_000
-    /// Of so many terms each has a table of its own.
+    /// Up to this many terms have a table of their own each.
     static let sourceLimit = 256
 
     /// Estimates what each match of the batch scores at most.
@@ -362,9 +362,9 @@ extension Conjunction {
     private var lengths: UnsafeMutablePointer<Float> { matches.lengths }
     private var counts: UnsafeMutablePointer<Float> { matches.counts }
 
-    /// Where a list is that many times as dense as another it is searched for each document of that.
+    /// A list that is this many times as dense as another is searched for each document of the other.
     private static let gallopRatio = 16
-    /// Of fewer postings no table is made.
+    /// No table is made for fewer postings.
     private static let fewPostings = 32
 
     /// Makes those documents of the leading block the matches that the second source's block has, too; how many.
@@ -403,7 +403,7 @@ extension Conjunction {
         return table
     }
 
-    /// Leaves the matches that another source has, too.
+    /// Keeps the matches that another source has, too.
     private func keepHeld(by source: Int) throws(StorageError) {
         let postings = lists[source].source
         var place = try postings.decode(from: docnos[0])

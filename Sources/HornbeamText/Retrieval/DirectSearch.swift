@@ -9,15 +9,15 @@ struct DirectSearch {
     private let view: IndexView
     private let analyzer: Analyzer
 
-    /// So few postings are sooner gone through than skipped.
+    /// So few postings are gone through faster than skipped.
     private static let fewPostings = 256
-    /// One of so many documents of the rarest term holds the others where they must be.
+    /// An estimate: one in this many documents of the rarest term holds the others where they must be.
     private static let matchingShare = 8
 
     init(_ view: IndexView, _ analyzer: Analyzer) { (self.view, self.analyzer) = (view, analyzer) }
 
-    /// Offers to `best` what may be among the best documents of a query. False, and nothing offered, if the query isn't
-    /// one of those that are answered here.
+    /// Offers to `best` every document that may be among the best of a query. Returns false, and offers nothing, if the
+    /// query isn't answered here.
     func rank(_ query: TextQuery, _ best: inout TopK, _ filter: TextFilter) throws(StorageError) -> Bool {
         switch query {
         case .all, .phrase, .near:
@@ -36,7 +36,8 @@ struct DirectSearch {
         return true
     }
 
-    /// The same for all terms that begin so and that `accepts` takes.
+    /// Ranks the documents that hold any term that begins with `prefix` and that `accepts` takes. Returns false, and
+    /// offers nothing, if the query isn't answered here.
     private func rank(
         _ prefix: [UInt8], _ best: inout TopK, _ filter: TextFilter, accepts: (Bytes) -> Bool
     ) throws(StorageError) -> Bool {
@@ -51,8 +52,8 @@ struct DirectSearch {
         return true
     }
 
-    /// Calls `body` with the row of each document that matches. False, and not called, if the query isn't answered
-    /// here.
+    /// Calls `body` with the row of each document that matches. Returns false, and doesn't call it, if the query isn't
+    /// answered here.
     func forEach(
         _ query: TextQuery, _ filter: TextFilter, _ body: (UInt64) throws(StorageError) -> Void
     ) throws(StorageError) -> Bool {
@@ -66,7 +67,7 @@ struct DirectSearch {
         return true
     }
 
-    /// How many documents match; nil if the query isn't answered here.
+    /// Returns the number of documents that match, or nil if the query isn't answered here.
     func count(_ query: TextQuery, _ filter: TextFilter) throws(StorageError) -> UInt64? {
         guard query.isConjunctive else { return nil }
         let compiled = try conjunction(query, filter, limit: .max)

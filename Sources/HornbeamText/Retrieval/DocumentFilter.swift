@@ -10,12 +10,12 @@ struct DocumentFilter {
     private let filter: TextFilter
     /// The documents that the filter lets through at most, if the evaluation is to go by them.
     let allowed: DocumentList?
-    /// The same as a set, if they are not few beside all.
+    /// The allowed documents as a set. Nil if they are few beside all, or `allowed` is nil.
     let set: DocumentSet?
-    /// Whether they are so few that each of them is asked about.
+    /// Whether the allowed documents are so few that each of them is asked about.
     let isFew: Bool
 
-    /// To ask about a document takes as long as going through so many postings.
+    /// Cost of asking about a document, in postings that are gone through.
     private static let askingCost = 16
 
     /// - Parameters:
@@ -40,13 +40,13 @@ struct DocumentFilter {
         return set?.contains(docno) ?? (allowed.advance(to: docno) == docno)
     }
 
-    /// Whether it lets all through.
+    /// Whether it lets all documents through.
     var isAll: Bool {
         if case .all = filter { return true }
         return false
     }
 
-    /// Whether nothing remains to be asked about single rows.
+    /// Whether nothing has to be asked about single rows.
     var isAllOrKnown: Bool {
         switch filter {
         case .all: true
@@ -105,7 +105,7 @@ final class DocumentList {
         return place
     }
 
-    /// That document, `.max` if there is none.
+    /// Returns the first document from `target` on, `.max` if there is none. Targets ascend.
     @inline(__always)
     func advance(to target: UInt32) -> UInt32 {
         let place = seek(target)

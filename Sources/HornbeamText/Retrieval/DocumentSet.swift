@@ -9,13 +9,13 @@ final class DocumentSet {
     private let words: UnsafeMutablePointer<UInt64>
     private let limit: UInt32
 
-    /// Sets are made of no fewer documents than one of so many: for others a list takes less memory.
+    /// A set must have at least one in this many documents. Fewer take less memory as a list.
     private static let share = 64
 
-    /// Whether so many documents of so many should be a set.
+    /// Whether `count` documents of `docnoLimit` should be a set.
     static func isWorthwhile(_ count: Int, of docnoLimit: UInt32) -> Bool { count >= Int(docnoLimit) / share }
 
-    /// - Parameter documents: ascending. Those from the limit on are none.
+    /// - Parameter documents: ascending. Documents from the limit on are left out.
     init(_ documents: PostingArrays, docnoLimit: UInt32) {
         limit = docnoLimit
         let size = Int(docnoLimit) / 64 + 1
@@ -37,8 +37,8 @@ final class DocumentSet {
         Int(truncatingIfNeeded: words[Int(docno &>> 6)] &>> UInt64(docno & 63) & 1)
     }
 
-    /// Writes those of the documents from one place up to another that it has, and their places; how many. They ascend;
-    /// there is room for one more than it has.
+    /// Writes those documents from `start` up to `end` that the set has, and their places. Returns their number. The
+    /// documents ascend. There must be room for one more than the set has.
     func keep(
         _ documents: UnsafePointer<UInt32>, _ start: Int, _ end: Int, to docnos: UnsafeMutablePointer<UInt32>,
         _ places: UnsafeMutablePointer<Int32>
@@ -59,7 +59,8 @@ final class DocumentSet {
         return count &+ 1
     }
 
-    /// The same with what stands beside the documents.
+    /// Writes those of the first `count` documents that the set has, and their frequencies. Returns their number. The
+    /// documents ascend. There must be room for one more than the set has.
     @inline(__always)
     func keep(
         _ documents: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, count: Int,

@@ -10,7 +10,8 @@ final class FieldLeaf: Leaf {
     private let source: PostingSource
     private let scoring: FieldScoring
     private let columns = FieldColumns()
-    /// Of the block at hand: how often each posting stands where it counts, and what that counts.
+    /// For the postings of the current block: how often each stands in fields that count, and the weight of these
+    /// occurrences.
     @exclusivity(unchecked) private var held: UnsafeMutablePointer<UInt32>
     @exclusivity(unchecked) private var counted: UnsafeMutablePointer<Double>
     @exclusivity(unchecked) private var blockCapacity = PostingRun.blockCapacity
@@ -42,7 +43,7 @@ final class FieldLeaf: Leaf {
 
     // MARK: Blocks
 
-    /// To the first block from the current one on that reaches `target` and has a posting that counts.
+    /// Moves to the first block from the current one on that reaches `target` and has a posting that counts.
     private func seek(_ target: UInt32) throws(StorageError) {
         try source.seekBlock(target)
         try passOthers()
@@ -182,7 +183,7 @@ final class FieldLeaf: Leaf {
         }
     }
 
-    /// With fewer occurrences no document contributes as much, however short it is.
+    /// Returns a frequency below which no document contributes as much, however short it is.
     private static func leastFrequency(_ needed: Double, _ weight: Double, _ norm: LengthNorm) -> Double {
         guard needed > 0 else { return 0 }
         let rest = weight - needed * (1 + norm.slope)
@@ -222,8 +223,8 @@ final class FieldLeaf: Leaf {
         }
     }
 
-    /// The same number. (It is in the last bits of one between 2⁵² and 2⁵³: two at a time, where the processor converts
-    /// one.)
+    /// Converts an integer to a double, exactly. (It is in the last bits of a double between 2⁵² and 2⁵³. This converts
+    /// two at a time, where the processor converts one.)
     @inline(__always)
     private static func double(_ value: UInt32) -> Double {
         Double(bitPattern: UInt64(value) | (0x1p52).bitPattern) - 0x1p52

@@ -6,17 +6,18 @@ import HornbeamPages
 
 /// How the places of fields count for something that scores.
 struct FieldScoring {
-    /// Those that count.
+    /// The places that count.
     let wanted: FieldPlaces
-    /// What an occurrence counts in each.
+    /// The weight of an occurrence at each place.
     let weights: [Double]
-    /// What a token counts at least as a part of its document's length. Nil if all count alike.
+    /// The least weight of a token as a part of its document's length. Nil if all count alike.
     let leastWeight: Double?
     /// The places that count, the weightiest first.
     private let order: [Int]
 
-    /// Nil if it takes more than what postings tell: fields that they don't tell apart count differently.
-    /// - Parameter fields: those that count; all if nil.
+    /// Returns nil if postings don't tell enough about the fields that share the place `others`: if only some of them
+    /// count, or if there are weights and several such fields.
+    /// - Parameter fields: the fields that count; nil means all.
     init?(_ context: ScoreContext, fields: Set<Int>?) throws(StorageError) {
         let needsNumber = context.fieldWeights != nil || (fields?.contains { $0 >= FieldPlace.others } ?? false)
         let fieldCount = needsNumber ? try context.view.fieldTotals().count : 0

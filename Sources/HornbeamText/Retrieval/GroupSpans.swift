@@ -7,12 +7,12 @@ import HornbeamPages
 
 /// Terms that can be gone through any number of times.
 enum TermGroup: Hashable {
-    /// All that begin so.
+    /// All terms that begin with these bytes.
     case prefix([UInt8])
     case pattern(WildcardPattern)
     case listed([ExpandedTerm])
 
-    /// Adds the postings of all of them; how many there are, and the first one.
+    /// Adds the postings of all terms. Returns how many terms there are, and the first one.
     func addPostings(
         of view: IndexView, to union: inout PostingUnion
     ) throws(StorageError) -> (terms: Int, first: [UInt8]) {
@@ -52,14 +52,14 @@ final class OccurrenceBudget {
 
     func addGroup() { groups += 1 }
 
-    /// Those of one group.
+    /// The room of one group.
     var room: Int { max(Self.total / max(groups, 1), 1) }
 }
 
 /// Any of the terms of a group, whose documents are known already.
 final class GroupSpans: SpanSource {
     private let documents: PostingSource
-    /// The same, to look ahead in.
+    /// The postings of `documents` as arrays, to look ahead in.
     private let sums: PostingArrays
     private let terms: TermGroup
     private let view: IndexView
@@ -68,11 +68,12 @@ final class GroupSpans: SpanSource {
     /// lower half, the position; ascending.
     private var gathered = 0..<0
     private var occurrences: [UInt64] = []
-    /// Those of documents that were asked for are before it.
+    /// The occurrences before it are those of documents that were asked for already.
     private var place = 0
     /// How many of the gathered documents were asked about.
     private var asked = 0
-    /// So many occurrences are gathered the next time: few at first, for who asks about a few documents.
+    /// The number of occurrences to gather next time. Few at first, because a search may ask about a few documents
+    /// only.
     private var room = 1 << 14
     private let budget: OccurrenceBudget
     /// Terms that were gone through to gather.

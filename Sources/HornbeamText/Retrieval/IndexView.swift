@@ -39,7 +39,7 @@ class IndexView {
         from start: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Step
     ) throws(StorageError) {}
 
-    /// Calls `body` with each term that begins so.
+    /// Calls `body` with each term that begins with `prefix`.
     final func forEachTerm(
         beginningWith prefix: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Void
     ) throws(StorageError) {
@@ -52,8 +52,8 @@ class IndexView {
         }
     }
 
-    /// Adds the postings of all terms that begin with `prefix` and that `accepts` takes; how many terms, and the first
-    /// of them.
+    /// Adds the postings of all terms that begin with `prefix` and that `accepts` takes. Returns how many terms there
+    /// are, and the first of them.
     func addPostings(
         _ prefix: [UInt8], to union: inout PostingUnion, accepts: (_ term: Bytes) -> Bool
     ) throws(StorageError) -> (terms: Int, first: [UInt8]) {
@@ -67,7 +67,7 @@ class IndexView {
         return (found.count, found.first ?? [])
     }
 
-    /// Lengths are loaded for so many documents at a time.
+    /// Lengths are loaded for 2 to the power of this many documents at a time.
     static let lengthsShift: UInt32 = DocumentLengths.chunkShift
 
     /// The length + 1 of each document of a chunk, 0 where there is none, 65,535 if it is at least 65,534: u16 of no
@@ -78,7 +78,7 @@ class IndexView {
         return UnsafeRawPointer(memory)
     }
 
-    /// The same, from where they were found once.
+    /// Returns the lengths that `findLengths` finds for a chunk. They are found once and then kept.
     @inline(__always)
     final func lengths(chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
         guard Int(chunk) < lengthTable.chunkCount else { throw unknownDocument() }

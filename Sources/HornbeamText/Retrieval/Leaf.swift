@@ -101,7 +101,8 @@ final class ScoreContext {
         BM25.weight(documentCount: view.documentCount, documentFrequency: UInt64(documentFrequency))
     }
 
-    /// The length that the score of a document goes by.
+    /// Returns the length that the score of a document goes by.
+    /// - Parameter starts: where its fields begin, and their end.
     func weightedLength(_ starts: [UInt32]) -> Double {
         var length = 0.0
         guard let fieldWeights else { return 0 }
@@ -112,7 +113,8 @@ final class ScoreContext {
         return length
     }
 
-    /// The same of a document of this length + 1, or 65,535 if that is at least 65,534.
+    /// Returns the length that the score of a document goes by.
+    /// - Parameter stored: the document's length + 1, or 65,535 if the length is at least 65,534.
     func weightedLength(_ docno: UInt32, _ stored: UInt16) throws(StorageError) -> Double {
         guard let fieldWeights else { return Double(stored) - 1 }
         guard stored < DocumentLengths.escape, let found = try view.fieldLengths(of: docno, stored &- 1) else {
@@ -126,7 +128,7 @@ final class ScoreContext {
         return length
     }
 
-    /// What an occurrence counts at most, of those in these fields; nil is all.
+    /// Returns the largest weight of an occurrence in these fields; nil means all fields.
     func mostWeight(in fields: [Int]?) -> Double {
         guard fieldWeights != nil else { return 1 }
         return fieldsByWeight.first { fields?.contains($0.field) ?? true }?.weight ?? 0
@@ -154,11 +156,11 @@ class Leaf: QueryNode {
     /// The logarithm of how rare it is, times boosts; and what that was made of.
     final let weight: Double
     final let weightOrigin: LeafWeight
-    /// How often it stands in the query, for words that are repeated.
+    /// How often it stands in the query. Words may be repeated.
     @exclusivity(unchecked) final var multiplicity = 1
-    /// What an occurrence counts at most.
+    /// The largest weight of an occurrence.
     private final let mostWeight: Double
-    /// No document's score has more than this from it alone.
+    /// A bound of the contribution of this leaf alone to any document's score.
     final let bound: Double
     private final let title: String
 
@@ -208,7 +210,8 @@ class Leaf: QueryNode {
 
     override func windowBound(_ base: UInt32) throws(StorageError) -> Double { bound * Double(multiplicity) }
 
-    /// The same of a leaf whose documents are among those of `blocks`.
+    /// Returns a bound of the leaf's contribution to any document of the window from `base` on. All its documents must
+    /// be among those of `blocks`.
     final func windowBound(_ base: UInt32, _ blocks: PostingSource) throws(StorageError) -> Double {
         try blocks.seekBlock(base)
         guard !blocks.isAtEnd, blocks.blockFirst <= DocumentWindow.last(base) else { return 0 }
@@ -216,13 +219,13 @@ class Leaf: QueryNode {
         return blockBound(blocks)
     }
 
-    /// No document under the bound has more from it.
+    /// Returns a bound of the leaf's contribution to documents under the bound.
     @inline(__always)
     final func contributionBound(_ bound: Bound) -> Double {
         context.contributionBound(bound, weight: weight, most: mostWeight) * Double(multiplicity)
     }
 
-    /// No document of the current block has more from it.
+    /// Returns a bound of the leaf's contribution to documents of the current block.
     final func blockBound(_ blocks: PostingSource) -> Double {
         // Before it is decoded nothing of the block is known but this.
         let first = contributionBound(blocks.blockBound)
@@ -244,7 +247,7 @@ class Leaf: QueryNode {
     /// Forgets the window's postings.
     final func reset() { (count, place, isRestricted) = (0, 0, false) }
 
-    /// The approximate contribution of each posting is added to `sums`.
+    /// Adds the approximate contribution of each posting to `sums`.
     final func addContributions(_ base: UInt32, to sums: UnsafeMutablePointer<Double>) throws(StorageError) {
         guard count > 0 else { return }
         let documentLengths = try context.lengths(base, from: Int(offsets[0]), through: Int(offsets[count - 1]))
@@ -299,7 +302,7 @@ class Leaf: QueryNode {
         return isRestricted && !active.words.bits.contains(offset) ? nil : place
     }
 
-    /// Exactly what the posting at a place adds to its document's score.
+    /// Returns exactly what the posting at a place adds to its document's score.
     final func contribution(_ place: Int) throws(StorageError) -> Double {
         guard frequencies[place] > 0 else { return 0 }
         return BM25.score(
@@ -319,7 +322,7 @@ class Leaf: QueryNode {
 /// One term, or several whose postings were added up.
 final class TermLeaf: Leaf {
     private let source: PostingSource
-    /// Up to so many documents are looked up one by one.
+    /// Up to this many documents are looked up one by one.
     private static let lookupLimit = 16
 
     init(_ context: ScoreContext, _ source: PostingSource, _ weight: LeafWeight, title: String) {
@@ -399,7 +402,7 @@ final class TermLeaf: Leaf {
         }
     }
 
-    /// The same for few documents.
+    /// Takes the window's postings in the documents of `within`, which are few: looks each of them up.
     private func lookUp(_ base: UInt32, _ within: WindowBits) throws(StorageError) {
         var offset = within.next(from: 0)
         while offset < DocumentWindow.size {

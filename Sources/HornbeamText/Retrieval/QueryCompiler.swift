@@ -6,9 +6,9 @@ import HornbeamPages
 
 /// A query, ready for evaluation once.
 struct CompiledQuery {
-    /// Documents match that match any of these.
+    /// A document matches if it matches any of these.
     var clauses: [QueryNode]
-    /// What scores, in the order in which a score is summed.
+    /// The leaves that score, in the order in which a score is summed.
     var order: [Leaf]
 }
 
@@ -26,10 +26,10 @@ struct QueryCompiler {
         view = context.view
     }
 
-    /// What is handed down.
+    /// The state that is handed down the query's tree.
     private struct Scope {
         var boost = 1.0
-        /// Nil is all.
+        /// The fields to search, nil for all.
         var fields: Set<Int>?
         var depth = 0
     }
@@ -38,15 +38,15 @@ struct QueryCompiler {
     /// functions.
     static let depthLimit = TextQuery.maximumDepth + 8
 
-    /// Of a resolved query. Throws `.invalid` for what can't be asked: a boost that is negative, no number or too
-    /// large, what has no place in `near`, forms that are nested too deep.
+    /// Compiles a resolved query. Throws `.invalid` for a query that can't be asked: a boost that is negative, too
+    /// large or no number, a form that has no place in `near`, or forms that are nested too deep.
     mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
         order = []
         guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }
         return CompiledQuery(clauses: root is AnyNode ? root.children : [root], order: order)
     }
 
-    /// Nil if it matches nothing.
+    /// Returns a node for the query, or nil if it matches nothing.
     private mutating func node(_ query: TextQuery, _ outer: Scope) throws(StorageError) -> QueryNode? {
         var scope = outer
         scope.depth += 1
@@ -82,7 +82,8 @@ struct QueryCompiler {
         }
     }
 
-    /// A form that holds no others. Not inlined: it would make each level of `node` take ten times the stack.
+    /// Returns a node for a form that holds no others. Not inlined: it would make each level of `node` take ten times
+    /// the stack.
     @inline(never)
     private mutating func simple(_ query: TextQuery, _ scope: Scope) throws(StorageError) -> QueryNode? {
         switch query {
@@ -170,7 +171,7 @@ extension QueryCompiler {
             token, distance: distance ?? TermExpansion.distance(scalars: scalars), prefixLength: prefixLength)
     }
 
-    /// A leaf for each term, all with the weight of the whole group, less the farther away it is.
+    /// Returns a leaf for each term. All have the weight of the whole group, less the farther away the term is.
     private mutating func fuzzy(_ terms: [ExpandedTerm], _ scope: Scope) throws(StorageError) -> [QueryNode] {
         let documents = try documentFrequency(terms)
         let rarity = LeafWeight.Rarity(word: .similar, documents: documents)
@@ -186,7 +187,7 @@ extension QueryCompiler {
         return nodes
     }
 
-    /// How many documents hold any of the terms.
+    /// Returns the number of documents that hold any of the terms.
     private func documentFrequency(_ terms: [ExpandedTerm]) throws(StorageError) -> UInt32 {
         guard terms.count > 1 else {
             return try terms.first.flatMap { (term) throws(StorageError) in try view.postings(of: term.term) }?
@@ -202,17 +203,18 @@ extension QueryCompiler {
     /// A term, or several as one: their postings are added up.
     private struct Group {
         let documents: PostingSource
-        /// Of several: which, and the sums.
+        /// For several terms: which they are, and the sums of their postings.
         var sum: (terms: TermGroup, postings: PostingArrays)?
     }
 
-    /// A word of a query, or all that an open one stands for. Nil if no document holds any.
+    /// Returns the postings of a word, or of all words that an open one stands for. Returns nil if no document holds
+    /// any.
     private func group(_ token: QueryToken) throws(StorageError) -> Group? {
         if token.isOpen { return try group(.prefix(token.term)) }
         return try view.postings(of: token.term).map { Group(documents: $0) }
     }
 
-    /// Nil if no document holds any.
+    /// Returns the summed postings of a group of terms, or nil if no document holds any of them.
     private func group(_ terms: TermGroup) throws(StorageError) -> Group? {
         switch try sum(of: terms) {
         case .term(let term): return try view.postings(of: term).map { Group(documents: $0) }
@@ -262,7 +264,7 @@ extension QueryCompiler {
         return GroupSpans(group.documents, sum.postings, sum.terms, view, context.occurrences)
     }
 
-    /// What a prefix or a pattern stands for; nil if that is nothing.
+    /// Returns the terms that a prefix or a pattern stands for, or nil if it stands for nothing.
     private func terms(_ query: TextQuery) -> TermGroup? {
         switch query {
         // Every term would begin with nothing.
@@ -315,7 +317,7 @@ extension QueryCompiler {
         }
     }
 
-    /// Nil if it stands nowhere.
+    /// Returns the places where a query stands in documents, or nil if it stands nowhere. Adds its words to `words`.
     private func spans(
         _ query: TextQuery, _ words: inout DistinctWords, depth: Int = 0
     ) throws(StorageError) -> SpanSource? {
@@ -402,7 +404,8 @@ extension QueryCompiler {
         var order: [Int] = []
     }
 
-    /// Nil if one is in no document; then none of them weighs anything.
+    /// Returns the terms of a phrase, or nil if no document holds one of them. Then `words` gets none of them, so that
+    /// none weighs anything.
     private func terms(
         _ tokens: [[UInt8]], _ words: inout DistinctWords
     ) throws(StorageError) -> PhraseTerms? {

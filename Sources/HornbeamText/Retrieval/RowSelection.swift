@@ -8,7 +8,7 @@ import HornbeamPages
 /// Rows, ascending strictly. One thread at a time, as the searchers that it is used with.
 package final class RowSelection {
     package let rows: [UInt64]
-    /// Of the view that was asked last.
+    /// The documents in the view that was asked last.
     private var known: (view: IndexView, documents: PostingArrays)?
     /// The known documents as a set, once one was asked for.
     private var knownSet: DocumentSet?
@@ -22,7 +22,7 @@ package final class RowSelection {
 
     package init(_ rows: [UInt64]) { self.rows = rows }
 
-    /// Lets go of the view that was asked last, and of what it said.
+    /// Lets go of the view that was asked last, and of all that is known from it.
     package func forgetDocuments() { (known, knownSet, questioned, questions) = (nil, nil, nil, 0) }
 
     /// Whether it has a row.
@@ -68,7 +68,7 @@ package final class RowSelection {
         return documents
     }
 
-    /// The same as a set; nil if they are too few for one.
+    /// Returns the documents of these rows as a set, or nil if they are too few for one.
     func set(_ view: IndexView) throws(StorageError) -> DocumentSet? {
         guard DocumentSet.isWorthwhile(rows.count, of: view.docnoLimit) else { return nil }
         let documents = try documents(view)

@@ -4,21 +4,22 @@
 
 import Glibc
 
-/// What each such chunk's rows begin with, as far as somebody asked. Of one state of an index.
+/// The first row of each such chunk that was asked for, in one state of an index.
 final class RowTable {
     private struct Chunk {
-        /// The row at place 0, or what it would be.
+        /// The row at place 0. If place 0 has none: the row it would have.
         var firstRow: UInt64
         /// The places that have rows; none if nothing is known.
         var first: UInt16
         var end: UInt16
     }
 
-    /// Nil until there is something to keep. In a large table zeroes that nobody has looked at take no memory.
+    /// The chunks, nil until there is something to keep. In a large table, zeroes that were never looked at take no
+    /// memory.
     private var chunks: UnsafeMutablePointer<Chunk>?
     private let count: Int
 
-    /// For documents below `docnoLimit`.
+    /// Makes a table for documents below `docnoLimit`.
     init(docnoLimit: UInt32) { count = Int(docnoLimit >> DocumentMap.chunkShift) + 1 }
 
     deinit { free(chunks) }

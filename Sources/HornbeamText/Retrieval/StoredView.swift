@@ -13,7 +13,7 @@ final class StoredView: IndexView {
     private let transaction: Transaction
     private let map: DocumentMap
     private let documentLengths: DocumentLengths
-    /// The rows that were last asked for, and those that follow each other.
+    /// The rows that were asked for last.
     private var chunk: (number: UInt32, rows: RowChunk)?
     private let rowTable: RowTable
     /// Whether any document has sections; nil if nobody looked.
@@ -21,7 +21,7 @@ final class StoredView: IndexView {
     /// The sections that were last asked for.
     private let sectionTable: SectionTable
     private let sectionChunk = SectionChunk()
-    /// Nil if nobody asked.
+    /// Whether the rows of ascending documents ascend, nil if nobody has asked yet.
     private var knownRowsAscend: Bool?
 
     init(_ snapshot: TextSnapshot) throws(StorageError) {
@@ -37,8 +37,8 @@ final class StoredView: IndexView {
             docnoLimit: statistics.nextDocno)
     }
 
-    /// The transaction was suspended and sees the same state again: what lies at addresses that may be others now is
-    /// looked for anew.
+    /// Forgets what lies at addresses that may have changed. Called when the transaction was suspended and sees the
+    /// same state again.
     func letGoOfMovable() {
         chunk = nil
         sectionChunk.forget()
@@ -69,7 +69,7 @@ final class StoredView: IndexView {
         }
     }
 
-    /// What no list of an index of so many documents and tokens can have is corruption.
+    /// Throws `.corrupt` if no list of an index of this many documents and tokens can have this frequency.
     private func check(documentFrequency: UInt32) throws(StorageError) {
         guard UInt64(documentFrequency) <= documentCount else {
             throw index.corrupt(index.statisticsName, "a term is in more documents than the index has")
@@ -184,7 +184,7 @@ final class StoredView: IndexView {
         return ascend
     }
 
-    /// Calls `body` with what is kept of a document's sections, and its length; empty if it is one section.
+    /// Calls `body` with the bytes that are kept of a document's sections, and its length. No bytes mean one section.
     @inline(__always)
     private func withSections<Result>(
         of docno: UInt32, _ body: (Bytes, UInt32) throws(StorageError) -> Result

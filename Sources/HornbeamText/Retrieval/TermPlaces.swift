@@ -3,7 +3,7 @@
 
 import HornbeamPages
 
-/// What scores in a conjunction, in the order of the query: a term, or several next to each other.
+/// A part of a conjunction that scores: a term, or several that stand together. Parts come in the query's order.
 struct ConjunctionPart {
     /// The logarithm of how rare it is.
     var weight: Double
@@ -11,16 +11,16 @@ struct ConjunctionPart {
     var slots: [Int]
     var order = Order.phrase(slop: 0)
 
-    /// How several terms must stand.
+    /// How several terms must stand to each other.
     enum Order {
-        /// In this order, with so many other positions between them in all.
+        /// In this order, with `slop` other positions between them in all.
         case phrase(slop: Int)
-        /// In any order, the last at most so many positions behind the first. Each term is there once.
+        /// In any order, the last at most `within` positions behind the first. Each term is there once.
         case near(within: Int)
     }
 }
 
-/// The same without references. `start..<end` are places among the slots of all parts.
+/// A `ConjunctionPart` without references. `start..<end` are the places of its terms among the slots of all parts.
 struct FlatPart {
     var weight: Double
     var order: ConjunctionPart.Order
@@ -80,7 +80,7 @@ final class TermPlaces {
         passed.deallocate()
     }
 
-    /// How often the terms of a part, which are several, stand in the document as they must.
+    /// Returns how often the terms of a part stand together in the document as they must. The part has several terms.
     func frequency(of part: FlatPart, in document: Document) throws(StorageError) -> UInt32 {
         switch part.order {
         case .phrase(slop: 0): try adjacent(part, document)

@@ -6,13 +6,13 @@
 struct TermQuery {
     /// Each word once for each boost it has.
     private(set) var terms: [(token: [UInt8], boost: Double)] = []
-    /// What scores, in the order in which a score is summed: places among `terms`.
+    /// The words that score, in the order in which a score is summed: places among `terms`.
     private(set) var order: [Int] = []
 
-    /// Longer ones are evaluated as any query is.
+    /// Longer queries are evaluated as queries of other forms are.
     private static let limit = 64
 
-    /// Nil if the query is of another form, too long, or can't be asked.
+    /// Returns nil if the query is of another form, too long, or can't be asked.
     init?(_ query: TextQuery, _ analyzer: Analyzer) {
         guard add(query, analyzer, boost: 1, depth: 0) else { return nil }
     }

@@ -15,7 +15,7 @@ final class TermRanking {
     private let sources: [PostingSource]
     private let terms: UnsafeMutablePointer<RankedTerm>
     private let count: Int
-    /// What scores, in order: places among `terms`.
+    /// The occurrences that score, in order: places among `terms`.
     private let order: [Int]
     /// The terms by what they contribute at most, in all documents and in the window.
     private let ranks: TermRanks
@@ -25,33 +25,34 @@ final class TermRanking {
     private let scratch: RankingScratch
     /// Whether its sums are zero.
     private var isClean = true
-    /// Whether its bits are what the filter lets through in the window.
+    /// Whether the scratch's bits are the documents of the window that the filter lets through.
     private var hasAllowedBits = false
 
-    /// What sums in single precision may be wrong by, as a part of them, and far more than rounding does to others.
+    /// The largest relative error of sums in single precision. It is far more than the rounding of other sums.
     private let slack: Double
-    /// What a sum must have so that the document may be among the best, a little less than the worst of these have.
+    /// The least sum with which a document may be among the best: a little less than the worst of these has.
     private var least = -Double.infinity
-    /// As many documents as are wanted score at least that much; 0 if nothing is known.
+    /// A score that as many documents reach as are wanted; 0 if none is known.
     private var floor = 0.0
-    /// Whether no document behind those already seen enters with the worst score of the best.
+    /// Whether a later document that ties with the worst of the best is rejected.
     private var isLater = false
-    /// Whether the best are told by documents, whose rows are found at the end.
+    /// Whether the best are kept by document number. Their rows are found at the end.
     private var keepsDocuments = false
 
-    /// Asking a term about a document costs as much as adding up so many postings.
+    /// Cost of asking a term about a document, in postings that are added up.
     private static let askingCost = 8
-    /// Windows are so large that they have about as many postings.
+    /// Windows are made so large that they have about this many postings.
     private static let postingsOfWindow = 256
     private static let rounding = 1e-12
-    /// In windows with fewer postings than one for so many documents the sums are not looked through.
+    /// The sums of a window aren't looked through if it has fewer postings than one in this many documents.
     private static let sparseShare = 16
-    /// So few postings of a window are added up without a look at the filter.
+    /// Fewer postings of a window than this are added up without a look at the filter.
     private static let fewPostings = 64
-    /// Fewer postings than these for each window are gone through one by one.
+    /// If there are fewer postings for each window than this, documents are gone through one by one.
     private static let sparseLimit = 24
 
-    /// Nil if it takes more: contributions that single precision doesn't tell from nothing, beside those of others.
+    /// Returns nil if the weights of terms are too small, too large or too far apart for single precision. It can't
+    /// tell such a contribution from nothing, alone or beside others.
     init?(_ query: TermQuery, _ view: IndexView, filter: TextFilter, limit: Int) throws(StorageError) {
         var sources: [PostingSource] = []
         var weights: [Double] = []
@@ -129,7 +130,7 @@ final class TermRanking {
         }
     }
 
-    /// Sets `floor` to what the leaders of a term score by it alone.
+    /// Sets `floor` to the score that the leaders of a term reach by this term alone.
     private func findFloor(_ limit: Int) {
         for place in 0..<count {
             let weight = terms[place].weight * terms[place].multiplicity
@@ -146,7 +147,7 @@ final class TermRanking {
 
     // MARK: Documents one by one
 
-    /// Those that the filter lets through, where they are few.
+    /// Ranks the documents that the filter lets through, if they are few.
     private func rankAllowed(_ best: inout TopK) throws(StorageError) {
         guard let allowed = filter.allowed else { return }
         for place in 0..<allowed.count {
@@ -155,7 +156,7 @@ final class TermRanking {
         }
     }
 
-    /// Those that hold a word, where the words are rare.
+    /// Ranks the documents that hold a word, if the words are rare.
     private func rankSparse(_ best: inout TopK) throws(StorageError) {
         var target: UInt32 = 0
         while true {
@@ -297,7 +298,8 @@ extension TermRanking {
 
 // Several terms that bring up documents.
 extension TermRanking {
-    /// Goes through windows until few documents are left to ask about. Where the rest begins, nil if there is none.
+    /// Goes through windows until few documents are left to ask about. Returns where the rest begins, or nil if there
+    /// is none.
     private func rankWindows(_ best: inout TopK) throws(StorageError) -> UInt32? {
         var target: UInt32 = 0
         var optional = 0
@@ -325,7 +327,7 @@ extension TermRanking {
         }
     }
 
-    /// Whether asking the other about all documents of the one costs less than adding up both.
+    /// Whether asking `other` about all documents of `term` costs less than adding up both.
     private func isRare(_ term: Int, beside other: Int) -> Bool {
         terms[term].documentFrequency < terms[other].documentFrequency / Self.askingCost
     }
@@ -390,12 +392,12 @@ extension TermRanking {
         isClean = true
     }
 
-    /// About how many postings a term has among so many documents.
+    /// Returns about how many postings a term has among this many documents.
     private func expected(_ term: Int, _ documents: Int) -> Int {
         terms[term].documentFrequency * documents / max(Int(view.docnoLimit), 1)
     }
 
-    /// Puts the term's postings of the window into its queue, but for blocks that can't matter.
+    /// Puts the term's postings of the window into its queue. Leaves out blocks that can't matter.
     private func fill(
         _ term: UnsafeMutablePointer<RankedTerm>, _ base: UInt32, _ last: UInt32
     ) throws(StorageError) {
@@ -403,7 +405,7 @@ extension TermRanking {
         try term.pointee.fill(base, last, minimum: least - others * (1 + slack))
     }
 
-    /// Adds what a term contributes to the sums of the window's documents; to how many.
+    /// Adds a term's contributions to the sums of the window's documents. Returns the number of its postings there.
     private func gather(
         _ term: UnsafeMutablePointer<RankedTerm>, _ base: UInt32, _ last: UInt32
     ) throws(StorageError) -> Int {
@@ -426,7 +428,7 @@ extension TermRanking {
         return count
     }
 
-    /// Puts the postings that the filter lets through into the scratch; how many.
+    /// Copies the postings that the filter lets through to the scratch. Returns their number.
     @inline(__always)
     private func keepAllowed(
         _ docnos: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, _ count: Int, _ base: UInt32,
@@ -440,7 +442,7 @@ extension TermRanking {
         return scratch.keep(docnos, frequencies, count: count, base: base)
     }
 
-    /// Adds what postings contribute to the sums of their documents.
+    /// Adds the contributions of postings to the sums of their documents.
     @inline(__always)
     private func add(
         _ docnos: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, _ count: Int, _ weight: Double,
@@ -493,19 +495,19 @@ extension TermRanking {
         return !any(absent)
     }
 
-    /// The same numbers, nearly. (The library's conversion takes one number at a time.)
+    /// Converts integers to floats, rounded. (The library's conversion takes one number at a time.)
     @inline(__always)
     private static func float(_ values: SIMD4<UInt32>) -> SIMD4<Float> {
         float(below16: values &>> 16) * 65_536 + float(below16: values & 0xFFFF)
     }
 
-    /// The same of numbers of 16 bits: they are the last bits of a float between 2²³ and 2²⁴.
+    /// Converts integers of 16 bits to floats, exactly: they are the last bits of a float between 2²³ and 2²⁴.
     @inline(__always)
     private static func float(below16 values: SIMD4<UInt32>) -> SIMD4<Float> {
         unsafeBitCast(values | (0x1p23 as Float).bitPattern, to: SIMD4<Float>.self) - 0x1p23
     }
 
-    /// Offers those of the window's candidates whose sums are still high enough.
+    /// Offers the window's candidates whose sums are still high enough.
     private func pick(
         _ base: UInt32, _ count: Int, _ optional: Int, _ best: inout TopK
     ) throws(StorageError) {

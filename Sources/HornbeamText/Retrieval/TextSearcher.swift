@@ -23,13 +23,13 @@ package typealias TextTieBreak = (_ first: UInt64, _ second: UInt64) throws(Stor
 /// An index in one state of a transaction. One thread at a time, as the transaction.
 package final class TextSearcher {
     package let index: TextIndex
-    /// Of the whole index: what all scores depend on.
+    /// The statistics of the whole index, on which all scores depend.
     package let statistics: TextStatistics
     private let transaction: Transaction
-    /// Nil if nothing was ever indexed.
+    /// The state of the index, nil if nothing was ever indexed.
     private let snapshot: TextSnapshot?
-    /// What its searches share. Borrows from pages that a write transaction may change, so it is kept where nothing can
-    /// change.
+    /// The view that its searches share. It borrows from pages that a write transaction may change, so it is kept only
+    /// in a transaction that can't change anything.
     private var madeView: StoredView?
     private var seen: SeenState
 
@@ -58,7 +58,7 @@ package final class TextSearcher {
         return true
     }
 
-    /// Nil if nothing was ever indexed.
+    /// Returns the view for a search, or nil if nothing was ever indexed.
     private func view() throws(StorageError) -> StoredView? {
         if let madeView { return madeView }
         guard let snapshot else { return nil }
@@ -126,7 +126,7 @@ package final class TextSearcher {
         return try retrieval(query, filter, view).count()
     }
 
-    /// How the score of a row's document comes about; nil if it doesn't match.
+    /// Explains the score of a row's document. Returns nil if it doesn't match.
     package func explain(
         _ query: TextQuery, row: UInt64, weights: [Double]? = nil
     ) throws(StorageError) -> TextScoreExplanation? {
@@ -152,7 +152,7 @@ package final class TextSearcher {
         try count(.words(text), filter: filter)
     }
 
-    /// Nil if all count alike.
+    /// Returns the weights, or nil if all count alike. Throws `.invalid` if one isn't a number from 0 to 1e9.
     private static func checked(_ weights: [Double]?) throws(StorageError) -> [Double]? {
         guard let weights else { return nil }
         guard weights.allSatisfy({ $0 >= 0 && $0 <= TextQuery.maximumBoost }) else {
@@ -207,18 +207,18 @@ package final class TextSearcher {
         try snapshot?.frequencies(of: term).documents ?? 0
     }
 
-    /// Nil if nothing was ever indexed.
+    /// Returns an expansion over the index's terms, or nil if nothing was ever indexed.
     func expansion() throws(StorageError) -> TermExpansion? {
         guard let view = try view() else { return nil }
         return TermExpansion(view: view)
     }
 }
 
-/// What tells one state of an index from another, as a transaction sees it.
+/// Tells one state of an index from another, as a transaction sees it.
 private struct SeenState {
     let version: UInt64
     let beginnings: Int
-    /// Whatever a write transaction changes of an index, it changes one of these trees.
+    /// How often the tree has been changed. A write transaction that changes an index changes one of these two trees.
     private let statistics: UInt64?
     private let pending: UInt64?
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query made ready for texts: which tokens it asks for, and what must be where.
+// Prepares a query for matching texts: finds which tokens it asks for and how they must stand.
 
 import HornbeamPages
 
-/// The terms that a part of a query means.
+/// The terms that a part of a query stands for.
 enum TermTest: Hashable {
     case exact([UInt8])
     case prefix([UInt8])
-    /// Of the query's lists of patterns and fuzzy words.
+    /// A place in the query's list of patterns, or of fuzzy words.
     case pattern(Int)
     case fuzzy(Int)
 }
 
-/// What a query asks of a text, with the numbers of tests in place of words.
+/// A query's conditions on a text, with numbers of tests in place of words.
 indirect enum MatchNode {
     /// Any of these.
     case terms([Int])
-    /// One after the other, with so many other tokens between them at most.
+    /// One after the other, with at most `slop` other tokens between them.
     case phrase([Int], slop: Int)
     /// Each at so many places.
     case near([(node: MatchNode, count: Int)], within: Int)
@@ -131,14 +131,14 @@ struct QueryTerms {
     }
 }
 
-/// A word, and which terms are near enough.
+/// A fuzzy word: tells which terms are near enough.
 private final class FuzzyTerm {
     private let length: Int
     private let limit: Int
     private let head: [UInt8]
     private var automaton: EditAutomaton
 
-    /// Nil for a word so long that it stands for itself alone.
+    /// Returns nil for a word of more than `TermExpansion.scalarLimit` scalars. It stands for itself alone.
     init?(_ word: [UInt8], _ distance: Int?, _ prefixLength: Int) {
         let scalars = Array(String(decoding: word, as: UTF8.self).unicodeScalars)
         guard scalars.count <= TermExpansion.scalarLimit else { return nil }

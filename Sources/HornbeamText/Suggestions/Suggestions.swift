@@ -83,7 +83,7 @@ extension TextSearcher {
         return String(decoding: corrected + utf8[end...], as: UTF8.self)
     }
 
-    /// Whether any term begins so.
+    /// Whether any term begins with `head`.
     private func hasTerm(beginningWith head: [UInt8]) throws(StorageError) -> Bool {
         // Longer terms come in any order behind their first 200 bytes.
         let orderedPart = head.prefix(TermDictionary.plainLimit)
@@ -136,7 +136,7 @@ extension TextSearcher {
         return index.analyzer.queryTokens(of: text) == tokens ? .words(text) : .any(words.map { .words($0) })
     }
 
-    /// What a term that is in so many documents counts in a score.
+    /// Returns the weight in a score of a term that is in `frequency` documents.
     package func weight(ofFrequency frequency: UInt64) -> Double {
         BM25.weight(documentCount: statistics.documentCount, documentFrequency: frequency)
     }
@@ -148,7 +148,7 @@ private struct BestTerms {
     private var terms: [SuggestedTerm] = []
     /// There are enough that come before it.
     private var last: SuggestedTerm?
-    /// To sort a few is nothing.
+    /// Sorting this few is cheap.
     private static let slack = 64
 
     init(limit: Int) { self.limit = limit }
@@ -166,7 +166,7 @@ private struct BestTerms {
         if terms.count > limit { terms.removeSubrange(limit...) }
     }
 
-    /// In order.
+    /// Returns the best terms in order.
     consuming func finish() -> [SuggestedTerm] {
         prune()
         return terms
@@ -200,7 +200,8 @@ extension Analyzer {
 }
 
 extension TextQuery {
-    /// The same tree with other texts of words and phrases, and of prefixes, whose last words are beginnings.
+    /// Returns the tree with the texts of words, phrases and prefixes replaced. The last word of a prefix is a
+    /// beginning. The part that must not be found stays as it is.
     func mapWords<Failure: Error>(
         _ transform: (_ text: String, _ isBeginning: Bool) throws(Failure) -> String
     ) throws(Failure) -> TextQuery {

@@ -14,8 +14,8 @@ private struct CursorStep {
     var count: Int32 = 0
 }
 
-/// What an entry consists of, and what tells that it is still so. Apart from the cursor's rest so that looking at an
-/// entry needs no call: that was a third of a scan's instructions.
+/// The parts of an entry, and how to tell whether they still hold. They are apart from the rest of the cursor so that
+/// looking at an entry needs no call: that was a third of a scan's instructions.
 @usableFromInline
 struct CursorEntry {
     /// Whether the cursor stands on an entry.
@@ -25,7 +25,7 @@ struct CursorEntry {
     /// The tree's change counter, and what it was when the path was made.
     @usableFromInline let changes: UnsafePointer<UInt64>
     @usableFromInline var seen: UInt64 = 0
-    /// The leaf's prefix and, once asked for or kept, the entry's suffix behind it. Of the longest key's size.
+    /// The leaf's prefix and, once asked for or kept, the entry's suffix behind it. Has the size of the longest key.
     @usableFromInline var scratch: UnsafeMutableRawPointer?
     @usableFromInline var prefixSize = 0
     @usableFromInline var suffix: UnsafeRawPointer?
@@ -69,17 +69,17 @@ package struct Cursor: ~Copyable {
     }
     private var levels = 0
     private var path = InlineArray<24, CursorStep>(repeating: CursorStep())
-    /// Pages of the cache that the path lies in; nil while all of it is mapped.
+    /// The cached pages in which the path lies; nil while all of it is mapped.
     private var heldPath: HeldPath?
     var leaf: UnsafeRawPointer?
     var slots: UnsafeRawPointer?
     var leafCount = 0
     var index = 0
-    /// What is still to be asked for of the leaf that comes next; nil as long as nobody has looked which that is.
+    /// The part of the next leaf that is still to be asked for; nil until it is known which leaf that is.
     var ahead: LeafAhead?
     /// Whether all of the leaf was asked for when the one before was read.
     var isAtHand = false
-    /// Where `read` puts whole keys together.
+    /// The memory in which `read` puts whole keys together.
     var keyMemory: UnsafeMutableRawPointer?
 
     init(_ transaction: Transaction, _ tree: OpenTreePointer) {
@@ -99,7 +99,8 @@ package struct Cursor: ~Copyable {
     /// The entry's key; empty when the cursor is not on one. Lives until the cursor moves or its transaction changes.
     package var key: Bytes { at.isThere ? at.key : Bytes(start: nil, count: 0) }
 
-    /// The entry's value; the same life. After a change of the tree by its transaction: what the key has now.
+    /// The entry's value. Lives as long as `key`. After a change of the tree by its transaction: the value that the key
+    /// has now.
     package var value: Bytes {
         guard at.isThere else { return Bytes(start: nil, count: 0) }
         return at.isStale ? valueNow() : at.value
@@ -134,7 +135,7 @@ package struct Cursor: ~Copyable {
 
     // MARK: - Moving
 
-    /// To the first entry >= key.
+    /// Moves to the first entry >= key.
     package mutating func seek(_ key: Bytes) throws(StorageError) -> Bool {
         do throws(StorageError) {
             _ = try descend(key)
@@ -142,8 +143,8 @@ package struct Cursor: ~Copyable {
         } catch { throw failed(error) }
     }
 
-    /// The same for a key near the entry it stands on: its leaf is asked first, and if the key lies between two of its
-    /// entries no page is looked at (a finger search).
+    /// Moves to the first entry >= key, for a key near the entry the cursor stands on. Its leaf is asked first. If the
+    /// key lies between two entries of that leaf, no page is looked at (a finger search).
     package mutating func seekNear(_ key: Bytes) throws(StorageError) -> Bool {
         if state == .on, let leaf, tree.pointee.changes == at.seen {
             let (place, found) = NodeView(leaf: leaf).find(key)
@@ -155,7 +156,7 @@ package struct Cursor: ~Copyable {
         return try seek(key)
     }
 
-    /// To the last entry <= key.
+    /// Moves to the last entry <= key.
     package mutating func seekLast(_ key: Bytes) throws(StorageError) -> Bool {
         do throws(StorageError) {
             if try !descend(key) { index -= 1 }
@@ -163,7 +164,7 @@ package struct Cursor: ~Copyable {
         } catch { throw failed(error) }
     }
 
-    /// To the index-th entry of the tree, from 0.
+    /// Moves to the index-th entry of the tree, from 0.
     package mutating func seek(index wanted: UInt64) throws(StorageError) -> Bool {
         do throws(StorageError) {
             try startPath()
@@ -242,7 +243,7 @@ package struct Cursor: ~Copyable {
         } catch { throw failed(error) }
     }
 
-    /// The way to the kept key after a change; whether the key is still there.
+    /// Goes to the kept key after a change. Returns whether the key is still there.
     private mutating func findAgain() throws(StorageError) -> Bool {
         guard let scratch = at.scratch else {
             // Only a transaction's end changes a tree that no key was kept for.
@@ -278,7 +279,7 @@ package struct Cursor: ~Copyable {
         return node.child(index)
     }
 
-    /// Takes over the page of the cache that was looked at last.
+    /// Takes over the cached page that was looked at last.
     private mutating func takePage(_ level: Int) {
         let held = heldPath ?? HeldPath(transaction.view)
         heldPath = held
@@ -305,7 +306,7 @@ package struct Cursor: ~Copyable {
         return ChildRecord(page: root.page, birth: root.birth, count: root.count)
     }
 
-    /// To the first entry not less than `key`, or past its leaf's end. Whether it is equal.
+    /// Goes to the first entry not less than `key`, or past its leaf's end. Returns whether it is equal.
     private mutating func descend(_ key: Bytes) throws(StorageError) -> Bool {
         try startPath()
         guard !tree.pointee.root.isEmpty else { return false }
@@ -326,7 +327,7 @@ package struct Cursor: ~Copyable {
         return found
     }
 
-    /// To the wanted-th entry, by the counts.
+    /// Goes to the wanted-th entry, by the counts.
     private mutating func descend(to wanted: UInt64) throws(StorageError) {
         let view = transaction.view
         var rest = wanted
@@ -344,7 +345,7 @@ package struct Cursor: ~Copyable {
         index = Int(rest)
     }
 
-    /// To the first or last entry of the tree.
+    /// Goes to the first or last entry of the tree.
     private mutating func descendEdge(isLast: Bool) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return }
         try descendEdge(top, from: levels, isLast: isLast)
@@ -363,7 +364,7 @@ package struct Cursor: ~Copyable {
         index = isLast ? leafCount - 1 : 0
     }
 
-    /// To the leaf beside this one; false at the tree's end.
+    /// Goes to the leaf beside this one. Returns false at the tree's end.
     private mutating func turnLeaf(isForward: Bool) throws(StorageError) -> Bool {
         try transaction.checkGoesOn()
         var level = 1

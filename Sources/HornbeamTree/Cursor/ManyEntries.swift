@@ -19,12 +19,12 @@ package struct EntryPart {
 package struct NumberedEntry {
     /// The key's first eight bytes.
     package let first: UInt64
-    /// The two behind them; anything if it has no more.
+    /// The two bytes behind them; anything if the key has no more.
     package let second: UInt16
     package let value: EntryPart
 }
 
-/// What all keys of a leaf begin with, as numbers.
+/// The common prefix of a leaf's keys, as numbers.
 private struct LeadingNumbers {
     let size: Int
     private let first: UInt64
@@ -64,9 +64,10 @@ extension Cursor {
     /// Room for the keys of one `read`: those of a leaf, if their common prefix is short; at least the longest key.
     private static var keyBound: Int { 32 << 10 }
 
-    /// The entry it stands on and those behind it (before it, if not `isForward`), as many as are at hand: at least
-    /// one, at most `capacity`, all of one leaf. It stands on the last of them then. 0 if it stands on none. What they
-    /// refer to lives as `key` does. A fifth of the instructions of a step and a look for each.
+    /// Reads the entry the cursor stands on and those behind it (before it, if not `isForward`). Reads as many as are
+    /// at hand: at least one, at most `capacity`, all of one leaf. Then the cursor stands on the last of them. Returns
+    /// their number, 0 if the cursor stands on none. The parts live as `key` does. Takes a fifth of the instructions of
+    /// a step and a look for each.
     package mutating func read(
         isForward: Bool, keys: UnsafeMutablePointer<EntryPart>, values: UnsafeMutablePointer<EntryPart>, capacity: Int
     ) throws(StorageError) -> Int {
@@ -108,13 +109,15 @@ extension Cursor {
         guard done > 0 else { return try readOne(keys, values) }
         index = place &- step
         _ = try settle()
-        // What was found may be entries of zeros.
+        // The entries that were found may be zeros.
         try transaction.checkIsWhole()
         return done
     }
 
-    /// The same of entries whose keys begin with numbers, up to one that has to be read by itself: 0 if the first has
-    /// to, or if it stands on none. Puts no keys together, which is most of the work where leaves have prefixes.
+    /// Reads the entry the cursor stands on and those behind it, at most `capacity`, all of one leaf, whose keys begin
+    /// with numbers. Stops before an entry that has to be read by itself. Then the cursor stands on the last of those
+    /// read. Returns their number: 0 if the first has to be read by itself, or if the cursor stands on none. Puts no
+    /// keys together, which is most of the work where leaves have prefixes.
     package mutating func read(
         numbers target: UnsafeMutablePointer<NumberedEntry>, capacity: Int
     ) throws(StorageError) -> Int {
@@ -144,14 +147,15 @@ extension Cursor {
         guard done > 0 else { return 0 }
         index &+= done &- 1
         _ = try settle()
-        // What was found may be entries of zeros.
+        // The entries that were found may be zeros.
         try transaction.checkIsWhole()
         return done
     }
 
-    /// The last eight bytes of the keys of the entry it stands on and of those behind it, as big-endian numbers, as
-    /// many as are at hand: at least one, at most `capacity`, all of one leaf. It stands on the last of them then. 0 if
-    /// it stands on none; nil if a key is shorter than that. No key is put together for it.
+    /// Reads the last eight bytes of keys as big-endian numbers: of the entry the cursor stands on and of those behind
+    /// it. Reads as many as are at hand: at least one, at most `capacity`, all of one leaf. Then the cursor stands on
+    /// the last of them. Returns their number: 0 if the cursor stands on none, nil if a key is shorter than eight
+    /// bytes. Puts no keys together.
     package mutating func readNumbers(
         _ numbers: UnsafeMutablePointer<UInt64>, capacity: Int
     ) throws(StorageError) -> Int? {
@@ -162,7 +166,7 @@ extension Cursor {
             numbers[0] = UInt64(bigEndian: key.loadUnaligned(fromByteOffset: key.count - 8, as: UInt64.self))
             return 1
         }
-        // What of a number stands in the prefix that all keys of the leaf have.
+        // The part of a number that stands in the prefix of all keys of the leaf.
         var common: UInt64 = 0
         if let prefix = at.scratch {
             for place in max(0, at.prefixSize - 8)..<at.prefixSize {
@@ -191,7 +195,7 @@ extension Cursor {
         }
         index = index &+ count &- 1
         _ = try settle()
-        // What was found may be entries of zeros.
+        // The entries that were found may be zeros.
         try transaction.checkIsWhole()
         return count
     }

@@ -10,12 +10,12 @@
 
 package import HornbeamPages
 
-/// An entry that only one of two states has, or that has another value in the other. Its slices live until the next.
+/// An entry that only one of two states has, or whose value differs between them. Its slices live until the next one.
 package struct TreeDifference {
     package let key: Bytes
-    /// Nil if the earlier state hasn't got it.
+    /// The value in the earlier state, nil if that hasn't got the entry.
     package let old: Bytes?
-    /// Nil if the later one hasn't.
+    /// The value in the later state, nil if that hasn't got the entry.
     package let new: Bytes?
     /// How many entries lie before its place in the earlier state, and in the later one.
     package let oldIndex: UInt64
@@ -113,7 +113,8 @@ private struct DifferenceWalk: ~Copyable {
             key: new.key, old: nil, new: try new.value(), oldIndex: old.passed, newIndex: new.passed)
     }
 
-    /// Nil if both values are the same. Of long ones in the same page neither is read.
+    /// Returns the entry's difference, or nil if both values are equal. If both are long and lie in the same page,
+    /// neither is read.
     private mutating func changed() throws(StorageError) -> TreeDifference? {
         if let before = old.longValue, let after = new.longValue, before == after { return nil }
         let (before, after) = (try old.value(), try new.value())
@@ -147,7 +148,7 @@ private struct DifferenceSide: ~Copyable {
         let node: NodeView
         var index: Int
         let level: Int
-        /// What no key below it is less than.
+        /// A lower bound of the keys below it.
         let bound: [UInt8]
     }
 
@@ -175,13 +176,13 @@ private struct DifferenceSide: ~Copyable {
 
     deinit { keyMemory.deallocate() }
 
-    /// What no key below the node that it stands before is less than.
+    /// A lower bound of the keys below the node that it stands before.
     var bound: [UInt8] {
         guard let step = path.last else { return [] }
         return step.index == 0 ? step.bound : step.node.keyBytes(step.index)
     }
 
-    /// Of the entry that it stands on.
+    /// The key of the entry that it stands on.
     var key: Bytes { Bytes(start: keyMemory, count: keySize) }
 
     /// Where the entry's value lies, if it is a long one.

@@ -17,9 +17,9 @@ package struct BackupProgress: Sendable {
 
 extension TreeStore {
     /// Copies the newest committed state to a new file at `path`, which appears under its name only once it is whole
-    /// and durable. A page that can't be read ends it, with an error that names the tree and the keys, and so does
-    /// `progress` by returning false; then nothing is left behind. False if it was ended so. `.exists` if there is
-    /// something at `path`.
+    /// and durable. A page that can't be read ends it, with an error that names the tree and the keys. `progress` ends
+    /// it by returning false; then this returns false. In both cases nothing is left behind. Throws `.exists` if there
+    /// is something at `path`.
     @discardableResult
     package func backup(
         to path: String, progress: (BackupProgress) -> Bool = { _ in true }
@@ -27,7 +27,7 @@ extension TreeStore {
         try backup(to: try StoreBuilder(path: path, pageSize: pages.pageSize), progress: progress)
     }
 
-    /// The same into an empty file.
+    /// Copies the newest committed state into an empty file. Returns false if `progress` has ended it.
     package func backup(
         to target: StoreBuilder, progress: (BackupProgress) -> Bool = { _ in true }
     ) throws(StorageError) -> Bool {
@@ -42,7 +42,7 @@ extension TreeStore {
 }
 
 private struct BackupCopy {
-    /// Is called after each piece; false stops the copy.
+    /// Called after each piece. False stops the copy.
     typealias Report = (BackupProgress) -> Bool
 
     /// The tree that is being copied.

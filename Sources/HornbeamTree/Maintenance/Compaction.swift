@@ -96,7 +96,8 @@ extension TreeWriting {
         if isWhole == true { removed.forget(sum: sum) }
     }
 
-    /// False if it was stopped, for a compaction or because commits go on: they need more room than those that rest.
+    /// Returns false if it was stopped, for a compaction or because commits go on: they need more room than those that
+    /// rest.
     private func move(
         in pages: PageStore, to limit: CompactionLimit, isIdle: Bool
     ) throws(StorageError) -> Bool {
@@ -167,8 +168,8 @@ private struct Compaction {
         return result
     }
 
-    /// Fills up leaves that deletions have left half empty; less is in use then. Goes as far as there is room, and
-    /// leaves can be read. False if it was stopped.
+    /// Fills up leaves that deletions have left half empty, so that less is in use. Goes on as long as there is room
+    /// and leaves can be read. Returns false if it was stopped.
     private mutating func pack(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
         var pass = CompactionPass(
             store.pages, store.writing, limit: limit, stepPages: stepPages, packing: .compact, wait: .behindOthers)
@@ -223,7 +224,7 @@ private struct CompactionPass {
 
     private let pages: PageStore
     private let writing: TreeWriting
-    /// Nil where leaves are filled up in the background.
+    /// The limit below which pages are moved. Nil where leaves are filled up in the background.
     private let limit: CompactionLimit?
     private let packing: PackingAim?
     /// Whether long values that find no room give way to behind the file's end.
@@ -255,7 +256,7 @@ private struct CompactionPass {
         self.wait = wait
     }
 
-    /// False if it was stopped.
+    /// Returns false if it was stopped.
     mutating func run(_ progress: (CompactionProgress) -> Bool) throws(StorageError) -> Bool {
         while true {
             if case .end = place { return true }
@@ -267,7 +268,7 @@ private struct CompactionPass {
         }
     }
 
-    /// One transaction; false if it is not to be.
+    /// Makes one transaction. Returns false if the pass has to stop before it.
     private mutating func step() throws(StorageError) -> Bool {
         let transaction = try writing.begin(pages, wait)
         defer { transaction.abort() }
@@ -299,7 +300,7 @@ private struct CompactionPass {
         if case .inThread = wait { pages.checkpointInBackground() } else { try pages.checkpoint() }
     }
 
-    /// Nil if there is no room to move anything to.
+    /// Returns the work of a step, or nil if there is no room to move anything to.
     private func work(_ writer: TreeWriter) -> (any CompactionWork)? {
         if let packing {
             let budget = min(stepPages, max(Packing.least, writer.pages.spareNodes / 2))
@@ -312,7 +313,7 @@ private struct CompactionPass {
             writer: writer, budget: min(stepPages, room / 2), reads: 8 * stepPages, isClearing: isClearing)
     }
 
-    /// Works in the tree at `place`; where to go on.
+    /// Works in the tree at `place`. Returns where to go on.
     private func next(
         _ transaction: Transaction, _ step: inout any CompactionWork
     ) throws(StorageError) -> Place {

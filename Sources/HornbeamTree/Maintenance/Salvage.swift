@@ -23,7 +23,8 @@ package enum Salvage {
         }
     }
 
-    /// The same into an empty file; `name` is called once it is whole and durable.
+    /// Writes what it finds in the damaged file to a new store in the empty file `place`. Calls `name` once that is
+    /// whole and durable.
     package static func run(
         _ file: DamagedFile, to place: any StoreFile, progress: (UInt64) -> Void = { _ in },
         name: () throws(StorageError) -> Void
@@ -84,7 +85,7 @@ struct SalvagedTree {
     /// Keys that no walk came to.
     struct Gap {
         var keys: KeyRange
-        /// Entries that are missing; nil: nobody knows.
+        /// Number of missing entries; nil if that isn't known.
         var entries: UInt64?
         /// Whether as many were found again.
         var isClosed = false
@@ -110,7 +111,7 @@ struct SalvagedTree {
         return low > 0 && gaps[low - 1].keys.contains(key) ? low - 1 : nil
     }
 
-    /// A leaf was found again whose keys begin with `key`.
+    /// Notes that a leaf of `entries` entries was found again whose keys begin with `key`.
     mutating func find(_ entries: UInt64, at key: [UInt8]) {
         guard let place = gap(of: key), let missing = gaps[place].entries else { return }
         gaps[place].entries = missing - min(missing, entries)

@@ -77,7 +77,7 @@ extension NodeView {
         searchEqualHeads(head: wanted, from: first) { compare($0, rest) }
     }
 
-    /// The same by any comparison of an entry with what is looked for.
+    /// Searches among entries that share the head, with any comparison of an entry with what is looked for.
     @inline(__always)
     private func searchEqualHeads(
         head wanted: UInt32, from first: Int, _ compare: (Int) -> Int
@@ -93,7 +93,7 @@ extension NodeView {
         return (low, false)
     }
 
-    /// The entry's suffix against a key without the prefix.
+    /// Compares the entry's suffix with a key without the prefix.
     @inline(__always)
     private func compare(_ index: Int, _ rest: Bytes) -> Int { cell(index).suffix.order(rest) }
 

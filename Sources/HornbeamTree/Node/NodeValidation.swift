@@ -6,8 +6,8 @@ import Glibc
 package import HornbeamPages
 
 package enum NodeValidation {
-    /// Nil if `page` is a well-formed node of that kind, else what is wrong with it. Checks the page alone: how it fits
-    /// its parent and siblings is for `check`.
+    /// Returns what is wrong with `page`, or nil if it is a well-formed node of that kind. Checks the page alone.
+    /// `check` tells whether it fits its parent and siblings.
     package static func problem(_ page: Bytes, kind: PageKind) -> String? {
         guard let base = page.baseAddress, page.count >= 4096, page.count <= 65536 else {
             return "a node of \(page.count) bytes"
@@ -119,7 +119,7 @@ private struct NodeExamination {
         return nil
     }
 
-    /// No page is older than what it refers to: whoever writes a page writes its ancestors.
+    /// No page is older than the pages it refers to, because a page is never written without its ancestors.
     private var birth: UInt64 { node.base.read64(PageLayout.birth) }
 
     private func orderProblem(_ index: Int) -> String? {

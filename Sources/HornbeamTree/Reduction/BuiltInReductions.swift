@@ -9,12 +9,12 @@ package protocol ReducedNumber: Comparable, Sendable {
     /// Part of the reductions' names, so it never changes.
     static var reductionName: String { get }
     static var storedSize: Int { get }
-    /// What holds the sum: exact for integers.
+    /// The type that holds the sum: exact for integers.
     associatedtype Sum: BitwiseCopyable & Sendable & AdditiveArithmetic
     var asSum: Sum { get }
-    /// Any two: what the file holds may be no sum that any values have.
+    /// Adds two sums. It must take any two: the file may hold a sum that no values have.
     static func add(_ a: Sum, _ b: Sum) -> Sum
-    /// Nil for what is no number.
+    /// Reads a number. Returns nil if the bytes are not a number.
     static func load(_ bytes: UnsafeRawPointer) -> Self?
     func store(to bytes: UnsafeMutableRawPointer)
 }
@@ -52,7 +52,7 @@ extension Double: ReducedNumber {
 package struct ReducedStatistics<Number: ReducedNumber>: Equatable {
     package var count: UInt64 = 0
     package var sum: Number.Sum = .zero
-    /// Nil if there is no number.
+    /// The least number and, below, the greatest one; nil if there is no number.
     package var minimum: Number?
     package var maximum: Number?
 
@@ -111,7 +111,7 @@ package struct ReducedStatistics<Number: ReducedNumber>: Equatable {
 }
 
 extension Reduction {
-    /// The built-in reduction of this name; nil if it is not one's.
+    /// Returns the built-in reduction of this name, or nil if there is none.
     package static func builtIn(_ name: String) -> Reduction? {
         // <kind>.<number>@<offset>
         let dot = name.firstIndex(of: ".") ?? name.endIndex
@@ -184,7 +184,7 @@ extension Reduction {
         extreme("maximum", type, offset) { Swift.max($0, $1) }
     }
 
-    /// What a minimum or maximum came to; nil if there was no number.
+    /// Returns the number of a reduced minimum or maximum, or nil if there was no number.
     package static func extreme<Number: ReducedNumber>(_ bytes: [UInt8], of: Number.Type) -> Number? {
         guard bytes.count == 1 + Number.storedSize, bytes[0] == 1 else { return nil }
         return bytes.withUnsafeBytes { bytes in bytes.baseAddress.flatMap { Number.load($0 + 1) } }

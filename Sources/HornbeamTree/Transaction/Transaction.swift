@@ -8,12 +8,12 @@ public import HornbeamPages
 /// Slices it hands out live until it ends or, in a write transaction, until its next change.
 @usableFromInline
 package final class Transaction {
-    /// Whom to give the snapshot back to; nil while recovery replays a record.
+    /// The store to give the snapshot back to; nil while recovery replays a record.
     private let store: PageStore?
     @usableFromInline let view: PageView
-    /// Nil in a read.
+    /// The writer that makes the changes, nil in a read.
     let writer: TreeWriter?
-    /// The same, for `changing`.
+    /// The writer without counted references, for `changing`; nil in a read.
     let unmanagedWriter: Unmanaged<TreeWriter>?
     let names: TreeNames
     /// Longest key of this store, in bytes.
@@ -31,7 +31,7 @@ package final class Transaction {
     @exclusivity(unchecked) package private(set) var beginnings = 1
     /// Set when a change failed midway; the transaction can only be aborted then, or go back to a savepoint.
     @exclusivity(unchecked) var failure: StorageError?
-    /// What the last cursor kept its key in: of the longest key's size. For the next one, which is one soon.
+    /// The memory in which the last cursor kept its key, of the longest key's size. It is kept for the next cursor.
     @exclusivity(unchecked) private var keyMemory: UnsafeMutableRawPointer?
     /// Asks the read to end early; nil if nobody can.
     @exclusivity(unchecked) package var interruption: Interruption?
@@ -52,7 +52,7 @@ package final class Transaction {
         nextTree = view.root.nextTree
     }
 
-    /// Whose thread waits for `helping` of this while a part of its work is done in others; nil in recovery.
+    /// The store whose thread waits for `helping` of this while a part of its work is done in others; nil in recovery.
     package var helped: PageStore? { store }
 
     deinit {
@@ -124,7 +124,7 @@ package final class Transaction {
         return named(error, tree)
     }
 
-    /// The value of `key`, or nil.
+    /// Returns the value of `key`, or nil.
     package func get(_ tree: TreeID, _ key: Bytes) throws(StorageError) -> Bytes? {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in
@@ -132,7 +132,7 @@ package final class Transaction {
         }
     }
 
-    /// The same of a key of eight bytes, given as the number that it is big-endian.
+    /// Returns the value of a key of eight bytes, or nil. `number` is the key as a big-endian number.
     package func get(_ tree: TreeID, number: UInt64) throws(StorageError) -> Bytes? {
         try checkGoesOn()
         let open = try opened(tree)
@@ -141,8 +141,8 @@ package final class Transaction {
         }
     }
 
-    /// The values of `count` keys, in their order; faster than one by one where pages are mapped. What `body` was given
-    /// counts only if this doesn't throw.
+    /// Calls `body` with the place and the value of each of `count` keys, in their order. It is faster than one by one
+    /// where pages are mapped. The values count only if this doesn't throw.
     @inline(__always)
     package func getMany(
         _ tree: TreeID, count: Int, key: (Int) -> Bytes, _ body: (Int, Bytes?) -> Void
@@ -158,7 +158,8 @@ package final class Transaction {
         }
     }
 
-    /// The same of up to 16 keys of eight bytes, given as the numbers that they are big-endian.
+    /// Finds the values of up to 16 keys of eight bytes, in their order. `numbers` are the keys as big-endian numbers.
+    /// `found` gets a value for each key, nil if it isn't there.
     package func getMany(
         _ tree: TreeID, numbers: UnsafeBufferPointer<UInt64>, into found: UnsafeMutableBufferPointer<Bytes?>
     ) throws(StorageError) {
@@ -188,8 +189,8 @@ package final class Transaction {
     /// tree, or the tree is gone. For whoever keeps what was read of one.
     package func changes(of tree: TreeID) -> UInt64? { trees.find(tree.rawValue)?.pointee.changes }
 
-    /// That of the entries which a read sees: for whoever keeps what was read of a tree from one state to the next. Nil
-    /// in a write transaction, whose changes have none yet.
+    /// Returns the identity of the entries that a read sees, for a caller that keeps what it read of a tree from one
+    /// state to the next. Returns nil in a write transaction, whose changes have no identity yet.
     package func identity(of tree: TreeID) throws(StorageError) -> TreeIdentity? {
         let open = try opened(tree)
         return isWritable ? nil : TreeIdentity(open.pointee.root)
@@ -199,8 +200,8 @@ package final class Transaction {
     /// that sees it is suspended: in the mapping, not in a page that is kept in memory.
     package func stays(_ bytes: UnsafeRawPointer) -> Bool { writer == nil && view.isMapped(bytes) }
 
-    /// Throws if something that was read may have been zeros in place of a page that can't be read. For whoever reads
-    /// on in slices after the last call.
+    /// Throws if something that was read may have been zeros in place of a page that can't be read. For a caller that
+    /// has read on in slices after the last call.
     @inlinable @inline(__always)
     package func checkIsWhole() throws(StorageError) { try view.checkIsWhole() }
 
@@ -230,7 +231,7 @@ package final class Transaction {
         return try createTree(bytes, options: options.stored)
     }
 
-    /// The name of the tree's reduction and the size of its values; nil if it has none.
+    /// Returns the name of the tree's reduction and the size of its values, or nil if it has none.
     package func reduction(of tree: TreeID) throws(StorageError) -> (name: String, size: Int)? {
         let options = try opened(tree).pointee.stored.options
         guard options.reductionSize > 0 else { return nil }
@@ -254,7 +255,7 @@ package final class Transaction {
                 + ": drop it and create it anew")
     }
 
-    /// The tree of a number, as this transaction sees it.
+    /// Returns the tree of a number, as this transaction sees it.
     @inline(__always)
     func opened(_ tree: TreeID) throws(StorageError) -> OpenTreePointer {
         if let open = trees.find(tree.rawValue) { return open }
@@ -368,7 +369,7 @@ package final class Transaction {
         try ensureOpen()
         guard let writer else {
             defer { abort() }
-            // For whoever read on in slices after the last call.
+            // The caller may have read on in slices after the last call.
             try view.checkIsWhole()
             return .done
         }
@@ -421,7 +422,7 @@ package final class Transaction {
         nextTree = view.root.nextTree
     }
 
-    /// Lets go of everything that refers to pages; what becomes of the changes is the caller's business.
+    /// Lets go of everything that refers to pages. The caller decides about the changes.
     func close() {
         isOpen = false
         trees.close()

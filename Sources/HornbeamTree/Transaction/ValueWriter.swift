@@ -8,12 +8,12 @@ package import HornbeamPages
 /// one that isn't finished when the transaction commits or, if the value is too long for memory, goes back to a
 /// savepoint from before it. The transaction may go on with other changes in the meantime.
 package final class ValueWriter {
-    /// Of the value, in bytes.
+    /// Size of the value in bytes.
     package let size: UInt64
     private let transaction: Transaction
     private let tree: TreeID
     private let key: [UInt8]
-    /// Nil for a value that is short enough for memory and the journal.
+    /// Writes the value to its page. Nil for a value that is short enough for memory and the journal.
     private let page: LongPageWriter?
     private var short: [UInt8] = []
     private var isOpen = true

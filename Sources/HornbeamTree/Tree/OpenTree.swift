@@ -16,11 +16,12 @@ struct OpenTree {
     var root: TreeRoot
     /// Entries whose values have pages of their own. If there is none, leaves can be dropped unread.
     var longValues: UInt64
-    /// Of a reduced value in its branches; 0 without a reduction.
+    /// Size of a reduced value in its branches; 0 without a reduction.
     let reductionSize: Int
     /// Whether its leaves are compressed.
     let isCompressed: Bool
-    /// Nil if the tree has none, or one that the program hasn't given the store: then it can't be changed.
+    /// The tree's reduction. Nil if it has none, or one that the program hasn't given the store. In the second case the
+    /// tree can't be changed.
     let reduction: Reduction?
     /// Whether a branch may hold reduced values that its children's are not any more (`TreeWriter.settleReductions`).
     var isStale = false
@@ -28,7 +29,7 @@ struct OpenTree {
     var hasUnplacedLeaves = false
     private let leafStamp: NodeStamp
     private let branchStamp: NodeStamp
-    /// What the catalogue says.
+    /// The catalogue's record of the tree.
     var stored: CatalogueRecord
 
     init(number: UInt32, name: [UInt8], stored: CatalogueRecord, reduction: Reduction?) {
@@ -104,9 +105,9 @@ extension OpenTreePointer {
 /// class's constant needs no access check.
 struct OpenTrees: ~Copyable {
     private struct State {
-        /// Nil until the first tree is opened; then a power of two of them.
+        /// The slots, a power of two of them; nil until the first tree is opened.
         var slots: UnsafeMutablePointer<OpenTreePointer?>?
-        /// Slots less one.
+        /// Number of slots less one.
         var mask = -1
         var opened: [OpenTreePointer] = []
     }
@@ -127,7 +128,7 @@ struct OpenTrees: ~Copyable {
         state.deallocate()
     }
 
-    /// Nobody may refer to them any more.
+    /// Removes all trees. Nothing may refer to them any more.
     func removeAll() {
         guard count > 0 else { return }
         forEach { (tree) in

@@ -49,7 +49,8 @@ extension TreeRoot {
         }
     }
 
-    /// The same of up to 16 keys of eight bytes, given as the numbers that they are big-endian.
+    /// Finds the values of up to 16 keys of eight bytes, in their order. `numbers` are the keys as big-endian numbers.
+    /// `found` gets a value for each key, nil if it isn't there.
     func getMany(
         numbers: UnsafeBufferPointer<UInt64>, of tree: UInt32, in view: PageView,
         into found: UnsafeMutableBufferPointer<Bytes?>
@@ -85,7 +86,7 @@ extension TreeRoot {
         _ numbers: UnsafeBufferPointer<UInt64>, at leaves: inout InlineArray<16, NodePlace>, of tree: UInt32,
         in view: PageView, into found: UnsafeMutableBufferPointer<Bytes?>
     ) throws(StorageError) {
-        // Any address will do for those that there are no numbers for.
+        // Any address will do for places beyond the last number.
         guard let start = numbers.baseAddress else { return }
         var entries = InlineArray<16, EntryPlace>(repeating: EntryPlace(leaf: UnsafeRawPointer(start), index: 0))
         for index in numbers.indices {

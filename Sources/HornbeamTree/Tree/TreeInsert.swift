@@ -9,7 +9,7 @@ extension TreeWriter {
     /// Inserts or replaces.
     func put(_ tree: OpenTreePointer, _ key: Bytes, _ value: Bytes) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, value) }
-        // Keys that come in order need no descent, whoever doesn't know that they do.
+        // Keys that come in order need no descent, even if the caller doesn't know that they do.
         if keepsPath(tree, toLast: true), editor(0).view.isBehindAll(key) { return try putLast(tree, key, value) }
         // Nor do those that lie close together.
         if let (index, found) = keptPlace(tree, key) { return try put(tree, at: index, found, key, value) }
@@ -43,7 +43,7 @@ extension TreeWriter {
         return true
     }
 
-    /// The same with a value that lies in its page already.
+    /// Inserts or replaces an entry whose value lies in a page of its own already.
     func put(_ tree: OpenTreePointer, _ key: Bytes, long: LongReference) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, refer(tree, to: long)) }
         let (index, found) = try descend(tree, key)
@@ -51,7 +51,7 @@ extension TreeWriter {
         try put(tree, at: index, found, key, refer(tree, to: long))
     }
 
-    /// At the place that `descend` has found, to which the path is kept.
+    /// Puts an entry at the place that `descend` has found. The path to it is kept.
     @inline(__always)
     private func put(
         _ tree: OpenTreePointer, at index: Int, _ found: Bool, _ key: Bytes, _ value: Bytes
@@ -63,7 +63,7 @@ extension TreeWriter {
         try put(tree, at: index, found, key, stored)
     }
 
-    /// At the place that `descend` has found.
+    /// Puts an entry at the place that `descend` has found.
     @inline(__always)
     private func put(
         _ tree: OpenTreePointer, at index: Int, _ found: Bool, _ key: Bytes, _ stored: CellValue

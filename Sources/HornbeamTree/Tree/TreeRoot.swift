@@ -10,7 +10,7 @@ struct TreeRoot: Equatable, Sendable {
     var birth: UInt64 = 0
     /// Entries in the tree.
     var count: UInt64 = 0
-    /// Of the root; 0 is a leaf.
+    /// The level of the root; 0 is a leaf.
     var level = 0
 
     @inline(__always) var isEmpty: Bool { page == 0 }
@@ -61,7 +61,7 @@ extension TreeRoot {
         return try value(in: leaf, at: leaf.find(key), in: view)
     }
 
-    /// The same of a key of eight bytes, given as the number that it is big-endian.
+    /// Returns the value of a key of eight bytes. `number` is the key as a big-endian number.
     @inline(__always)
     func get(number: UInt64, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
@@ -82,7 +82,7 @@ extension TreeRoot {
         return view.holdsPages ? view.keep(value) : value
     }
 
-    /// `get` in a tree whose leaves are compressed: of one that isn't at hand it decodes what it needs.
+    /// `get` in a tree whose leaves are compressed. If the leaf isn't at hand, this decodes only the parts it needs.
     func getCompressed(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> Bytes? {
         guard !isEmpty else { return nil }
         let place = try leafPlace(in: view) { $0.childIndex(key) }
@@ -100,15 +100,15 @@ extension TreeRoot {
         return try value(in: leaf, at: leaf.find(key), in: view)
     }
 
-    /// What a look at a part of a leaf has found.
+    /// The result of a look at a part of a leaf.
     private enum PartialFind {
         case nothing
         case value(Bytes)
         case long(LongReference)
     }
 
-    /// Looks for a key in a leaf that is decoded by parts. Nil if that doesn't do: the parts are divided in another way
-    /// than ours, or can't be decoded. Then the whole leaf tells what is wrong with it.
+    /// Looks for a key in a leaf that is decoded by parts. Returns nil if that is not possible: the parts are divided
+    /// in another way than ours, or can't be decoded. Then the whole leaf tells what is wrong with it.
     private func find(
         _ key: Bytes, in part: PartialLeaf, _ page: UInt64, of tree: UInt32, in view: PageView
     ) throws(StorageError) -> PartialFind? {
@@ -176,7 +176,7 @@ extension TreeRoot {
         return (page, birth)
     }
 
-    /// How many entries have keys less than `key`. Not of an empty tree.
+    /// Returns how many entries have keys less than `key`. The tree must not be empty.
     private func rank(_ key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
         var rank: UInt64 = 0
         var page = page
@@ -197,7 +197,7 @@ extension TreeRoot {
         return rank
     }
 
-    /// Entries in [from, to); an empty bound is an open end.
+    /// Returns the number of entries in [from, to); an empty bound is an open end.
     func count(from: Bytes, to: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> UInt64 {
         guard !isEmpty else { return 0 }
         if !from.isEmpty, !to.isEmpty {
@@ -208,8 +208,9 @@ extension TreeRoot {
         return end > start ? end - start : 0
     }
 
-    /// The same between two keys, `from` before `to`: one way down for as long as both lead to the same child, so that
-    /// a narrow range costs little more than a lookup, and only the children between them are counted.
+    /// Returns the number of entries from `from` up to `to`; `from` must be before `to`, and neither may be empty. Both
+    /// go one way down for as long as they lead to the same child. So a narrow range costs little more than a lookup,
+    /// and only the children between them are counted.
     private func count(
         within from: Bytes, _ to: Bytes, of tree: UInt32, in view: PageView
     ) throws(StorageError) -> UInt64 {
