@@ -135,18 +135,18 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
     public func entities(in group: Group) throws -> [Entity] { try orderedID(in: group).entities() }
 }
 
-/// How groups are told in keys.
+/// The coding of groups in keys.
 protocol GroupCoding<Group>: Sendable {
     associatedtype Group
 
-    /// Nil if there can't be such a group.
+    /// Returns the bytes of a group in keys, or nil if there can't be such a group.
     func section(_ group: Group, _ trees: KeptTrees, _ session: TypedTransaction) throws -> [UInt8]?
     func group(_ section: Bytes, _ trees: KeptTrees, _ session: TypedTransaction) throws -> Group
-    /// Why there can't be such a group.
+    /// Returns the error that says why there can't be such a group.
     func lack(_ group: Group, in index: String) -> HornbeamError
 }
 
-/// Groups that are entities: by their rows.
+/// Codes groups that are entities by their rows.
 struct EntityGroupCoding<Entity: EntityModelProtocol>: GroupCoding {
     func section(_ group: Entity.ID, _ trees: KeptTrees, _ session: TypedTransaction) throws -> [UInt8]? {
         let store = try session.store(Entity.self)

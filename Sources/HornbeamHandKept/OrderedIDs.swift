@@ -9,9 +9,9 @@ import HornbeamTree
 /// O(log n) takes as much for each place that is touched, n being the ids in the whole index.
 public struct OrderedIDs<Entity: EntityModelProtocol> {
     private let access: KeptAccess<Entity>
-    /// Nil for a group that there can't be, since its entity isn't stored.
+    /// The list, nil for a group that there can't be, since its entity isn't stored.
     private let list: KeptList?
-    /// What is then in the way of changing it.
+    /// The error that changes of the list throw in that case.
     private let lack: HornbeamError?
 
     init(_ context: Context, _ list: KeptList) {

@@ -128,7 +128,8 @@ extension DeclGroupSyntax {
         return self.as(ExtensionDeclSyntax.self)?.extendedType.trimmedDescription
     }
 
-    /// The same with the names of what its parameters stand for, as it stands in a string literal. A pack has none.
+    /// The type's name with the names that its generic parameters stand for, as it stands in a string literal. A
+    /// parameter pack has no such name.
     var storedName: String? {
         guard let typeName else { return nil }
         let parameters = asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause?.parameters ?? []

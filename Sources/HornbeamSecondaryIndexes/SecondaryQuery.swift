@@ -22,12 +22,12 @@ public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
         values = try (1..<table.columns.count).map { try row.value($0) }
     }
 
-    /// Nil also for a column of another index, or of another type.
+    /// Returns the value of a column. Returns nil also for a column of another index, or of another type.
     public subscript<Property>(column: IndexColumn<Property>) -> Property? {
         self[column.name].flatMap { Property(columnValue: $0) }
     }
 
-    /// A column by its name; nil if there is none of it.
+    /// Returns the value of a column by its name, or nil if there is no such column.
     public subscript(name: String) -> Value? {
         guard let column = try? table.column(name) else { return nil }
         return column == 0 ? id.columnValue : values[column - 1]

@@ -27,10 +27,10 @@ struct BoundAggregate: Sendable, Equatable {
     }
 
     var function: Function
-    /// Nil for `COUNT(*)`.
+    /// The argument of the aggregate, nil for `COUNT(*)`.
     var argument: BoundExpression?
     var isDistinct: Bool
-    /// Between the texts that are joined.
+    /// The separator between the texts that are joined.
     var separator = ","
     var mark: SourcePosition
 

@@ -39,15 +39,15 @@ final class BoundSource {
 
     let number: Int
     let alias: String
-    /// Nil for elements of an array.
+    /// The entity type, nil for elements of an array.
     let type: EntityType?
     var rows: Rows
     /// Whether what has no row here stays, with nulls.
     let isOuter: Bool
-    /// Whether a path has made it, which no name leads to.
+    /// Whether a path has made it. No name leads to such a source.
     let isImplicit: Bool
     var contents: [(slot: Int, content: SlotContent)] = []
-    /// Of the element of an array.
+    /// The slot of the element of an array.
     var elementSlot: Int?
 
     init(_ number: Int, _ alias: String, _ type: EntityType?, _ rows: Rows, isOuter: Bool, isImplicit: Bool = false) {
@@ -63,7 +63,7 @@ final class BoundSource {
 /// A full-text condition of a statement.
 struct BoundMatch {
     var source: Int
-    /// Nil where the text to look for is null.
+    /// The search, nil if the text to look for is null.
     var match: TextMatch?
 }
 
@@ -71,16 +71,16 @@ struct BoundMatch {
 struct Binder {
     let text: String
     let schema: Schema
-    /// Nil where there are names alone, and nothing to be looked up.
+    /// The transaction, nil if there are names alone and nothing can be looked up.
     let core: StoreTransaction?
     let parameters: StatementParameters
     var sources: [BoundSource] = []
     var matches: [BoundMatch] = []
-    /// Whose slot it is; nil for variables.
+    /// The source that owns each slot, nil for variables.
     private(set) var owners: [Int?] = []
-    /// Those of the quantifiers around what is bound.
+    /// The variables of the quantifiers around the expression that is bound.
     private var variables: [(name: String, slot: Int)] = []
-    /// By depth, so that equal expressions have equal slots.
+    /// The slots of variables by depth, so that equal expressions have equal slots.
     private var variableSlots: [Int] = []
     private var used: Set<Parameter.Name> = []
     /// The size of what was computed already.

@@ -21,7 +21,7 @@ private struct ElementQuestion {
     }
 
     var slot: Int
-    /// Nil for the element itself.
+    /// The part of the element that is tested, nil for the element itself.
     var part: String?
     var test: Test
 }

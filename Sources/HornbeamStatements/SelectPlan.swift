@@ -24,15 +24,15 @@ struct SelectPlan {
     let binder: Binder
     let isValue: Bool
     let isDistinct: Bool
-    /// Of the first source.
+    /// The query of the first source.
     private(set) var query: EntityQuery
-    /// By the number of the source behind whose row they are tested.
+    /// The conditions, by the number of the source after whose row they are tested.
     private(set) var conditions: [[BoundExpression]]
     private(set) var columns: [Column] = []
-    /// Nil unless there is GROUP BY or an aggregate.
+    /// The grouping, nil unless there is GROUP BY or an aggregate.
     private(set) var grouping: GroupScope?
     private(set) var having: BoundExpression?
-    /// What ORDER BY says.
+    /// The terms of ORDER BY.
     let terms: [Order]
     /// `terms`, or nothing if the first source's rows come in this order.
     private(set) var order: [Order] = []

@@ -48,7 +48,7 @@ extension Binder {
 struct RowSnippets {
     private let columns: [Int]
     private let matcher: QueryMatcher
-    /// Nil where no index knows how rare words are: then all weigh the same.
+    /// The searcher that knows how rare words are, nil if no index does: then all words weigh the same.
     private let searcher: TextSearcher?
 
     init(_ match: TextMatch, _ store: EntityStore) throws {
@@ -58,7 +58,7 @@ struct RowSnippets {
         searcher = try found.flatMap { $0.columns == match.columns ? try IndexSearch($0, match, store).searcher : nil }
     }
 
-    /// Nil if the row has no word.
+    /// Returns the snippet of a row, or nil if the row has no word.
     func text(_ row: RowReader, _ form: SnippetForm) throws -> String? {
         let sections = try row.sections(columns)
         let passage = try matcher.passage(of: sections, size: form.words) { (term) throws(HornbeamError) in

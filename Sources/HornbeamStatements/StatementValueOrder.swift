@@ -60,8 +60,8 @@ extension StatementValue {
         fields.sorted { order(text: $0.name, $1.name) < 0 }
     }
 
-    /// The order of two that may be compared by `<`: of one kind, or one of them a string that says what the other is.
-    /// Nil for others.
+    /// Returns the order of two values that may be compared by `<`, or nil for others. They are of one kind, or one of
+    /// them is a string that can be read as the other's kind.
     func comparable(_ other: StatementValue) -> Int? {
         if rank == other.rank { return order(other) }
         if case .value(.string(let text)) = other, let read = read(text) { return order(read) }

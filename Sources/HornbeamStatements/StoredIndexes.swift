@@ -54,7 +54,7 @@ extension RegisteredIndexes {
 }
 
 extension StoredIndex {
-    /// Nil also where what the file says of a tree is damaged.
+    /// Returns the trees of the index. Returns nil if one is missing, or if the file's record of one is damaged.
     fileprivate func readableTrees(_ transaction: Transaction) throws(StorageError) -> IndexTrees? {
         do throws(StorageError) {
             return try IndexTrees(of: self, in: transaction)

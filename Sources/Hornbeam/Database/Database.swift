@@ -14,7 +14,7 @@ public final class Database: Sendable {
     package let schema: Schema
     private let requiresRelations: Bool
     private let deletedRetention: DeletedRetention
-    /// Nil if no deleted entity is purged by itself.
+    /// The purge of deleted entities, nil if no deleted entity is purged by itself.
     private let deletedPurge: DeletedPurge?
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
@@ -22,9 +22,9 @@ public final class Database: Sendable {
     /// succeeded or failed; of a file that is open for reading alone, by anybody.
     let registry: Mutex<RegisteredIndexes>
     var registered: RegisteredIndexes { registry.withLock { $0 } }
-    /// Those of them that queries use.
+    /// The registered indexes that queries use.
     let planned = PlannedIndexes()
-    /// Those that are built in the background.
+    /// The indexes that are built in the background.
     let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
     package var isReadOnly: Bool { followedVersion != nil }
@@ -36,9 +36,9 @@ public final class Database: Sendable {
     // Here the medium is waited for, commit by commit in their order, while `writer` runs the next closures: what has
     // been committed by the time that one wait is over shares the next write-through.
     private let commits = DispatchQueue(label: "hornbeam.commits")
-    /// Who observes it.
+    /// The observers of the database.
     let live = LiveHub()
-    /// Who holds a state of it.
+    /// The reads that hold a state of the database.
     let longReads = LongLivedReads()
     /// Whether the log may have consumers: each write looks into the file then. Writes come one after the other, so the
     /// one that finds none says so to the next ones.

@@ -2,7 +2,7 @@
 // Components of keys that a property of the program computes from an entity.
 
 extension ComputedComponent {
-    /// Nil for a property whose values have no order.
+    /// A component of a property. Returns nil for a property whose values have no order.
     init?<Entity: EntityModelProtocol, Property: Sendable>(_ keyPath: KeyPath<Entity, Property>) {
         guard let type = Self.type(of: Property.self) else { return nil }
         self.init(ComputedSubject(keyPath), keyPath, as: type) { Hornbeam.literal($0) }

@@ -381,7 +381,7 @@ extension EntityModelProtocol {
 /// its type, which take longer to find than an entity without relations takes to save.
 public struct RelationSaver<Entity: EntityModelProtocol> {
     private var context: Context
-    /// Nil when nothing is to be saved yet, only checked.
+    /// The row of the entity, nil when nothing is to be saved yet, only checked.
     private let row: RowID?
     private var notes: SavingNotes
     /// Whether the entity may be one that isn't stored, whose id alone is linked.

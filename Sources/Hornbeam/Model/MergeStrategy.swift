@@ -10,7 +10,8 @@ public struct MergeStrategy<T>: @unchecked Sendable {
     /// The parameter has another name, so that a strategy of one's own may be generic over an `Entity`.
     public typealias Entity = T
 
-    /// Nil means that the new entity wins as it is, so that the stored one need not be read.
+    /// Merges the stored entity and the new one; nil if the new one wins as it is, so that the stored one need not be
+    /// read.
     private let combine: ((_ old: Entity, _ new: Entity) -> Entity)?
 
     private init() {

@@ -41,23 +41,24 @@ private struct MergedChanges {
 
     var hasTouched: Bool { !touched.isEmpty }
 
-    /// So many rows are looked at however few results there are: about as long as a query takes that an index answers.
+    /// Minimum number of rows that are looked at, however few results there are. That takes about as long as a query
+    /// which an index answers.
     static let least = 1_000
 
-    /// Nil if it isn't known what was changed in one of these trees.
+    /// Gathers the changes of these trees. Returns nil if it isn't known what was changed in one of them.
     init?(_ commits: [CommitChanges], to trees: Set<TreeID>) {
         for commit in commits where !commit.trees.isDisjoint(with: trees) {
             guard let rows = commit.rows, let links = commit.links,
                 commit.trees.intersection(trees).isSubset(of: commit.treesTold)
             else { return nil }
-            // What the oldest commit found is what was there before all of them.
+            // The rows that the oldest commit found are those from before all of them.
             for (tree, rows) in rows { former[tree, default: [:]].merge(rows) { first, _ in first } }
             for (list, rows) in links { self.links[list, default: []].formUnion(rows) }
             for (tree, rows) in commit.touched { touched[tree, default: []].formUnion(rows) }
         }
     }
 
-    /// Nil if the links of some entity lead to more rows than `limit`.
+    /// Returns the rows that the changes affect, or nil if the links of some entity lead to more rows than `limit`.
     func affected(
         _ dependency: RowDependency, _ store: EntityStore, _ kind: Kind, limit: Int
     ) throws -> Set<RowID>? {

@@ -26,12 +26,12 @@ struct FollowedRows: Sendable {
     private let rule: RowRule
     private(set) var trees: Set<TreeID> = []
     private var tree = RankTree()
-    /// What is known of each row, where that can't be told from what the row was; else nil.
+    /// The state of each row in the list, nil if the row's former values tell it.
     private var members: [RowID: RankedRow]?
     /// How many rows the query looked at when it was asked.
     private var looked = 0
 
-    /// Nil if the list can't be followed row by row, or has a limit.
+    /// Follows the rows of a list. Returns nil if the list can't be followed row by row, or has a limit.
     /// - Parameter ignoresOrder: whether only membership is of interest.
     /// - Parameter relation: what is read of the entities beside.
     init?(_ parts: ListParts, ignoresOrder: Bool = false, reading relation: LinkDependency? = nil) {

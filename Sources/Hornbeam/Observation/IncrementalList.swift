@@ -31,7 +31,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
     private let parts: ListParts
     private var followed: FollowedRows
 
-    /// Nil if the list can't be followed row by row.
+    /// Follows a list row by row. Returns nil if that isn't possible for this list.
     init?(_ parts: ListParts) {
         guard let followed = FollowedRows(parts) else { return nil }
         self.parts = parts
@@ -74,7 +74,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
             count: count)
     }
 
-    /// So many entities are in memory at once while their fingerprints are taken.
+    /// Maximum number of entities in memory at once while their fingerprints are taken.
     private static var stride: Int { 1024 }
 
     /// Fingerprints with what is nested; nil where nothing is.

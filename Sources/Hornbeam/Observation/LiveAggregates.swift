@@ -179,7 +179,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
 /// Groups that follow rows.
 private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendable {
     let query: GroupedQuery<Entity, Key, Values>
-    /// Nil if more than rows decides, or their order matters.
+    /// The rule by which rows are followed, nil if more than rows decides, or their order matters.
     private let rule: RowRule?
     private(set) var trees: Set<TreeID> = []
     private var gathered: GatheredGroups<Entity, Key, Values>?
@@ -210,7 +210,7 @@ private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendabl
         return gathered.all
     }
 
-    /// Nil if nothing can have changed.
+    /// Returns the groups after these commits, or nil if nothing can have changed.
     mutating func advance(
         _ view: LiveView, _ commits: [CommitChanges]?
     ) throws -> [GroupedQuery<Entity, Key, Values>.Group]? {

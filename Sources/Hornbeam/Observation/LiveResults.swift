@@ -108,13 +108,13 @@ struct EntityResult<Entity: EntityModelProtocol>: LiveResult {
 
 struct CountResult<Entity: EntityModelProtocol>: LiveResult {
     private let query: QueryList<Entity>
-    /// Nil if rows can't be asked by themselves.
+    /// The rule that tests single rows, nil if rows can't be tested one by one.
     private let rule: RowRule?
-    /// Where what rows were doesn't tell whether they were counted.
+    /// The counted rows, kept if their former values don't tell whether they were counted.
     private var followed: FollowedRows?
     private(set) var trees: Set<TreeID> = []
     private var count = 0
-    /// Without limit and offset; of a query whose rows can be asked.
+    /// The count without limit and offset, for a query whose rows can be tested one by one.
     private var total = 0
 
     init(_ query: QueryList<Entity>) {

@@ -8,14 +8,14 @@ import HornbeamTree
 
 struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
     private let parts: ListParts
-    /// Nil if rows can't be asked by themselves.
+    /// The rule that tests single rows, nil if rows can't be tested one by one.
     private let rule: RowRule?
     private(set) var trees: Set<TreeID> = []
     private(set) var items: [ListItem<Entity.ID>] = []
     /// The last row that the limit leaves; nil if there is room for more.
     private var end: RankedRow?
     private var isFull = false
-    /// Those of the result, where what they were doesn't tell whether they were in it.
+    /// The rows of the result, kept if their former values don't tell whether they were in it.
     private var rows: Set<RowID> = []
 
     init(_ parts: ListParts) {

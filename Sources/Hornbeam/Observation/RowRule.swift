@@ -13,16 +13,16 @@ struct RowRule: Sendable {
     private let sort: [SortTerm]
     /// Whose links the order is; nil if it is another.
     private let linking: RelationSource?
-    /// What it reads beyond a row, with what is loaded into the entities.
+    /// The links that it reads beyond a row, including those that are loaded into the entities.
     var links: [LinkDependency]
     /// Whether it reads the row alone.
     var isAlone: Bool { links.isEmpty }
 
-    /// Nil if whether and where a row is in the list can't be said by itself.
+    /// The rule of a list. Returns nil if it can't be told row by row whether and where a row is in the list.
     /// - Parameter ignoresOrder: whether only membership is of interest.
     init?(_ parts: ListParts, ignoresOrder: Bool = false) {
         guard case .all = parts.source else { return nil }
-        // What the planner gets, with all that is added to it on the way.
+        // The query that the planner gets, with all that is added to it on the way.
         let query = parts.query("")
         guard query.after == nil, var links = ignoresOrder ? [] : parts.nestedDependencies else { return nil }
         let order = ignoresOrder ? [] : query.sort
@@ -79,13 +79,13 @@ struct RowRule: Sendable {
     }
 }
 
-/// Where entities stand among the links of one.
+/// The places of entities among the links of one entity.
 private struct LinkPlaces {
     let side: EdgeSide
-    /// Nil if it was never heard of.
+    /// The row id of the source, nil if the store has none for its id.
     let source: RowID?
     let edges: EdgeTrees
-    /// Those of all, once they were read.
+    /// The places of all of them, once they were read.
     var known: [RowID: UInt64] = [:]
 
     init(of relation: RelationSource, _ store: EntityStore) throws {
@@ -114,12 +114,12 @@ private struct LinkPlaces {
 /// A `RowRule` in one read.
 struct RowProbe {
     fileprivate let filter: RowFilter
-    /// Nil if the query isn't sorted.
+    /// The order of the query, nil if it isn't sorted.
     fileprivate let order: RowOrder?
     fileprivate var places: LinkPlaces?
-    /// Holds when the row was saved. To save it again as it was is no change of what a query gives.
+    /// The column with the time when the row was saved. Saving a row again as it was doesn't change a query's result.
     fileprivate let updatedAt: Int?
-    /// That column, unless the filter or the order goes by it.
+    /// That column, unless the filter or the order uses it.
     let ignored: Int?
 
     func accepts(_ row: RowID, _ reader: RowReader) throws -> Bool { try filter.accepts(row, reader) }

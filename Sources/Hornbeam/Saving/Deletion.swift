@@ -108,13 +108,14 @@ class DeletionStep {
 
 /// The steps of a deletion that need no value of the entity, only its id and its row.
 class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
-    /// Nil if the entity isn't stored.
+    /// The row of the entity, nil if the entity isn't stored.
     private let stored: RowID?
-    /// Whether somebody may have saved the entity again, as the transaction counts saves.
+    /// The transaction's count of saves, which tells whether the entity may have been saved again.
     fileprivate var saves = 0
     /// What was being deleted before.
     private var former = EntityRows()
-    /// Whether somebody may have removed it since it was looked up, as the transaction counts removals.
+    /// The transaction's count of removals when the row was looked up, which tells whether it may have been removed
+    /// since.
     private var removals: Int?
 
     fileprivate init(at row: RowID?) { stored = row }

@@ -97,7 +97,7 @@ private struct ElementExpression<Element: Sendable>: Sendable {
     let isNamed: Bool
     let value: @Sendable (Element) throws -> Value
 
-    /// Nil for what has no order.
+    /// Indexes a property of the elements. Returns nil if the property's values have no order.
     init?<Property: Sendable>(_ keyPath: KeyPath<Element, Property>) {
         guard let type = ComputedComponent.type(of: Property.self) else { return nil }
         component = ElementIndex.Component(subject: ComputedSubject(keyPath), label: keyPath.path, type: type)

@@ -73,7 +73,7 @@ public struct ValueIndex<Entity: EntityModelProtocol>: RegisteredIndex {
             flaw: flaws.first ?? definition.flaw(for: type))
     }
 
-    /// Nil for what can't be a component.
+    /// Returns the component for a property, or nil if it can't be one.
     private static func component<Property: Sendable>(
         _ keyPath: KeyPath<Entity, Property>
     ) -> ValueIndexDefinition.Component? {

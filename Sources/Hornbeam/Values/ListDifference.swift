@@ -136,7 +136,7 @@ private struct OrderedPart {
     /// How many unchanged rows are before it, in the old list and in the new one.
     let before: Int
     let beforeNow: Int
-    /// Nil for a run.
+    /// The move of the row, nil for a run.
     let pair: ListChanges.Move?
     let count: Int
 

@@ -47,7 +47,8 @@ struct RegisteredCheck {
         }
     }
 
-    /// Nil if they can't be had, which is a problem of this index alone.
+    /// Returns the trees of an index. Reports a problem and returns nil if one is missing or damaged, which is a
+    /// problem of this index alone.
     private func trees(
         of stored: StoredIndex, _ name: String, _ problem: (String) -> Void
     ) throws(StorageError) -> IndexTrees? {
@@ -82,7 +83,7 @@ struct RegisteredCheck {
             } catch let error as StorageError {
                 throw error
             } catch {
-                // Of the row, or whatever the map function throws.
+                // The error is the row's, or any that the map function throws.
                 problem("\(name): \(rowID): \((error as? HornbeamError)?.message ?? "\(error)")")
             }
             return true

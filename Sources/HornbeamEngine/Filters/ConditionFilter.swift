@@ -5,7 +5,8 @@
 import FoundationEssentials
 
 extension StoredCondition {
-    /// Nil for a condition that only code can tell, or that asks for more than the entity itself has.
+    /// Makes the stored form of a filter. Returns nil for a condition that only code can evaluate, or that needs more
+    /// than the entity itself.
     package init?(_ filter: Filter, _ type: EntityDescription) {
         func name(_ column: Int) -> String? {
             type.columns.indices.contains(column) ? type.columns[column].name : nil

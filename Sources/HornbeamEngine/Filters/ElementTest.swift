@@ -8,7 +8,7 @@ package struct ElementTerm: Sendable {
         case within([Value])
     }
 
-    /// Nil for the element itself.
+    /// The property of the element that is tested, nil for the element itself.
     let subject: ComputedSubject?
     let test: Test
 

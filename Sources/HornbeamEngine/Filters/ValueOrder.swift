@@ -68,7 +68,7 @@ extension ColumnType {
 
 /// Swift values of one type as the store compares them, if that is not as Swift's own operators do.
 package struct StoredOrder<Property: Sendable>: Sendable {
-    /// Nil for types whose operators say the same.
+    /// The store's order of the type. Returns nil for types whose own operators compare as the store does.
     package init?() {
         guard ComputedComponent.storedType(of: Property.self)?.hasNaN == true else { return nil }
     }
@@ -82,7 +82,7 @@ package struct StoredOrder<Property: Sendable>: Sendable {
 }
 
 extension String {
-    /// A value in the label of a condition. Foundation's own description of a date that is none is a trap.
+    /// The text of a value in the label of a condition. Foundation's own description of a date that is NaN traps.
     package init<Property>(shown value: Property) {
         let hasNaN = ComputedComponent.storedType(of: Property.self)?.hasNaN == true
         self = hasNaN ? literal(value)?.text ?? "nil" : "\(value)"
@@ -99,7 +99,7 @@ package func membership<Property: Equatable & Sendable>(_ values: [Property]) ->
 /// The order of values as stored columns have it: Swift's, and NaN behind all numbers.
 package enum ValueOrder {
     package static func precedes<Property: Comparable>(_ left: Property, _ right: Property) -> Bool {
-        // To Swift a decimal that is none equals itself, and is less than all others.
+        // In Swift a decimal that is NaN equals itself and is less than all others.
         if Property.self == Decimal.self, let left = left as? Decimal, let right = right as? Decimal {
             return !left.isNaN && (right.isNaN || left < right)
         }

@@ -12,14 +12,14 @@ package struct RowCompletion {
 
     let type: EntityType
     let transaction: Transaction
-    /// Nil where nobody knows the models: rows then keep null in what was added.
+    /// Rewrites a row by its model, nil if nobody knows the models: rows then keep null in the added columns.
     let rewrite: Rewrite?
     let progress: MigrationProgress.Handler?
 
     /// `.schemaMismatch` if a row can't be read with the added properties, or has null where there can't be any now.
     /// - Parameters:
     ///   - added: the columns that the rows lack.
-    ///   - narrowed: those that could be null until now.
+    ///   - narrowed: the columns that could be null until now.
     /// - Returns: whether a row was written.
     func run(added: [ColumnDescription], narrowed: [ColumnDescription]) throws -> Bool {
         guard !added.isEmpty || !narrowed.isEmpty else { return false }

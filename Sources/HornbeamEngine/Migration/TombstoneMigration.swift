@@ -5,9 +5,9 @@
 import HornbeamPages
 import HornbeamTree
 
-/// What a migration does to the deleted entities of one type.
+/// The migration of the deleted entities of one type.
 struct TombstoneMigration {
-    /// A relation's new name, nil where it goes.
+    /// A relation's new name, nil if the relation is removed.
     struct LinkStep {
         let name: String
         let new: String?
@@ -15,7 +15,7 @@ struct TombstoneMigration {
 
     /// The columns of the type that lies in the JSON, as they are in the file.
     let stored: [ColumnDescription]
-    /// Those afterwards.
+    /// The columns of that type after the migration.
     let columns: [ColumnDescription]
     /// The steps from one to the other; nil where only names change.
     let rows: RowMigration?
@@ -25,11 +25,12 @@ struct TombstoneMigration {
     private let entityColumn: Int
     private let linksColumn: Int
 
-    /// Nil if there is nothing to do.
+    /// Prepares the migration. Returns nil if there is nothing to do, or if the tombstones have no JSON columns of
+    /// entities and links.
     /// - Parameters:
     ///   - tombstone: the type that the deleted entities lie in.
     ///   - old: the entities' type in the file.
-    ///   - new: the same afterwards.
+    ///   - new: the entities' type after the migration.
     init?(
         _ tombstone: EntityDescription, from old: EntityDescription, to new: EntityDescription, _ rows: RowMigration?,
         _ links: [LinkStep]

@@ -4,9 +4,9 @@
 /// The targets of one source of a relation, in the order of linking.
 package struct LinkedRows {
     let side: EdgeSide
-    /// Nil if it was never heard of.
+    /// The row id of the source, nil if the store has none for its id.
     let source: RowID?
-    /// Only those behind this one.
+    /// The target after which the rows begin, nil for all.
     let last: RowID?
     let count: Int
     /// Whether all of them are stored.
@@ -17,39 +17,39 @@ package struct LinkedRows {
 package struct Join {
     let side: EdgeSide
     let query: EntityQuery
-    /// How many the query finds, about.
+    /// About how many rows the query finds.
     let targets: Int
 }
 
-/// How a range of an index is walked for its order.
+/// A walk along a range of an index for its order.
 package struct IndexWalk {
-    /// How entries come that are equal in the order.
+    /// The order among entries that are equal in the walk's order.
     enum Ties: Equatable {
         case rows(descending: Bool)
         case ids(descending: Bool)
     }
 
     var isReversed = false
-    /// How many leading components make the order, if not all of them.
+    /// Number of leading components that make the order, nil if all of them do.
     var leading: Int?
-    /// Only an order that ends in the id has others than ascending rows.
+    /// The order of ties: ascending rows, unless the whole order ends in the id.
     var ties = Ties.rows(descending: false)
 
     /// Whether entries come as they lie in the tree, also those of one key.
     var isAsItLies: Bool { leading == nil && ties == .rows(descending: isReversed) }
 }
 
-/// Where candidates come from.
+/// The sources of candidates.
 package enum AccessPath {
     case rowScan
     /// Ranges of row ids, ascending.
     case rows([EntryRange])
     /// By their ids, forwards or backwards; with nil for row ids that are put in order.
     case byID(IDRange, reversed: Bool?)
-    /// In this order; ids that name no row are left out.
+    /// Rows in this order. Ids that name no row are left out.
     case list([RowID], name: Plan.Access)
     case linked(LinkedRows)
-    /// Those of another path's rows that are linked, in the order of linking.
+    /// The rows of another path that are linked, in the order of linking.
     indirect case among(LinkedRows, AccessPath)
     case join(Join)
     /// Without a walk as the entries lie, for row ids that are put in order.
@@ -58,7 +58,7 @@ package enum AccessPath {
     case elements(ElementMatch)
     case text(EntityTextIndex, TextMatch, ranked: Bool)
     case union([AccessPath])
-    /// Of a ranked search, which comes first, with another path: the search finds nothing but what that gives.
+    /// A ranked search, which comes first, and another path: the search finds only rows of that path.
     case intersection([AccessPath])
     case nothing
 }

@@ -21,7 +21,7 @@ final class CoveredRow {
     private enum Form {
         case number, uuid, text, data, decimal
 
-        /// Nil for types that no key is made of.
+        /// The form of a type's values in keys. Returns nil for types that keys can't hold.
         init?(_ type: ColumnType) {
             switch type.unwrapped {
             case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .date:
@@ -46,7 +46,7 @@ final class CoveredRow {
 
     private let layout: RowLayout
     private let parts: [Part]
-    /// Where the first of them begins in a key.
+    /// The offset of the first part in a key.
     private let offset: Int
     /// How many bytes of the last key its row was made of, and those before.
     @exclusivity(unchecked) private(set) var readSize = 0
@@ -54,9 +54,9 @@ final class CoveredRow {
     private let variables: [(end: Int, part: Int?)]
     private let fixedStart: Int
     private let wantsExactText: Bool
-    /// The row that was made last. Of the columns that the index has not it never holds a value.
+    /// The row that was made last. It never holds a value of a column that the index lacks.
     private let memory: UnsafeMutableRawBufferPointer
-    /// What each part has in the variable area: where it lies in the key, escaped or not; of a decimal its text.
+    /// The content of each part in the variable area: its range in the key, escaped or not, or the text of a decimal.
     private var contents: [Content]
 
     private enum Content {
@@ -151,7 +151,7 @@ final class CoveredRow {
         return try RowReader(Bytes(start: memory.baseAddress, count: size), layout: layout)
     }
 
-    /// Copies a number into the row; where its bytes end in the key, nil if it is none.
+    /// Copies a number into the row. Returns the end of its bytes in the key, or nil if it is not a number.
     private func number(_ part: Part, _ key: Bytes, _ start: Int) -> Int? {
         let end = start + part.width
         guard end <= key.count else { return nil }
@@ -214,7 +214,7 @@ final class CoveredRow {
         return start + reader.offset
     }
 
-    /// As rows hold it; nil if it is no number, or beyond those that they hold.
+    /// Returns the text of a decimal as rows hold it, or nil if it is NaN or beyond the decimals that rows hold.
     private static func text(of number: KeyDecimal) -> [UInt8]? {
         guard !number.isNaN, abs(number.exponent) <= 200 else { return nil }
         var digits = Array(String(number.mantissa).utf8)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a conjunction says of an integer id: bounds that are bounds of row ids too, for such an id is its own row id.
+// The bounds that a conjunction sets for an integer id. They are bounds of row ids too, for such an id is its own row
+// id.
 
 /// Row ids from the lower bound up to, and without, the upper one.
 struct IDBounds {
     private(set) var range = 0..<RowID.firstAssigned.rawValue
-    /// Conjuncts that say nothing else.
+    /// The conjuncts that the bounds answer completely.
     private(set) var answered = ConjunctSet()
 
-    /// Nil if the ids are no integers, or nothing is said of them.
+    /// Finds the bounds in the conjuncts. Returns nil if the ids are no integers, or no conjunct bounds them.
     init?(_ conjuncts: [Filter], _ type: EntityType) throws {
         for (position, conjunct) in conjuncts.enumerated() {
             guard case .compare(0, let comparison, let value) = conjunct else { continue }
@@ -21,7 +22,7 @@ struct IDBounds {
         guard !answered.isEmpty else { return nil }
     }
 
-    /// Keeps the ids that compare so with `id`; a negative one is less than all of them.
+    /// Keeps only the ids for which the comparison with `id` holds. A negative `id` is less than all of them.
     private mutating func narrow(_ comparison: Comparison, below id: UInt64, isNegative: Bool) {
         let id = min(id, range.upperBound)
         let next = isNegative ? 0 : min(id + 1, range.upperBound)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index can do for a conjunction: any leftmost prefix of equalities, then a list of values or one range. The
-// ranges found hold every entry that the answered conjuncts accept and no other; bounds too long for a key widen them,
-// and the conjunct stays to be tested on the row.
+// Matches an index with a conjunction: any leftmost prefix of equalities, then a list of values or one range. The
+// ranges found hold every entry that the answered conjuncts accept and no other. Bounds too long for a key widen them,
+// and then the conjunct must still be tested on the row.
 
 import HornbeamKeys
 import HornbeamPages
@@ -12,7 +12,8 @@ struct IndexMatcher {
     let transaction: Transaction
     let conjuncts: [Filter]
 
-    /// Nil if the index narrows nothing, and if it lacks rows that the conjuncts accept.
+    /// Matches an index with the conjuncts. Returns nil if the index narrows nothing, or if it lacks rows that the
+    /// conjuncts accept.
     func match(_ index: EntityIndex) throws -> IndexMatch? {
         guard let condition = index.condition else { return try narrowing(index) }
         guard let implied = try condition.implied(by: conjuncts, type) else { return nil }
@@ -27,12 +28,12 @@ struct IndexMatcher {
 
     private func narrowing(_ index: EntityIndex) throws -> IndexMatch? {
         if index.computed.isEmpty { return try columns(index) }
-        // What is asked of a computed component is said as of a column: then there is nothing special about it.
+        // Conjuncts on computed components are restated as conjuncts on columns, so that both are matched alike.
         let stated = conjuncts.map { index.stated($0) }
         return try IndexMatcher(type: type, transaction: transaction, conjuncts: stated).columns(index)
     }
 
-    /// What it can do for conjuncts on its columns, whatever its rows.
+    /// Matches an index with conjuncts on its columns, regardless of which rows it has.
     func columns(_ index: EntityIndex) throws -> IndexMatch? {
         guard let leading = index.columns.first, conjuncts.contains(where: { $0.mentions(leading) }) else { return nil }
         if index.isHashed { return try hashed(index) }
@@ -61,8 +62,8 @@ struct IndexMatcher {
         return IndexMatch(index, range, answered: answered, fixed: fixed, prefix: prefix)
     }
 
-    /// What an index by hashes finds, if the whole key is given. Two keys may share a hash, so nothing is answered: the
-    /// rows are looked at.
+    /// Matches an index by hashes, if the whole key is given. Two keys may share a hash, so no conjunct is answered:
+    /// the rows are looked at.
     private func hashed(_ index: EntityIndex) throws -> IndexMatch? {
         if let only = index.components.first, index.components.count == 1 {
             for case .within(only.column, let values) in conjuncts {
@@ -312,7 +313,8 @@ extension Filter {
 }
 
 extension EntityIndex {
-    /// The number that the component goes by which is what a term of a sort goes by; nil if there is none.
+    /// Returns the number of the index component that a sort term uses, or nil if there is none: a column's number, or
+    /// a negative number for a computed component.
     @inline(__always)
     func column(of term: SortTerm) -> Int? {
         switch term.key {

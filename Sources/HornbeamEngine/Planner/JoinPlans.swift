@@ -37,7 +37,7 @@ extension Planner {
         )
     }
 
-    /// Nil if the query requires an index and there is none for it.
+    /// Plans the query. Returns nil if the query requires an index and there is none for it.
     private static func planUnlessRefused(_ query: EntityQuery, _ store: EntityStore) throws -> QueryPlan? {
         do {
             return try Planner(query, store).plan()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a query goes on, as the planner and the executor need it.
+// The position at which a query goes on, as the planner and the executor need it.
 
 import HornbeamPages
 
 /// A position with the row id that its entity has, or had.
 package struct PlannedPosition {
     let position: QueryPosition
-    /// Nil for an entity that is not stored and whose id doesn't tell it.
+    /// The row id of the position's entity, nil if the entity is not stored and its id doesn't tell it.
     package let rowID: RowID?
     /// Whether the path begins behind it.
     private(set) var isReached = false
@@ -16,7 +16,7 @@ package struct PlannedPosition {
         rowID = try position.hit?.row ?? store.rowID(ofAny: position.id)
     }
 
-    /// `.invalid` if it is that of a hit, and the order isn't that of scores.
+    /// Throws `.invalid` if the position is that of a hit, and the order isn't that of scores.
     package func requireOrder(_ sort: [SortTerm], _ type: EntityType) throws(HornbeamError) {
         guard let hit = position.hit else { return }
         let isRight = (sort.first?.isBestScore ?? false) && (sort.count == 1 || !position.row.isEmpty)

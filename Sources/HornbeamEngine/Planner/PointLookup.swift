@@ -7,7 +7,7 @@ import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// What a query for one key finds.
+/// The result of a query for one key.
 package enum PointLookup {
     case none
     /// The only row, which is there.
@@ -15,7 +15,7 @@ package enum PointLookup {
 }
 
 extension EntityStore {
-    /// What the query finds, if it asks for nothing but equality with one key; nil if it has to be planned.
+    /// Returns the result of a query that asks for nothing but equality with one key, or nil if it has to be planned.
     func soleRow(_ query: borrowing EntityQuery) throws -> PointLookup? {
         guard query.sort.isEmpty, query.offset == 0, query.after == nil, query.limit.map({ $0 > 0 }) ?? true else {
             return nil
@@ -23,7 +23,8 @@ extension EntityStore {
         return try soleRow(query.filter)
     }
 
-    /// What a query finds that has this condition and nothing else: no order, nothing to skip.
+    /// Returns the result of a query that has this condition and nothing else, no order and nothing to skip, or nil if
+    /// it has to be planned.
     package func soleRow(_ filter: Filter) throws -> PointLookup? {
         switch filter {
         case .compare(0, .equal, let value): return try sole(id: value)
@@ -48,7 +49,8 @@ extension EntityStore {
         return .row(rowID, row)
     }
 
-    /// Nil if several entries have the key, or may have it: one with a nil, or one that is too long for the tree.
+    /// Looks up one whole key. Returns nil if several entries have the key, or may have it because it has a nil or is
+    /// too long for the tree.
     private func sole(_ index: EntityIndex, _ value: (Int) -> Value?) throws -> PointLookup? {
         var key = KeyWriter(capacity: 40)
         for component in index.components {
@@ -64,7 +66,7 @@ extension EntityStore {
         return .row(rowID, row)
     }
 
-    /// Nil if several entries have the key's hash.
+    /// Looks up one whole key in an index by hashes. Returns nil if several entries have the key's hash.
     private func sole(hashed index: EntityIndex, _ key: [UInt8]) throws -> PointLookup? {
         let hash = IndexKeyBytes.hashed(key)
         var cursor = try transaction.cursor(index.tree)
@@ -105,7 +107,7 @@ extension [Filter] {
         return columns.allSatisfy { equal($0) != nil }
     }
 
-    /// What a column must equal, if one of the parts says so.
+    /// Returns the value that a column must equal, or nil if none of the parts says so.
     fileprivate func equal(_ column: Int) -> Value? {
         for place in indices { if case .compare(column, .equal, let value) = self[place] { return value } }
         return nil

@@ -76,7 +76,7 @@ extension EntityStore {
         return found
     }
 
-    /// Nil for what is too long for an id.
+    /// Returns the key of an id, or nil if the value is too long for an id.
     private func key(ofAny id: Value) throws -> [UInt8]? {
         do {
             return try idKey(id)

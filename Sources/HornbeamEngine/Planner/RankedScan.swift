@@ -102,7 +102,8 @@ struct RankedScan {
         }
     }
 
-    /// Nil if ids are in the order of the rows, by which a search breaks ties itself.
+    /// Returns a comparison of ids that breaks ties. Returns nil if ids are in the order of the rows, by which a search
+    /// breaks ties itself.
     private func idTieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
         // The position's own hit may be gone, and then its row may never have had an id.
         let gone = plan.position.flatMap { $0.position.hit == nil ? nil : $0 }

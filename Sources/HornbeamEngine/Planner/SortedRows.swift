@@ -10,9 +10,9 @@ import HornbeamPages
 
 package struct SortedRows {
     private let order: RowOrder
-    /// Nil if all are wanted.
+    /// Maximum number of rows, nil if all are wanted.
     private let limit: Int?
-    /// Only what comes after it.
+    /// The place after which rows are wanted, nil for all rows.
     private let position: RowOrder.Place?
     private let keepsRows: Bool
     /// The keys of the rows, with their row ids as numbers and maybe the rows as values.

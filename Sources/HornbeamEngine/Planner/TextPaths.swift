@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What full-text indexes can do for the conjuncts of a query: answer a `matches` over their properties or some of them,
-// and find the candidates of a test for a part of a text, which is made again on each row: so its answer is the same
-// without an index.
+// Paths through full-text indexes for the conjuncts of a query. An index can answer a `matches` over its properties or
+// some of them. It can also find the candidates of a test for a part of a text. That test is made again on each row, so
+// its answer is the same without an index.
 
 import HornbeamPages
 import HornbeamText
@@ -97,7 +97,7 @@ final class TextPaths {
         return nil
     }
 
-    /// Nil if the index can't be asked, which the test can do without.
+    /// Returns an estimate of the number of matches, or nil if the index can't be asked. The test can do without it.
     private static func estimate(_ index: EntityTextIndex, _ match: TextMatch, _ store: EntityStore) throws -> Int? {
         do {
             return try IndexSearch(index, match, store).estimate()
@@ -114,8 +114,8 @@ extension EntityTextIndex {
             && description.knownAnalyzer == other.description.knownAnalyzer
     }
 
-    /// Which of a query's conjuncts hold for all rows that the index has; nil if it may lack some that the query asks
-    /// for.
+    /// Returns the conjuncts of a query that hold for all rows in the index, or nil if the index may lack rows that the
+    /// query asks for.
     func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {
         guard let condition else { return ConjunctSet() }
         return try condition.implied(by: conjuncts, type)
@@ -123,8 +123,8 @@ extension EntityTextIndex {
 }
 
 extension StringTest {
-    /// What every text that passes the test matches in the index; nil if the index can't tell. Without regard to
-    /// accents it can't: the test takes away the marks of all scripts, an index at most those of some.
+    /// Returns a search that every text which passes the test matches in the index, or nil if the index can't tell. It
+    /// can't if the test ignores accents: the test removes the marks of all scripts, an index at most those of some.
     fileprivate func match(_ index: EntityTextIndex) -> TextMatch? {
         guard !isNegated, isDiacriticSensitive, !columns.isEmpty else { return nil }
         let place: PartPlace =
@@ -154,8 +154,8 @@ extension TextMatch {
             columns: index.columns, query: isAll ? asked : .field(places, asked), using: self.index)
     }
 
-    /// What finds all that this one finds in an index without positions, for the rows to be looked at; nil if nothing
-    /// does.
+    /// Returns a search that finds all that this one finds, in an index without positions. The rows found must then be
+    /// looked at. Returns nil if there is no such search.
     fileprivate func withoutPositions(_ index: EntityTextIndex) -> TextMatch? {
         query.withoutPositions(index.index.analyzer)
             .map { TextMatch(columns: columns, query: $0, using: self.index) }

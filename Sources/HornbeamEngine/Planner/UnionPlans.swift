@@ -10,18 +10,18 @@ final class UnionPaths {
     /// The way to the rows of an `or`, or of one of its branches.
     struct Branch {
         var path: AccessPath
-        /// About how many it finds.
+        /// About how many rows it finds.
         var count: Int
-        /// Whether all that it finds passes.
+        /// Whether all rows that it finds pass.
         var isExact: Bool
-        /// Of finding the row ids, where that is more than reading them in an index.
+        /// The price of finding the row ids, where that is more than reading them in an index.
         var price = 0.0
 
-        /// Of this and of looking up what it finds.
+        /// The price of finding the row ids and of looking up the rows.
         var cost: Double { price + Price.row * Double(count) }
     }
 
-    /// By the conjunct; nil before anybody looked.
+    /// The unions found, by the conjunct's place; nil before the search.
     @exclusivity(unchecked) fileprivate(set) var found: [(place: Int, union: Branch)]?
 
     /// About how many rows pass a conjunct; nil if it has no union.
@@ -54,7 +54,7 @@ extension Planner {
         }
     }
 
-    /// Nil if there is a branch without a path.
+    /// Returns the union of the branches' paths, or nil if there are no branches or one has no path.
     private func union(of branches: [Filter]) throws -> Branch? {
         guard !branches.isEmpty else { return nil }
         var parts: [AccessPath] = []

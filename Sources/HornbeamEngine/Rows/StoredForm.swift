@@ -9,7 +9,7 @@
 package struct StoredForm<Property>: @unchecked Sendable {
     package let type: ColumnType
     package let encode: (Property) throws -> Value
-    /// Nil if the value doesn't fit.
+    /// Converts a stored value back. Returns nil if the value doesn't fit.
     package let decode: (Value) -> Property?
 
     /// `.invalid` for a type that can't be stored.

@@ -278,7 +278,7 @@ extension ColumnValue {
     package var isNil: Bool { (self as? any Nillable)?.isNone ?? false }
 }
 
-/// Nil is null at any depth: `Int??` has one nil in the store.
+/// An optional value. Nil is stored as null at any depth: `Int??` has only one nil in the store.
 extension Optional: ColumnValue where Wrapped: ColumnValue {
     public static var columnType: ColumnType { .optional(Wrapped.columnType) }
     public var columnValue: Value { self?.columnValue ?? .null }

@@ -26,15 +26,15 @@ package final class EntityStore {
     private var yielded = ReleasedKeys()
     @exclusivity(unchecked) var unlinked = UnlinkedRows()
     private var textWriters: [TextIndexWriter?]
-    /// Of the full-text indexes that were searched.
+    /// The searchers of the full-text indexes that were searched.
     @exclusivity(unchecked) private var searchers: [TextSearcher?] = []
-    /// What searches were restricted to, with them.
+    /// The selections of rows that searches were restricted to.
     @exclusivity(unchecked) var selections = RowSelectionCache()
-    /// By their numbers, those that were asked for.
+    /// The sides of relations that were asked for, by their numbers.
     @exclusivity(unchecked) private var sides: [EdgeSide?] = []
     /// Gathers the transaction's changes, if somebody observes.
     private let capture: RowCapture?
-    /// Nil if the type has none, as in a read.
+    /// The registered indexes of the type, nil if it has none, as in a read.
     private let registered: TypeIndexes?
     /// Whether these are the rows of a registered index: those of entities have other columns, and other indexes.
     let isTable: Bool
@@ -124,7 +124,8 @@ package final class EntityStore {
         try forEachRow(from: [], to: [], skipping: skipped, body)
     }
 
-    /// Those whose keys lie in a range; an empty bound is an open end. Those skipped are not read.
+    /// Calls `body` with each row whose key lies in a range, until it returns false. An empty bound is an open end.
+    /// Skipped rows are not read.
     func forEachRow(
         from: [UInt8], to: [UInt8], skipping skipped: Int = 0, _ body: (RowID, RowReader) throws -> Bool
     ) throws {
@@ -384,8 +385,8 @@ package final class EntityStore {
         yielded.insert(index, rowID, at: core.counts.yields)
     }
 
-    /// The error for the first of the rows that an index lacks, of those that let go of its key after `yields` others:
-    /// they were saved with that key again. Nil if there is none.
+    /// Returns the error for the first row that a unique index lacks, of those that let go of its key after `yields`
+    /// others: they were saved with that key again. Returns nil if there is none.
     func yieldedViolation(since yields: Int) throws -> HornbeamError? {
         guard let left = yielded.first(since: yields), let row = try row(left.rowID) else { return nil }
         let other = try holder(of: try left.index.key(of: row), row, left.index, except: left.rowID)

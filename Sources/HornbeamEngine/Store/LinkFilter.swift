@@ -8,7 +8,7 @@ final class LinkFilter {
     private let edges: EdgeTrees
     private let targets: EntityStore
     private let filter: RowFilter
-    /// What the filter said of targets before: many sources may share a few of them. Bounded.
+    /// Earlier verdicts of the filter on targets, because many sources may share a few of them. Bounded.
     private var known: [RowID: Bool] = [:]
     private static let maximumKnown = 4096
 
@@ -31,7 +31,7 @@ final class LinkFilter {
         return isDecided == (test.quantifier == .any)
     }
 
-    /// Nil for one that isn't stored.
+    /// Returns whether the filter accepts a target, or nil if the target isn't stored.
     private func verdict(_ target: RowID) throws -> Bool? {
         if filter.acceptsAll { return try targets.isSaved(target) ? true : nil }
         if let known = known[target] { return known }

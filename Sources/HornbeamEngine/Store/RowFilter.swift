@@ -33,14 +33,14 @@ package struct RowFilter {
         case not(Node)
     }
 
-    /// Nil if there is nothing to test.
+    /// The bound filter, nil if there is nothing to test.
     private let node: Node?
 
     package init(_ filter: Filter, type: EntityType, core: StoreTransaction) throws {
         if case .all = filter { node = nil } else { node = try Self.bind(filter, type, core) }
     }
 
-    /// A filter that asks for nothing but the row: `.invalid` for another.
+    /// Binds a filter that needs nothing but the row. Throws `.invalid` for any other filter.
     init(ofRow filter: Filter, type: EntityType) throws {
         node = try Self.bind(filter, type, nil)
     }
@@ -89,7 +89,7 @@ package struct RowFilter {
 
     // The recursive cases have functions of their own, so that a level takes little stack.
 
-    /// - Parameter core: nil where there is none, so that nothing can be looked up.
+    /// - Parameter core: the transaction, nil if there is none and nothing can be looked up.
     private static func bind(_ filter: Filter, _ type: EntityType, _ core: StoreTransaction?) throws -> Node {
         switch filter {
         case .and(let parts): return .and(try bind(Filter.listingExclusions(parts), type, core))

@@ -7,7 +7,7 @@ package import HornbeamTree
 
 /// Belongs to one thread at a time, as its transaction does.
 package final class StoreTransaction {
-    /// Whoever keeps something of the rows compares these with what they were.
+    /// Counters of changes. Code that caches something about rows compares them with their earlier values.
     struct Counts {
         /// Grows whenever stores that were handed out count no more.
         var generation = 0
@@ -38,20 +38,20 @@ package final class StoreTransaction {
     @exclusivity(unchecked) private var askedIndexes: [(registration: IndexRegistration, trees: IndexTrees)] = []
     /// The watch of the innermost bulk change that is running; nil if there is none.
     @exclusivity(unchecked) package var watch: RowWatch?
-    /// Nil where a write may leave entities without their required relations.
+    /// The required relations to check at the commit, nil if a write may leave entities without them.
     private(set) var required: RequiredRelations?
     /// How often the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(core: self, limits: linkLimits)
     /// Gathers what changes, if somebody observes or the log has consumers.
     let capture: RowCapture?
-    /// Nil where the schema's are meant, whose code nobody has given.
+    /// The registered indexes that were given, nil if the schema's apply, whose code nobody has given.
     private let givenIndexes: RegisteredIndexes?
-    /// Of the database that the transaction reads, those that queries use.
+    /// The registered indexes that queries use, of the database that the transaction reads.
     private let planned: PlannedIndexes?
-    /// Others than these are for tests.
+    /// The limits of the links' trees. Only tests give other than the default ones.
     private let linkLimits: EdgeTrees.Limits
-    /// What changes of rows have to keep.
+    /// The registered indexes that changes of rows have to maintain.
     package var registered: RegisteredIndexes? { givenIndexes ?? schema.registered }
 
     // Calls, where stored properties would do: an access to one from another module is checked for exclusivity, which

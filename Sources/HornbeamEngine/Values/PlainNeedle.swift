@@ -36,8 +36,8 @@ struct PlainNeedle {
     @inline(__always)
     private static func zeros(_ word: UInt64) -> UInt64 { (word &- ones) & ~word & (ones &<< 7) }
 
-    /// Nil for other texts.
-    /// - Parameter ignoresCase: then the text has lower case only.
+    /// Prepares the search for a text. Returns nil if the text is empty, is not all ASCII, or has a carriage return.
+    /// - Parameter ignoresCase: whether case is ignored. The text is in lower case then.
     init?(_ text: String, ignoresCase: Bool) {
         bytes = Array(text.utf8)
         // A carriage return may be half of a character.

@@ -178,7 +178,7 @@ package enum ValueBytes {
         return at == bytes.count ? values : nil
     }
 
-    /// Of one to eight bytes.
+    /// Returns the little-endian number in one to eight bytes.
     package static func unsigned(_ bytes: Bytes) -> UInt64 {
         if bytes.count == 8 { return UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self)) }
         var value: UInt64 = 0
@@ -191,7 +191,7 @@ package enum ValueBytes {
         return Int64(bitPattern: unsigned(bytes) << shift) >> Int64(shift)
     }
 
-    /// Nil if the bytes are no UTF-8.
+    /// Decodes UTF-8. Returns nil if the bytes are no UTF-8.
     @inline(__always)
     package static func string(_ bytes: Bytes) -> String? {
         if let words = ShortString.words(ofASCII: bytes) { return unsafeBitCast(words, to: String.self) }

@@ -16,7 +16,8 @@ struct WrittenNumber: Equatable {
     /// Whether the text has neither a point nor an exponent, like an integer.
     let isPlain: Bool
 
-    /// Nil if the text is anything but `[±]digits[.digits][e[±]digits]`; one of the two runs of digits may be missing.
+    /// Parses a number. Returns nil if the text is anything but `[±]digits[.digits][e[±]digits]`. The digits before the
+    /// point or those after it may be missing.
     init?(_ text: String) {
         var bytes = text.utf8[...]
         let sign = bytes.first
@@ -79,7 +80,7 @@ struct WrittenNumber: Equatable {
 
     // MARK: Values
 
-    /// Takes `1`, `1.0` and `10e-1` alike. Nil if the number isn't whole or doesn't fit.
+    /// Parses an integer; `1`, `1.0` and `10e-1` are the same. Returns nil if the number isn't whole or doesn't fit.
     static func int64(_ text: String) -> Int64? {
         if let number = Int64(text) { return number }
         guard let number = WrittenNumber(text), let magnitude = number.magnitude else { return nil }
@@ -93,8 +94,8 @@ struct WrittenNumber: Equatable {
         return number.magnitude
     }
 
-    /// The nearest value. Nil if that is infinite, or zero for another number than zero. Nil too if an integer of at
-    /// most 64 bits would become another integer.
+    /// Returns the nearest value. Returns nil if that is infinite, or if it is zero and the number is not. Returns nil
+    /// too if an integer of at most 64 bits would become another integer.
     static func double(_ text: String) -> Double? { floating(text, Double.self) { Double(exactly: $0) } }
 
     static func float(_ text: String) -> Float? { floating(text, Float.self) { Float(exactly: $0) } }
@@ -114,7 +115,7 @@ struct WrittenNumber: Equatable {
         return value
     }
 
-    /// Nil if it has more digits than a `Decimal` holds.
+    /// Parses a decimal. Returns nil if the text is no number, or has more digits than a `Decimal` holds.
     static func decimal(_ text: String) -> Decimal? {
         if text == JSONSpecial.nan { return .nan }
         guard let written = WrittenNumber(text), let value = Decimal(string: text.lowercased()),

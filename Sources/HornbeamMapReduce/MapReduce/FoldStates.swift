@@ -226,7 +226,7 @@ struct StoredStatistics {
         (self.least, self.greatest, self.sum, self.squares) = (least, greatest, sum, squares)
     }
 
-    /// Nil if a part is longer than 255 bytes.
+    /// Encodes a state. Returns nil if a part is longer than 255 bytes.
     @inline(__always)
     static func bytes(_ count: Int, _ append: (Part, inout [UInt8]) -> Void) -> [UInt8]? {
         var bytes: [UInt8] = []
@@ -367,7 +367,7 @@ struct DistinctState: FoldState {
 
     init() {}
 
-    /// Nil if there are more or fewer registers. Of each, the lower six bits count.
+    /// Takes the lower six bits of each register. Returns nil if there are more or fewer registers than a state has.
     init?(registers: [UInt8]) {
         guard registers.count == Self.registers else { return nil }
         for (place, register) in registers.enumerated() {

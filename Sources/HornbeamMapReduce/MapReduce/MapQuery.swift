@@ -9,7 +9,7 @@ import HornbeamTree
 /// A row of a map index.
 public struct MapRow<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable {
     public let key: MapKey
-    /// Nil if none was emitted.
+    /// The value of the row, nil if none was emitted.
     public let value: Value?
     /// The entity that the row was emitted for.
     public let source: Entity.ID

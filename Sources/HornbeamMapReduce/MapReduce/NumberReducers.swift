@@ -95,21 +95,21 @@ extension Double: StatisticalNumber {
     public var exactParts: (Double, Double) { (self, 0) }
 }
 
-/// What the values of some rows come to. Rows without a value don't count.
+/// Statistics of the values of some rows. Rows without a value don't count.
 public struct MapStatistics<Value: Sendable & Equatable>: Sendable, Equatable {
     public let count: Int
     public let sum: Double
     public let sumOfSquares: Double
-    /// Nil if there is no value. NaN is above all numbers.
+    /// The least value, nil if there is no value. NaN is above all numbers.
     public let min: Value?
     public let max: Value?
 
-    /// Nil if there is no value.
+    /// The mean, nil if there is no value.
     public var mean: Double? { count == 0 ? nil : sum / Double(count) }
-    /// The mean square of the distances from the mean; nil of nothing. NaN if one of the values is NaN or infinite, or
-    /// if the sum of their squares is greater than all doubles (values from about 1e154 on).
+    /// The mean square of the distances from the mean, nil if there is no value. It is NaN if one of the values is NaN
+    /// or infinite, or if the sum of their squares is greater than all doubles (values from about 1e154 on).
     public let variance: Double?
-    /// The root of the variance; nil of nothing.
+    /// The root of the variance, nil if there is no value.
     public var standardDeviation: Double? { variance?.squareRoot() }
 }
 
@@ -121,9 +121,10 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
         var squares = FloatingSummation()
         var extremes: (min: Value, max: Value)?
 
-        /// The mean square of the distances from the mean; nil of nothing. Made of the exact sums, so that it is right
-        /// also where it is far smaller than the square of the mean: Σx² − 2m·Σx + n·m² for m near the mean, less what
-        /// that adds by not being it, (Σx − n·m)² / n. NaN where a square is no finite number.
+        /// The mean square of the distances from the mean, nil if there are no values. It is made of the exact sums, so
+        /// that it is right also where it is far smaller than the square of the mean: Σx² − 2m·Σx + n·m² for m near the
+        /// mean, less what that adds because m is not the mean, (Σx − n·m)² / n. It is NaN if a square is no finite
+        /// number.
         var variance: Double? {
             guard count > 0 else { return nil }
             let mean = sum.mean(of: count)
@@ -249,7 +250,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
     }
 }
 
-/// The mean of the values; nil of nothing. The sum is exact, and then rounded once.
+/// The mean of the values, nil if there are none. The sum is exact, and then rounded once.
 public struct AverageReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     public typealias Partial = StatisticsReducer<Value>.Partial
 
@@ -281,7 +282,7 @@ public struct AverageReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     func partial(of folder: any StoredFolder) -> Partial { statistics.partial(of: folder) }
 }
 
-/// The standard deviation of the values, that of all and not of a sample; nil of nothing.
+/// The standard deviation of all values, not that of a sample; nil if there are no values.
 public struct DeviationReducer<Value: StatisticalNumber>: Reducer, StoredReducer {
     public typealias Partial = StatisticsReducer<Value>.Partial
 
@@ -308,9 +309,10 @@ extension Reducer {
     public static func sum<Value>() -> Self where Self == IntegerSumReducer<Value> { IntegerSumReducer() }
     /// The sum of doubles, rounded once.
     public static func sum() -> Self where Self == FloatingSumReducer { FloatingSumReducer() }
-    /// The mean; nil of nothing.
+    /// The mean, nil if there are no values.
     public static func average<Value>() -> Self where Self == AverageReducer<Value> { AverageReducer() }
-    /// The standard deviation, that of all values and not of a sample; nil of nothing, NaN where the variance is.
+    /// The standard deviation of all values, not that of a sample. It is nil if there are no values, and NaN if the
+    /// variance is.
     public static func stddev<Value>() -> Self where Self == DeviationReducer<Value> { DeviationReducer() }
     /// Count, sum, sum of squares, least and greatest value.
     public static func stats<Value>() -> Self where Self == StatisticsReducer<Value> { StatisticsReducer() }

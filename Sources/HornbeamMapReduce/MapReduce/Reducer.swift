@@ -82,7 +82,7 @@ public struct ReducerViolation<Value: Sendable, Result: Sendable>: Error, Custom
     public let parts: [Int]
     public let expected: Result
     public let found: Result
-    /// Nil if the law isn't about the result.
+    /// The difference between the results, nil if the law isn't about the result.
     private let difference: ShownDifference?
 
     init(

@@ -57,7 +57,7 @@ protocol StoredFolder: ReductionFolder {
 
 /// A reducer of the library that folds rows in their stored form.
 protocol StoredReducer: Reducer {
-    /// Nil for values whose stored form doesn't tell enough.
+    /// Makes a folder. Returns nil for values whose stored form doesn't tell enough.
     func makeFolder() -> (any StoredFolder)?
     func partial(of folder: any StoredFolder) throws(HornbeamError) -> Partial
 }
@@ -133,14 +133,15 @@ enum MapPartial {
     }
 }
 
-/// How numbers of a type lie in the bytes of a value.
+/// The form of a type's numbers in the bytes of a value.
 struct StoredNumber {
     enum Kind { case signed, unsigned, float, double }
 
     let kind: Kind
     let width: Int
 
-    /// Nil for types that aren't the standard library's or Foundation's: they may have an order of their own.
+    /// The form of a type's numbers. Returns nil for types that aren't the standard library's or Foundation's: they may
+    /// have an order of their own.
     init?<Value: ColumnValue>(_: Value.Type) {
         let known: [any ColumnValue.Type] = [
             Int.self, Int8.self, Int16.self, Int32.self, Int64.self, UInt.self, UInt8.self, UInt16.self, UInt32.self,

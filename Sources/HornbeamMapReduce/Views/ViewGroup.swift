@@ -109,7 +109,7 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         present.appendPresent()
         if order.isDescending { present.invert(from: 0) }
         return try scan(context) { scan, places in
-            // Nil is in no range.
+            // No range includes nil.
             let whole = try scan.places(prefix: prefix + present.bytes)
             let least = try lower.map { try scan.places(prefix: try component($0)) }
             let greatest = try upper.map { try scan.places(prefix: try component($0)) }

@@ -57,7 +57,7 @@ final class UnwrittenPages: @unchecked Sendable {
     private static var ways: Int { 8 }
     private static var fewest: Int { 8 }
 
-    /// Nil if `memoryBytes` is too little to be of use, or can't be had.
+    /// Maps the memory. Returns nil if `memoryBytes` is too little to be of use, or can't be mapped.
     init?(pageSize: Int, memoryBytes: Int) {
         capacity = memoryBytes / pageSize
         // At most half full: hardly any set has no place left.
@@ -77,7 +77,7 @@ final class UnwrittenPages: @unchecked Sendable {
         addresses = (table + places * 8).bindMemory(to: Atomic<UInt>.self, capacity: places)
     }
 
-    /// Of numbers and addresses.
+    /// The size of the tables of numbers and addresses.
     private var tableBytes: Int { 2 * places * 8 }
 
     deinit {
@@ -126,7 +126,7 @@ final class UnwrittenPages: @unchecked Sendable {
 
     func giveBack(_ buffer: UnsafeMutableRawPointer) {
         #if HORNBEAM_CHECKS
-            // Whoever still reads a page that has gone shall notice.
+            // A reader that still uses the freed page must notice.
             memset(buffer, 0xDB, pageSize)
         #endif
         spare.append(buffer)
@@ -135,7 +135,7 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Bytes of memory that it has used so far.
     var memoryBytes: Int { fresh * pageSize }
 
-    /// Whatever `body` keeps is of this state, which is not visible yet.
+    /// Runs `body`, which keeps pages of this state. The state is not visible yet.
     func keeping(of state: UInt64, _ body: () -> Void) {
         monitor.locked {
             firstState = min(firstState, state)
@@ -143,7 +143,8 @@ final class UnwrittenPages: @unchecked Sendable {
         }
     }
 
-    /// Keeps a page in a buffer of `takeBuffer`'s; false if there is no place for it. Within `keeping`.
+    /// Keeps a page in a buffer from `takeBuffer`. Returns false if there is no place for it. To be called within
+    /// `keeping`.
     func keep(_ number: UInt64, _ buffer: UnsafeMutableRawPointer) -> Bool {
         let first = firstPlace(of: number)
         for place in first..<first + Self.ways where numbers[place].load(ordering: .relaxed) == 0 {
@@ -162,7 +163,7 @@ final class UnwrittenPages: @unchecked Sendable {
         // The run may begin within a place of a node page.
         var number = (run.start + sectors - 1) / sectors * sectors
         while number < run.end {
-            // Nobody else keeps any meanwhile: what is not found isn't here.
+            // Nobody else keeps pages meanwhile, so a page that is not found isn't here.
             if find(number) != nil { remove(number) }
             number += sectors
         }

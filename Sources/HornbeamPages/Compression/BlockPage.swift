@@ -16,9 +16,9 @@
 //
 // The blocks lie side by side in the raw page, and end where its tail begins. What is between head and blocks is zero.
 
-/// How a raw leaf is divided.
+/// The division of a raw leaf into parts.
 package struct LeafParts {
-    /// Where the head ends.
+    /// The offset at which the head ends.
     package var headEnd: Int
     package var tailSize: Int
     /// The blocks' sizes, in the order of their places.
@@ -30,13 +30,13 @@ package struct LeafParts {
         self.blocks = blocks
     }
 
-    /// Zeros what is in no part of the leaf.
+    /// Zeros the bytes that are in no part of the leaf.
     package func clearRest(of leaf: UnsafeMutableRawBufferPointer) {
         let end = leaf.count - tailSize - blocks.reduce(0, +)
         UnsafeMutableRawBufferPointer(rebasing: leaf[headEnd..<end]).initializeMemory(as: UInt8.self, repeating: 0)
     }
 
-    /// Of the first block, the dictionary, and of the others, unless an entry alone is larger.
+    /// Sizes of the first block, which is the dictionary, and of the others, unless an entry alone is larger.
     package static var dictionarySize: Int { 2048 }
     package static var blockSize: Int { 4096 }
 }
@@ -46,14 +46,14 @@ package struct LeafParts {
 struct BlockPage {
     private let stored: UnsafeRawPointer
     private let storedCount: Int
-    /// Of the raw page, in bytes.
+    /// The size of the raw page in bytes.
     let rawSize: Int
     let count: Int
     private let headSize: Int
     let tailSize: Int
-    /// Where the raw page's head ends.
+    /// The offset at which the raw page's head ends.
     var headEnd: Int { PageLayout.headerSize + headSize }
-    /// Where in the raw page the blocks begin.
+    /// The offset in the raw page at which the blocks begin.
     private let firstBlock: Int
 
     static let blockCount = 28
@@ -63,7 +63,7 @@ struct BlockPage {
     static let tableEntry = 4
     static let maximumBlocks = 64
 
-    /// Nil if it is not stored in blocks, or the sizes can't be.
+    /// Reads a stored page. Returns nil if it is not stored in blocks, or its sizes are impossible.
     init?(_ page: Bytes) {
         guard let size = CompressedPage.rawSize(of: page), let start = page.baseAddress,
             PageHeader(reading: start).flags == PageLayout.inBlocks
@@ -101,7 +101,7 @@ struct BlockPage {
             as: UInt8.self, repeating: 0)
     }
 
-    /// The block that the raw page's byte at `offset` is in; nil if it is in none.
+    /// Returns the block with the raw page's byte at `offset`, or nil if it is in none.
     func index(of offset: Int) -> Int? {
         guard offset >= firstBlock else { return nil }
         var end = firstBlock
@@ -112,8 +112,8 @@ struct BlockPage {
         return nil
     }
 
-    /// Where a block lies in the raw page, and its bytes as they are stored. Nil if the sizes are not those any more
-    /// that `init` has found: the page may lie in a mapping, and somebody else change the file.
+    /// Returns the range of a block in the raw page, and its bytes as they are stored. Returns nil if the sizes are no
+    /// longer those that `init` found: the page may lie in a mapping, and somebody else may change the file.
     func place(of index: Int) -> (raw: Range<Int>, stored: Bytes)? {
         var raw = firstBlock
         var start = Self.table + Self.tableEntry * count + headSize + tailSize
@@ -127,8 +127,8 @@ struct BlockPage {
         return (raw..<raw + size, Bytes(start: stored + start, count: storedSize))
     }
 
-    /// Decodes a block to its place in the raw page, where the first one is already if this is another. False if it
-    /// can't be.
+    /// Decodes a block to its place in the raw page. The first block must be there before any other is decoded. Returns
+    /// false if the block can't be decoded.
     func decode(_ index: Int, into page: UnsafeMutableRawBufferPointer) -> Bool {
         guard page.count == rawSize, let first = place(of: 0), let (raw, bytes) = place(of: index) else { return false }
         let dictionary = index == 0 ? raw.lowerBound..<raw.lowerBound : first.raw

@@ -5,7 +5,7 @@
 /// Raw leaves by serial number. Addresses are stable until `free` or `removeAll`.
 final class UnplacedLeaves {
     private struct Leaf {
-        /// Nil once it was freed or has its place.
+        /// The leaf's bytes, nil once it was freed or has its place in the file.
         var bytes: UnsafeMutableRawPointer?
         var byteCount: Int
         /// The stored form, in the mapping, of the committed leaf that it is a version of.

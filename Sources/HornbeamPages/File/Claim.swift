@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a store gets hold of its file: no other store of this process has it, and, if it is to write, none of another
-// process writes. Waits as long as it was asked to, and not at all for the dead.
+// Claims a file for a store. No other store of this process may have the file, and for writing, no store of another
+// process may be writing it. Waits as long as it was asked to, but not at all for processes that have died.
 
 import Glibc
 
 /// A place in the register of this process and the locks against others.
 struct Claim {
     let locks: FileLocks
-    /// Nil if another store of this process has it, and knows.
+    /// The place in the register, nil in a second opening by the store that already has it.
     let place: OpenFile?
 
     /// Longest wait for the gate, which nobody holds for more than the time of reading a journal.

@@ -30,7 +30,7 @@ package final class LinuxFile: SharedFile {
     private enum PendingName {
         /// Opened with O_TMPFILE.
         case unnamed
-        /// Where there are no unnamed files, or /proc is missing: a temporary name beside the final one.
+        /// A temporary name beside the final one, used if there are no unnamed files or /proc is missing.
         case temporary(String)
     }
 
@@ -92,7 +92,7 @@ extension LinuxFile {
         return try adopt(path: path, descriptor: descriptor, pendingName: nil, options: options, locks: locks)
     }
 
-    /// The same file once more, for writing; this store keeps its place in the register. Throws `.readOnly` if this
+    /// Opens the file once more, for writing. This store keeps its place in the register. Throws `.readOnly` if this
     /// process may not write to it.
     package func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile {
         let descriptor = hbs_reopen(descriptor, O_RDWR)

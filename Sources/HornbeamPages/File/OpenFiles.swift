@@ -31,7 +31,7 @@ final class OpenFile: Sendable {
         withProcessLock { body(&files) }
     }
 
-    /// Nil if a store of this process has the file open.
+    /// Enters the file into the register. Returns nil if a store of this process has it open.
     init?(_ identity: FileIdentity) {
         let generation = hbs_fork_generation()
         let isFree = Self.withFiles { files in

@@ -9,7 +9,7 @@ package protocol StoreFile: AnyObject, Sendable {
     var path: String { get }
     /// False for memory: no header, journal or checkpoint is kept then.
     var isDurable: Bool { get }
-    /// The file's bytes in the address space; growth shows without remapping. Nil where the file isn't mapped.
+    /// The file's bytes in the address space, nil if the file isn't mapped. Growth shows without remapping.
     var mapping: Mapping? { get }
     /// Bytes that it can grow to.
     var maximumBytes: Int { get }
@@ -21,17 +21,18 @@ package protocol StoreFile: AnyObject, Sendable {
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError)
     /// Bytes that will be looked at in the mapping next should be in memory, and no others for their sake. A hint.
     func fetch(at offset: UInt64, count: Int)
-    /// All of these bytes will be read soon: they should be on their way from the medium. A hint.
+    /// Hints that all of these bytes will be read soon, so that they should be on their way from the medium.
     func startRead(at offset: UInt64, count: UInt64)
     /// Replaces bytes inside the file. Survives a crash of the process; durable at the next `sync`.
     func write(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
-    /// The same with zeros, where small parts of these bytes will be written again and again.
+    /// Replaces bytes inside the file with zeros, as `write` does, where small parts of them will be written again and
+    /// again.
     func writeZeros(at offset: UInt64, count: UInt64) throws(StorageError)
-    /// `write`, and these bytes (no others) are durable on return.
+    /// Writes as `write` does, and makes these bytes (no others) durable on return.
     func writeThrough(_ bytes: Bytes, at offset: UInt64) throws(StorageError)
     /// Begins to bring written bytes to the medium, so that a later `sync` has less to wait for. Promises nothing.
     func startWriteBack(at offset: UInt64, count: UInt64)
-    /// All that was written, and the file's size, are durable on return.
+    /// Makes all that was written, and the file's size, durable on return.
     func sync() throws(StorageError)
     /// Grows the file to `size` bytes with real blocks; the new part reads as zeros. No effect if it is as long. After
     /// an error, `.full` too, it may have grown by a part of that.
@@ -88,7 +89,7 @@ package protocol Neighbours: Sendable {
 /// A file that other processes may have open as well, with what a store needs to follow its writer.
 package protocol SharedFile: StoreFile {
     var locks: FileLocks { get }
-    /// The same file once more, for writing, as the writer that it has none of now. `.readOnly` if this process may not
-    /// write to it, `.busy` if another one does.
+    /// Opens the file once more, for writing, as the writer that it lacks now. Throws `.readOnly` if this process may
+    /// not write to it, `.busy` if another one does.
     func reopenForWriting(_ options: StoreOptions) throws(StorageError) -> any StoreFile
 }

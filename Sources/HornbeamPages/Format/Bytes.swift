@@ -100,7 +100,7 @@ extension [UInt8] {
         try withUnsafeBufferPointer { (buffer) throws(Failure) in try body(UnsafeRawBufferPointer(buffer)) }
     }
 
-    /// The same, to write.
+    /// The array's bytes for the length of `body`, which may write to them.
     mutating func withMutableBytes<Result, Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -7,13 +7,13 @@ import CXXHash
 package enum Checksum {
     package static func of(_ bytes: Bytes, seed: UInt64) -> UInt64 {
         var result: UInt64 = 0
-        // What is short takes the same time either way.
+        // Short input takes the same time either way.
         if bytes.count >= 512, hbs_checksum_fast(bytes.baseAddress, bytes.count, seed, &result) != 0 { return result }
         return XXH3_64bits_withSeed(bytes.baseAddress, bytes.count, seed)
     }
 }
 
-/// The same of bytes that come in parts.
+/// Computes the checksum of bytes that come in parts.
 final class RunningChecksum {
     private let state = XXH3_createState()
     private let seed: UInt64

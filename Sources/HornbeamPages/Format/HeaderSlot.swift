@@ -33,7 +33,7 @@ struct HeaderSlot: Equatable, Sendable {
     var journal = JournalRing(first: FileFormat.initialJournalFirst, count: FileFormat.initialJournalSectors)
     var journalPosition: UInt64 = 0
     var generation: UInt64 = 0
-    /// Checksum of the record before the position; where there is none, the generation.
+    /// Checksum of the record before the position, or the generation if there is no such record.
     var journalPrevious: UInt64 = 0
     var fileSectors: UInt64 = FileFormat.initialFileSectors
 
@@ -47,7 +47,7 @@ struct PageReference: Equatable, Sendable {
 }
 
 extension HeaderSlot {
-    /// What a slot's bytes turned out to be.
+    /// The result of reading a slot's bytes.
     enum Reading: Equatable {
         case valid(HeaderSlot)
         /// No magic: not a store, or a slot that was never written.
@@ -111,7 +111,7 @@ extension HeaderSlot {
                 fileSectors: bytes.u64(168)))
     }
 
-    /// Nil if every field is within its bounds and within a file of `fileBytes`; else what is wrong. After this,
+    /// Returns what is wrong, or nil if every field is within its bounds and within a file of `fileBytes`. In that case
     /// arithmetic on the fields can't overflow.
     func problem(fileBytes: UInt64) -> String? {
         guard FileFormat.isValid(pageSize: Int(pageSize)) else { return "page size \(pageSize)" }

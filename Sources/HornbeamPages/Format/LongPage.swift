@@ -10,7 +10,7 @@
 
 /// Layout and checksums of long value pages.
 package enum LongPage {
-    /// Of a block; the last may be shorter.
+    /// The size of a block. The last one may be shorter.
     package static let blockSize = 65_536
     private static let size = 24
     private static let table = 32
@@ -22,10 +22,10 @@ package enum LongPage {
         Int(truncatingIfNeeded: (size + UInt64(blockSize) - 1) / UInt64(blockSize))
     }
 
-    /// Where the value begins in its page.
+    /// The offset of the value in its page.
     package static func dataOffset(_ size: UInt64) -> Int { table + 8 * blocks(size) }
 
-    /// Of a page that holds a value of `size` bytes (below 2^32).
+    /// The sectors of a page that holds a value of `size` bytes (below 2^32).
     package static func sectors(_ size: UInt64) -> UInt32 {
         UInt32(truncatingIfNeeded: (size + UInt64(dataOffset(size)) + 4095) / 4096)
     }
@@ -70,7 +70,7 @@ package enum LongPage {
         }
     }
 
-    /// What is wrong with a page whose own checksum holds; nil if every block's does too.
+    /// Returns what is wrong with a page whose own checksum holds, or nil if every block's checksum holds too.
     static func problem(_ page: Bytes, number: UInt64) -> String? {
         guard let size = valueSize(page) else { return "the size of its value doesn't fit it" }
         for block in 0..<blocks(size) {
@@ -79,7 +79,7 @@ package enum LongPage {
         return nil
     }
 
-    /// The same of one block.
+    /// Returns what is wrong with one block of such a page, or nil if the block's checksum holds.
     static func problem(ofBlock block: Int, _ page: Bytes, size: UInt64, number: UInt64) -> String? {
         guard let start = page.baseAddress else { return "it is empty" }
         let isRight = start.u64(table + 8 * block) == checksum(of: block, page, size: size, number: number)

@@ -35,7 +35,8 @@ package enum StorageError: Error, Equatable {
     case cancelled
 }
 
-/// What is corrupt and where. Only the engine makes these, each `reason` in exactly one place of the source.
+/// A corruption: what is corrupt, and where. Only the engine makes these, each `reason` in exactly one place of the
+/// source.
 @usableFromInline
 package struct Corruption: Error, Equatable {
     /// The page (its first sector), if it is one.
@@ -56,14 +57,15 @@ package struct Corruption: Error, Equatable {
 }
 
 extension StorageError {
-    /// The same error with the tree's name added, for the layer that knows it.
+    /// Adds the tree's name to an error of corruption that has none, for the layer that knows the name. Returns any
+    /// other error unchanged.
     package func inTree(_ name: @autoclosure () -> String) -> StorageError {
         guard case .corrupt(var what) = self, what.tree == nil else { return self }
         what.tree = name()
         return .corrupt(what)
     }
 
-    /// The same error with the keys that should be there.
+    /// Adds the keys that should be there to an error of corruption that has none. Returns any other error unchanged.
     package func withKeys(_ keys: @autoclosure () -> String) -> StorageError {
         guard case .corrupt(var what) = self, what.keys == nil else { return self }
         what.keys = keys()

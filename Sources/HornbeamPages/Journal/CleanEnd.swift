@@ -21,7 +21,7 @@ struct CleanEnd: Equatable {
 
     private static var magic: UInt64 { 0x004E_4145_4C43_4248 }
 
-    /// Of a file whose newest state is this checkpoint's.
+    /// The mark of a file whose newest state is this checkpoint's.
     init(of header: HeaderSlot) {
         generation = header.generation
         checkpoint = header.checkpoint
@@ -29,7 +29,7 @@ struct CleanEnd: Equatable {
         sector = header.journalPosition
     }
 
-    /// Nil if the sector holds none, or one that isn't whole.
+    /// Reads the mark in a sector. Returns nil if the sector holds none, or one that isn't whole.
     private init?(reading sector: UnsafeRawPointer) {
         guard sector.u64(0) == Self.magic, sector.u64(8) == Self.checksum(sector) else { return nil }
         generation = sector.u64(16)
@@ -46,7 +46,7 @@ struct CleanEnd: Equatable {
         (header.journal.first + header.journalPosition) << FileFormat.sectorShift
     }
 
-    /// Whether the file has the mark of its header. What can't be read is none.
+    /// Whether the file has the mark of its header. A mark that can't be read counts as none.
     static func isThere(_ header: HeaderSlot, _ file: FileReader) -> Bool {
         guard let sector = try? file.bytes(at: offset(in: header), count: FileFormat.sectorSize).baseAddress else {
             return false
@@ -62,7 +62,7 @@ struct CleanEnd: Equatable {
         }
     }
 
-    /// Writes the mark. A failure is no failure of closing.
+    /// Writes the mark. If that fails, closing doesn't.
     static func write(_ header: HeaderSlot, to file: any StoreFile) {
         let mark = CleanEnd(of: header)
         var sector = [UInt8](repeating: 0, count: FileFormat.sectorSize)

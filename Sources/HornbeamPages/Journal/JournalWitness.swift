@@ -23,7 +23,7 @@ struct JournalWitness: Equatable {
         self.transaction = transaction
     }
 
-    /// Nil if the sector holds none, or one that isn't whole.
+    /// Reads the witness in a sector. Returns nil if the sector holds none, or one that isn't whole.
     init?(reading sector: UnsafeRawPointer) {
         guard sector.u64(0) == Self.magic, sector.u64(8) == Self.checksum(sector) else { return nil }
         self.init(generation: sector.u64(16), transaction: sector.u64(24))
@@ -53,7 +53,8 @@ final class WitnessWriter {
 
     deinit { sector.deallocate() }
 
-    /// A failure is no failure of the commit: damage to its record would be taken for a write that was cut, no more.
+    /// Writes the witness. If that fails, the commit doesn't: damage to its record would only be taken for a write that
+    /// was cut.
     func note(_ witness: JournalWitness, in file: any StoreFile) {
         witness.write(to: sector)
         do throws(StorageError) {

@@ -8,7 +8,7 @@ package final class DamagedFile {
     /// Whether a page belongs to the newest checkpoint's state.
     package enum Standing {
         case current
-        /// Of a former state: its bytes may hold what was changed or deleted since.
+        /// It belongs to a former state: its bytes may hold data that was changed or deleted since.
         case free
         /// The part of the space map that would tell is lost.
         case unknown
@@ -18,7 +18,7 @@ package final class DamagedFile {
     package let pageSize: Int
     /// Whole sectors of the file as it is.
     package let sectorCount: UInt64
-    /// What of the file as a whole is lost or was found again, in words.
+    /// Texts on what was lost or found again of the file as a whole.
     package private(set) var notes: [String] = []
     private let file: any StoreFile
     private let header: HeaderSlot?
@@ -26,7 +26,7 @@ package final class DamagedFile {
     private let isHeaderSure: Bool
     private var space: SpaceMap
     private lazy var commits = findCommits()
-    /// Of each space map page, whether it could be read.
+    /// Whether each space map page could be read.
     private var isMapKnown: [Bool] = []
 
     /// Opens the file at `path`; waits for nobody.
@@ -103,7 +103,7 @@ package final class DamagedFile {
         }
     }
 
-    /// The same of a leaf, by its pointer.
+    /// Returns the standing of a leaf, by its pointer.
     package func standing(of pointer: UInt64) -> Standing {
         let sectors = PagePointer.sectors(pointer)
         return standing(of: PagePointer.number(pointer), sectors: sectors > 0 ? sectors : pageSectors)
@@ -132,7 +132,7 @@ package final class DamagedFile {
 
     private func read(_ sector: UInt64, _ count: Int) -> [UInt8]? { Self.read(file, sector, count) }
 
-    /// Nil if a sector can't be read. All of them lie in the file.
+    /// Reads sectors, all of which lie in the file. Returns nil if one can't be read.
     static func read(_ file: any StoreFile, _ sector: UInt64, _ count: Int) -> [UInt8]? {
         let size = count * FileFormat.sectorSize
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { (buffer, filled) in

@@ -19,7 +19,7 @@
 // The last four are for figures alone, as of the commit or checkpoint before; they are not told again for the same
 // state. The last three are 0 where an older version of the program wrote.
 
-/// What the shared root says.
+/// The contents of the shared root.
 struct SharedRoot: Equatable, Sendable {
     /// Tells two contents of the sector apart without reading all of it.
     struct Identity: Equatable, Sendable {
@@ -60,9 +60,9 @@ struct SharedRoot: Equatable, Sendable {
         sector.set(Self.checksum(UnsafeRawPointer(sector)), at: 8)
     }
 
-    /// Nil if the sector holds no shared root, or is just being written.
+    /// Reads the shared root in a sector. Returns nil if the sector holds none, or is just being written.
     init?(reading sector: UnsafeRawPointer) {
-        // Another process may be writing it: what was checked must be what is used.
+        // Another process may be writing it: the bytes used must be those that were checked.
         let copy = UnsafeMutableRawPointer.allocate(byteCount: Self.size, alignment: 8)
         defer { copy.deallocate() }
         copy.copyMemory(from: sector, byteCount: Self.size)

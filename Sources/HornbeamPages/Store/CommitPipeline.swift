@@ -21,7 +21,7 @@ final class PendingCommit: @unchecked Sendable {
     let base: PublishedState
     /// Pages of earlier states that it does without.
     let freed: [RetiredPages.Page]
-    /// Where its own pages lie.
+    /// The sectors of its own pages.
     let born: [SectorRun]
     let durability: Durability
     fileprivate var mark = JournalMark(position: 0, previous: 0, transaction: 0)
@@ -44,10 +44,10 @@ final class CommitPipeline: @unchecked Sendable {
     // Sendable: everything variable is guarded by `monitor`.
     private let file: any StoreFile
     private let monitor = Monitor()
-    /// Used by whoever flushes.
+    /// Used only by the thread that flushes.
     private let witness = WitnessWriter()
-    /// Nil in memory, read-only, until recovery is done, and while a checkpoint waits for the second header slot that
-    /// the slot's former header doesn't lead to.
+    /// The writer of the journal. It is nil in memory, in a read-only store and until recovery is done. It is also nil
+    /// while a checkpoint that the second header slot's former header doesn't lead to waits for that slot.
     @exclusivity(unchecked) private var journal: JournalWriter?
     @exclusivity(unchecked) private var pending: [PendingCommit] = []
     @exclusivity(unchecked) private var published: [PendingCommit] = []
@@ -225,7 +225,7 @@ final class CommitPipeline: @unchecked Sendable {
     }
 
     private func publish(_ flushed: Int, isDurable: Bool, _ show: Show) {
-        // None is pending any more if the store has failed meanwhile.
+        // No commit is pending any more if the store has failed meanwhile.
         let count = min(flushed, pending.count)
         guard count > 0 else { return show(nil, isDurable) }
         let last = pending[count - 1]

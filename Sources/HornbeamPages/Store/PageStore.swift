@@ -89,7 +89,8 @@ package final class PageStore: @unchecked Sendable {
         PageView(store: self, pinned: try pinNewest())
     }
 
-    /// The same with a view whose read has ended. True if it sees the state that it saw then.
+    /// Pins the newest committed state in a view whose read has ended. Never waits for a writer. Returns true if the
+    /// view sees the state that it saw before.
     package func beginRead(again view: PageView) throws(StorageError) -> Bool {
         try checkProcess()
         if view.renew() { return true }
@@ -107,7 +108,7 @@ package final class PageStore: @unchecked Sendable {
     ///
     /// Counted first, looked at second, while the writer stores the new address first and looks at the counts of older
     /// states second, all in one order: either the writer sees the pin, or this sees the new address (`StripedCount`).
-    /// The state is alive, so no other has its address. Nil if it isn't the newest any more.
+    /// The state is alive, so no other has its address. Returns nil if it isn't the newest any more.
     @inline(__always)
     func pin(again state: PublishedState) -> StripedCount.Stripe? {
         guard follower == nil else { return nil }
@@ -118,7 +119,7 @@ package final class PageStore: @unchecked Sendable {
         return nil
     }
 
-    /// New readers see the state from here on.
+    /// Makes the state visible to new readers.
     func show(_ state: PublishedState) {
         newest.withLock { newest in
             newest.state = state
@@ -274,7 +275,7 @@ package final class PageStore: @unchecked Sendable {
         let isIdle = newest.withLock { newest -> Bool in
             // Beside a writer in another process the snapshots are the follower's.
             guard follower?.close() ?? true else { return false }
-            // First, as in `show`: who pins the newest again must see it, or be seen.
+            // First, as in `show`: a thread that pins the newest again must see it, or be seen.
             newestAddress.store(0, ordering: .sequentiallyConsistent)
             guard !newest.state.isRead, !side.older.contains(where: \.isRead) else {
                 newestAddress.store(Self.address(of: newest.state), ordering: .sequentiallyConsistent)
@@ -331,9 +332,9 @@ package final class PageStore: @unchecked Sendable {
         }
     }
 
-    /// Ends the thread that checkpoints, and waits for it; who has the turn may call too. The thread keeps the store:
-    /// whoever lets go of one that was opened by its path, and has not closed it, calls this first. From here on
-    /// commits checkpoint.
+    /// Ends the thread that checkpoints, and waits for it. The holder of the turn may call this too. The thread keeps
+    /// the store alive: code that lets go of a store which was opened by its path and not closed must call this first.
+    /// From here on commits checkpoint.
     package func endThread() {
         // A forked child has no such thread.
         guard isHere else { return }
@@ -341,7 +342,7 @@ package final class PageStore: @unchecked Sendable {
         worker.stop()
     }
 
-    /// In the turn: whether any view, of another process too, has a state.
+    /// Whether any view, also one of another process, has a state. To be called in the turn.
     var isAnythingRead: Bool {
         side.tip.isRead || side.older.contains(where: \.isRead) || side.announcer?.pinned.isEmpty == false
     }

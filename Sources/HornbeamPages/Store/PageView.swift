@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction sees of the pages: a frozen state. Readers use the mapping, or the page cache where there is none;
-// the writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
+// A transaction's view of the pages: a frozen state. Readers use the mapping, or the page cache if there is none. The
+// writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
 // What a view holds of the cache is in PageViewHold.swift.
 
 public import Synchronization
@@ -38,21 +38,22 @@ package final class PageView {
     /// Not 0 once bytes that were trusted could not be read.
     @usableFromInline let lost: UnsafeMutablePointer<Atomic<UInt32>>
 
-    /// The store's; unmanaged because each look at an optional reference counts it, three times a page.
+    /// The store's unwritten pages. Unmanaged, because each look at an optional reference counts it, three times a
+    /// page.
     private let unwritten: Unmanaged<UnwrittenPages>?
     let frames: FrameTable?
-    /// The same, for `ownNode`.
+    /// `frames` for `ownNode`, unmanaged for the same reason as `unwritten`.
     private let unmanagedFrames: Unmanaged<FrameTable>?
     let unplaced: UnplacedLeaves?
     /// Keeps the mapping and the bits alive.
     let store: PageStore
-    /// Of the file as it is known now, in bytes.
+    /// The size of the file as it is known now, in bytes.
     package var fileSize: UInt64 { store.verification.sectorCount << FileFormat.sectorShift }
     let mapping: Mapping?
     /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a
     /// variable counts references, of which a read transaction of one get would have twelve.)
     @exclusivity(unchecked) private var state: Unmanaged<PublishedState>?
-    /// Where it is counted as a reader of the state, whatever thread ends it; nil if it doesn't pin the state.
+    /// The stripe that counts it as a reader of the state, whatever thread ends it; nil if it doesn't pin the state.
     @exclusivity(unchecked) private var pin: StripedCount.Stripe?
 
     /// A reader's view of a state whose reader count already includes it.

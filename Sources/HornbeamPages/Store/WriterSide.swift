@@ -6,7 +6,7 @@ import Synchronization
 
 /// How much space an allocation must leave free. A checkpoint needs new places for changed space pages before it can
 /// free anything: transactions leave it that much, and recovery, which repeats transactions, has more than they had.
-/// What is left is counted in places of node pages: free sectors that lie scattered are no use to a checkpoint.
+/// The space left is counted in places of node pages: free sectors that lie scattered are no use to a checkpoint.
 enum SpaceReserve {
     /// For ordinary transactions: leaves room for later deletions, because each page that loses an entry is copied
     /// before it is free.
@@ -33,11 +33,11 @@ final class WriterSide {
     private let openedCheckpoint: UInt64
     /// Whether there were commits since.
     var isChanged: Bool { header.checkpoint != openedCheckpoint || tip.transaction != header.transaction }
-    /// Nil where nobody else can have the file open.
+    /// The announcer to other processes, nil where nobody else can have the file open.
     let announcer: Announcer?
-    /// What the next transaction builds on: the newest state, or that of the newest pending commit.
+    /// The state that the next transaction builds on: the newest state, or that of the newest pending commit.
     @exclusivity(unchecked) var tip: PublishedState
-    /// The newest state all whose predecessors that have readers are among the older ones.
+    /// The newest state for which all earlier states with readers are in `older`.
     @exclusivity(unchecked) var settled: PublishedState
     /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
     /// withdrawn: what is left of its pages and records can't be taken for a later one's.
@@ -53,7 +53,7 @@ final class WriterSide {
     /// Bytes of pages that were written and that no durable checkpoint has: the medium may lack them. Any thread reads
     /// it.
     let dirtyBytes = Atomic<Int>(0)
-    /// What the page cache has less because of the frames, those kept for the next transaction too.
+    /// Bytes that the page cache lacks because of the frames, including frames kept for the next transaction.
     @exclusivity(unchecked) var lentBytes = 0
     /// Bytes of memory that the open transaction's pages take. Any thread reads it.
     let frameBytes = Atomic<Int>(0)
@@ -89,10 +89,10 @@ final class WriterSide {
 // MARK: Figures
 
 extension WriterSide {
-    /// The open transaction's pages take so many bytes of memory.
+    /// Sets the bytes of memory that the open transaction's pages take.
     func noteFrames(_ bytes: Int) { frameBytes.store(bytes, ordering: .relaxed) }
 
-    /// So many bytes of pages went to the file. One in memory has no medium.
+    /// Adds bytes of pages that went to the file. A file in memory has no medium.
     func noteWritten(_ bytes: Int) {
         if file.isDurable { dirtyBytes.add(bytes, ordering: .relaxed) }
     }
@@ -100,7 +100,7 @@ extension WriterSide {
     /// Bytes that are in use but for the journal's ring.
     var liveBytes: Int { (space.liveSectors - Int(header.journal.count)) << FileFormat.sectorShift }
 
-    /// A checkpoint of this state begins.
+    /// Notes that a checkpoint of this state begins.
     func beginLate(upTo state: UInt64) {
         late.store(0, ordering: .relaxed)
         lateState.store(state, ordering: .relaxed)
@@ -114,7 +114,7 @@ extension WriterSide {
         if birth <= lateState.load(ordering: .relaxed) { late.add(bytes, ordering: .relaxed) }
     }
 
-    /// Of the retired pages those that the last durable checkpoint holds and no newer snapshot.
+    /// Sectors of the retired pages that the last durable checkpoint holds and no newer snapshot does.
     var checkpointRetiredSectors: UInt64 {
         header.checkpoint > 0 ? retired.sectors(heldBy: header.transaction) : 0
     }
@@ -125,7 +125,7 @@ extension WriterSide {
         return Swift.max(0, dirtyBytes.load(ordering: .relaxed)) + unwritten
     }
 
-    /// Of all dirty bytes those that the checkpoint under way, if there is one, will not have.
+    /// Dirty bytes that the checkpoint under way, if there is one, will not cover.
     var newDirtyBytes: Int { allDirtyBytes - (run?.allDirtyBytes ?? 0) }
 }
 
@@ -154,12 +154,12 @@ extension WriterSide {
         }
     }
 
-    /// The sectors are free; whatever lies there next is verified anew, and what was kept for them is forgotten.
+    /// Frees the sectors. Whatever lies there next is verified anew, and what was kept for them is forgotten.
     func release(_ run: SectorRun) {
         space.release(run)
         verification.clear(run)
         #if HORNBEAM_CHECKS
-            // Whoever still reads a page that has gone shall notice.
+            // A reader that still uses the freed page must notice.
             if verification.isMemory, let places = verification.mapping?.base {
                 let page = UnsafeMutableRawBufferPointer(start: places + Int(run.byteOffset), count: run.byteCount)
                 page.initializeMemory(as: UInt8.self, repeating: 0xDB)
@@ -244,7 +244,7 @@ extension WriterSide {
         return false
     }
 
-    /// Whether so much is free.
+    /// Whether as much space as the reserve needs is free.
     func has(_ reserve: SpaceReserve) -> Bool {
         space.freeNodes >= nodes(of: reserve) && hasDirectoryPlace(reserve)
     }

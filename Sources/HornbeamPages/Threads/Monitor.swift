@@ -34,7 +34,7 @@ final class Monitor: @unchecked Sendable {
     /// Waits, unlocked, for a change. May return without one: the caller looks again.
     func wait() { pthread_cond_wait(changed, mutex) }
 
-    /// The same, but no longer than this. Whether the time is up.
+    /// Waits, unlocked, for a change, but no longer than `milliseconds`. Returns whether the time is up.
     func wait(milliseconds: Int) -> Bool {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
@@ -44,7 +44,8 @@ final class Monitor: @unchecked Sendable {
         return pthread_cond_timedwait(changed, mutex, &deadline) == ETIMEDOUT
     }
 
-    /// Waits no longer than until `deadline`. False, without waiting, if that has come.
+    /// Waits, unlocked, for a change, but no longer than until `deadline`. Returns false, without waiting, if that has
+    /// come.
     func wait(until deadline: ContinuousClock.Instant) -> Bool {
         let left = ContinuousClock.now.duration(to: deadline)
         guard left > .zero else { return false }
@@ -53,7 +54,7 @@ final class Monitor: @unchecked Sendable {
     }
 
     func broadcast() { pthread_cond_broadcast(changed) }
-    /// Wakes one of those who wait.
+    /// Wakes one of the threads that wait.
     func signal() { pthread_cond_signal(changed) }
 
     func locked<Result: ~Copyable, Failure: Error>(

@@ -19,7 +19,7 @@ struct RecordPrinter: ~Copyable {
     private let columns: [Int]
     private let relations: RelationTree
     private let console: Console
-    /// Nil for JSON lines.
+    /// The table that is printed, nil for JSON lines.
     private var table: Table?
 
     /// - Parameter heads: titles of what stands before the columns, all numbers.

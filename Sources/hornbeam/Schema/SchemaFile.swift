@@ -28,7 +28,7 @@ enum SchemaFile {
         }
     }
 
-    /// The same form, complete and with sorted keys.
+    /// Writes entities in the form that `parse` reads, complete and with sorted keys.
     static func text(_ entities: [EntityDescription]) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -18,7 +18,7 @@ public struct ElementProxy<Element: Sendable>: Sendable {
 /// A property of an element in a condition.
 @dynamicMemberLookup
 public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
-    /// Nil for the element itself.
+    /// The path from the element to the property, nil for the element itself.
     let subject: ComputedSubject?
     let label: String
     let value: @Sendable (Element) -> Property

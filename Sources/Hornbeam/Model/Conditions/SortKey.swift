@@ -14,7 +14,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
         self.init(keyPath, Property.self, { ValueOrder.precedes($0, $1) ? -1 : ValueOrder.precedes($1, $0) ? 1 : 0 })
     }
 
-    /// Nil comes first.
+    /// Sorts by an optional property. Nil comes first.
     init<Property: Comparable & Sendable>(optional keyPath: KeyPath<Entity, Property?>) {
         self.init(
             keyPath, Property.self,
@@ -81,8 +81,8 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension ComputedComponent {
-    /// A property that isn't stored as a part of an order, with or without `.desc`: what a sort goes by may be what an
-    /// index is over. Nil for one whose values have no stored form.
+    /// Returns a property that isn't stored as a part of an order, with or without `.desc`, so that an index over it
+    /// can serve a sort by it. Returns nil if its values have no stored form.
     /// - Parameter ofSort: whether it is a sort's: that by the number that a Boolean is in order goes by an index over
     ///   the Boolean, while an index over the number serves no comparison of the Boolean.
     static func part<Entity: EntityModelProtocol, Property: Sendable>(

@@ -19,10 +19,10 @@ extension Optional: SearchableText where Wrapped: SearchableText {
     public var searchedTexts: [String] { self?.searchedTexts ?? [] }
 }
 
-/// What conditions on text are about: `String` and `String?`. Nil has no words, contains nothing and begins with
+/// The types that conditions on text accept: `String` and `String?`. Nil has no words, contains nothing and begins with
 /// nothing.
 public protocol TextValue: SearchableText {
-    /// Nil where there is none.
+    /// The text, nil if there is none.
     var textValue: String? { get }
 }
 

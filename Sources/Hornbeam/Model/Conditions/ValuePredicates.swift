@@ -184,7 +184,8 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, [Element]?>, containsNone elements: [Element]
     ) -> Self { !array(keyPath, containsAny: elements) }
 
-    /// Nil if the property is no column that is stored as an array.
+    /// Returns the test of the array's elements. Returns nil if the property is no column that is stored as an array,
+    /// or if one of `elements` has no stored form.
     private static func elementTest<Property, Element>(
         _ keyPath: KeyPath<Entity, Property>, _ elements: [Element], wantsAll: Bool
     ) -> ElementTest? {

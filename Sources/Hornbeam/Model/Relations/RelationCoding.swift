@@ -237,7 +237,7 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
         self.init(ids.isEmpty ? .entities([]) : .ids(ids))
     }
 
-    /// Nil if it is no keyed form: an object whose only key is one of a relation's.
+    /// Decodes the keyed form, an object whose only key is one of a relation's. Returns nil for any other form.
     private static func keyed(_ decoder: any Decoder, readsSlices: Bool) throws -> Self? {
         guard let all = try? decoder.container(keyedBy: AnyKey.self), all.allKeys.count == 1,
             let key = all.allKeys.first.flatMap({ RelationKey(rawValue: $0.stringValue) })

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was changed since consumers last said that they have it: kept in the file, in one tree, by the transactions that
-// make the changes. Each consumer has entries of its own, numbered from 1 on: what it doesn't want costs it nothing,
-// what it is done with goes without a look at the others, and one that stays away holds nothing of theirs.
+// The log of changes that consumers have not acknowledged yet. The transactions that make the changes keep it in the
+// file, in one tree. Each consumer has entries of its own, numbered from 1 on. Changes that it doesn't want cost it
+// nothing. Its acknowledged entries are removed without a look at the others. A consumer that stays away keeps no
+// entries of the others alive.
 //
 //     0 ‖ name               →  the consumer
 //     1 ‖ number ‖ sequence  →  a change: its kind, the state that it made, its type, the entity's id
@@ -14,7 +15,7 @@ package import HornbeamTree
 /// The trees that a write transaction notes changes of for the log.
 package struct LoggedTrees {
     var rows: Set<TreeID> = []
-    /// Of links.
+    /// The trees of links.
     var links: Set<TreeID> = []
 }
 
@@ -29,7 +30,7 @@ package struct ChangeLog {
     let transaction: Transaction
     let tree: TreeID
 
-    /// Nil if nobody wants changes, and `create` is false.
+    /// Opens the log. Returns nil if nobody wants changes and `create` is false.
     package init?(in transaction: Transaction, create: Bool = false) throws(StorageError) {
         guard let tree = try transaction.tree(Self.treeName, create: create) else { return nil }
         self.transaction = transaction
@@ -44,7 +45,7 @@ package struct ChangeLog {
 
     private static func key(_ name: String) -> [UInt8] { [0] + Array(name.utf8) }
 
-    /// The name in a consumer's key; nil if it is none.
+    /// Returns the name in a consumer's key, or nil if the key is not a consumer's.
     static func name(_ key: Bytes) -> String? {
         guard key.first == 0 else { return nil }
         return String(validating: key.dropFirst(), as: UTF8.self)
@@ -82,13 +83,14 @@ package struct ChangeLog {
         try transaction.put(tree, Self.key(name), consumer.bytes)
     }
 
-    /// One that no consumer has.
+    /// Returns a number that no consumer has.
     func newNumber() throws -> UInt32 {
         let taken = Set(try consumers().map(\.stored.number))
         return (1...).first { !taken.contains($0) } ?? 0
     }
 
-    /// Removes a consumer, readable or not, and all changes that are nobody's then; false if there is none.
+    /// Removes a consumer, readable or not, and all changes that then belong to no consumer. Returns false if there is
+    /// no such consumer.
     package func remove(_ name: String) throws -> Bool {
         guard try transaction.delete(tree, Self.key(name)) else { return false }
         var (count, numbers) = (0, Set<UInt32>())
@@ -110,7 +112,7 @@ package struct ChangeLog {
         return key
     }
 
-    /// The consumer's number and the sequence in a change's key; nil if it is none.
+    /// Returns the consumer's number and the sequence in a change's key, or nil if the key is not a change's.
     static func change(_ key: Bytes) -> (number: UInt32, sequence: UInt64)? {
         guard key.count == 13, key.first == 1 else { return nil }
         return (
@@ -170,7 +172,7 @@ package struct ChangeLog {
                 "consumer “\(name)” acknowledges change \(sequence), and there were \(consumer.next - 1): "
                     + "acknowledge what its next() has given")
         }
-        // What was acknowledged before stays so.
+        // An acknowledgement is never taken back.
         guard sequence > consumer.acknowledged else { return }
         var consumer = consumer
         consumer.acknowledged = sequence
@@ -208,7 +210,7 @@ package struct ChangeLog {
                         return !missed.missesAll
                     }
                 } catch StorageError.corrupt {
-                    // Of which type the unreadable one is nobody knows.
+                    // The type of the unreadable change is unknown.
                     missed.missAll()
                 }
                 consumer = missed
@@ -217,19 +219,19 @@ package struct ChangeLog {
         try keep(from: sequence, of: &consumer)
     }
 
-    /// Lets go of what is before a change.
+    /// Removes the changes before this one.
     private func keep(from sequence: UInt64, of consumer: inout StoredConsumer) throws(StorageError) {
         guard sequence > consumer.first else { return }
         consumer.first = sequence
         try drop(consumer.number, before: sequence)
     }
 
-    /// Adds what a transaction has changed, for all who want it.
+    /// Adds the changes of a transaction for all consumers that want them.
     func append(_ changes: StoreChanges, in core: StoreTransaction) throws {
         if changes.isEmpty { return }
         for (name, stored) in try consumers() {
             var consumer = stored
-            // What the bound would take at once is counted, and not put.
+            // Changes that the bound would remove at once are counted, but not stored.
             var excess: UInt64 = 0
             if stored.limit > 0 {
                 var count: UInt64 = 0
@@ -333,7 +335,7 @@ package struct ChangeLog {
         consumer.next += 1
     }
 
-    /// A type has another name, or is no more.
+    /// Renames a type. If `new` is nil, the type is gone and no longer wanted.
     static func rename(_ type: String, to new: String?, in transaction: Transaction) throws {
         guard let log = try ChangeLog(in: transaction) else { return }
         for (name, stored) in try log.consumers() {

@@ -5,7 +5,7 @@
 import HornbeamPages
 import HornbeamText
 
-/// What a consumer asks for.
+/// The changes that a consumer asks for.
 package struct ChangeWish {
     package var types: [String]
     package var links: Bool
@@ -40,22 +40,22 @@ package struct StoredConsumer: Equatable {
         }
     }
 
-    /// Unlike any other's.
+    /// A number that no other consumer has.
     let number: UInt32
-    /// The last change that it is done with; 0 before the first.
+    /// The last change that the consumer has acknowledged, 0 before the first.
     package var acknowledged: UInt64 = 0
     /// The first change that is kept: the one after that, unless the bound has taken some.
     package var first: UInt64 = 1
-    /// What the next change will be: those from `first` up to it are kept, each of them.
+    /// The number of the next change. Every change from `first` up to, but not including, it is kept.
     package var next: UInt64 = 1
-    /// At most so many changes are kept; 0 is no bound.
+    /// Maximum number of kept changes, 0 if there is no bound.
     package var limit: UInt64 = 0
-    /// What the consumer has noted, nothing at first.
+    /// The consumer's note, empty at first.
     package var note: [UInt8] = []
     package var types: [TypeName] = []
 
     private static let format: UInt8 = 2
-    /// Of consumers without a note, which say of no type that its changes are missed.
+    /// The format of consumers without a note. It says of no type that its changes are missed.
     private static let formatWithoutNote: UInt8 = 1
     /// Numbers of changes are smaller.
     private static let end: UInt64 = 1 << 63
@@ -77,7 +77,7 @@ package struct StoredConsumer: Equatable {
         return bytes
     }
 
-    /// Nil if these bytes are none.
+    /// Decodes a consumer. Returns nil if the bytes are not one.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
         guard let format = reader.byte(), [Self.format, Self.formatWithoutNote].contains(format),
@@ -152,7 +152,7 @@ package struct StoredConsumer: Equatable {
 /// A change as the file has it.
 package struct StoredChange {
     package let kind: ChangeKind
-    /// Of the state that it made.
+    /// The version of the state that the change made.
     package let version: UInt64
     /// Its place among the consumer's types.
     package let type: Int
@@ -173,7 +173,7 @@ package struct StoredChange {
         self.id = id
     }
 
-    /// Nil if these bytes are none of this consumer.
+    /// Decodes a change. Returns nil if the bytes are not a change of this consumer.
     init?(_ bytes: Bytes, of consumer: StoredConsumer) {
         var reader = ByteReader(bytes)
         guard let kind = reader.byte().flatMap(ChangeKind.init(rawValue:)),

@@ -23,7 +23,7 @@ package struct LinkList: Hashable, Sendable {
 
     /// The links of the type's entities.
     package let tree: TreeID
-    /// Unlike that of any other list in the store.
+    /// A number that no other list in the store has.
     package let number: UInt16
 
     init(_ tree: TreeID, _ relation: UInt16, _ kind: Kind) {
@@ -120,7 +120,7 @@ package struct LinkEntry {
     package let end: LinkEnd
     package let other: LinkEnd
 
-    /// Nil if it isn't one.
+    /// Reads an entry of a tree of links. Returns nil if it isn't one.
     @inline(__always)
     init?(_ entry: (key: Bytes, value: Bytes)) {
         guard entry.key.count == LinkKey.size, let row = RowID(key: entry.key),
@@ -134,7 +134,7 @@ package struct LinkEntry {
 
 /// One side of a relation with its lists resolved. A class, because every link that is read or made hands it on.
 package final class EdgeSide: Sendable {
-    /// What the targets have of its links.
+    /// The targets' side of the links.
     package struct Other: Sendable {
         enum Form {
             /// The other side of a mutual relation, to-one or to-many; the look-up of a one-way relation.
@@ -156,11 +156,11 @@ package final class EdgeSide: Sendable {
     /// Its name as JSON has it before values.
     let memberName: [UInt8]
     package let list: LinkList
-    /// Nil if the store doesn't know the target type.
+    /// The targets' side of the links, nil if the store doesn't know the target type.
     let other: Other?
-    /// Of two to-many sides: where it is looked up whether two entities are linked.
+    /// The list that tells whether two entities are linked, if both sides are to-many.
     let pairs: LinkList?
-    /// Whether the keys of these begin with this side's entities.
+    /// Whether the keys of `pairs` begin with this side's entities.
     let beginsPairs: Bool
     /// Whether it is the other side of itself.
     let isOwnInverse: Bool

@@ -8,9 +8,9 @@ package import HornbeamTree
 package import Synchronization
 
 package final class ElementIndex: Sendable {
-    /// What its keys are made of.
+    /// A component of its keys.
     package struct Component: Sendable {
-        /// Nil for the element itself.
+        /// The property of the element, nil for the element itself.
         package let subject: ComputedSubject?
         package let label: String
         package let type: ColumnType
@@ -29,7 +29,7 @@ package final class ElementIndex: Sendable {
     package let column: Int?
     /// As names say it: `contacts[].phones`.
     package let label: String
-    /// What a row's elements have of the components.
+    /// Reads the components' values of a row's elements.
     package let values: @Sendable (RowReader) throws -> [[Value]]
     /// What is known of whether text sees the same.
     package let asWritten = Mutex<WrittenComponents?>(nil)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of hand-kept indexes, as the catalogue has them.
 
-/// What kind of hand-kept index it is. The raw values are in files.
+/// The kinds of hand-kept indexes. The raw values are stored in files.
 package enum HandKeptKind: String {
     case orderedIDs
     case groupsByEntity
@@ -30,10 +30,10 @@ extension StoredIndex {
             record: Record(entity: entity, kind: kind.rawValue, version: "1", settings: settings, columns: ""))
     }
 
-    /// Nil if it follows the entities by itself.
+    /// The kind of hand-kept index, nil if the index follows the entities by itself.
     package var handKept: HandKeptKind? { HandKeptKind(rawValue: record.kind) }
-    /// Of a hand-kept index: row id ‖ key of an entry of that row.
+    /// The name of a hand-kept index's tree of places. Its keys are row id ‖ key of an entry of that row.
     var placesName: String { "p:\(record.entity):\(name)" }
-    /// Of a hand-kept index: the entity type of its groups, if they are entities.
+    /// The entity type of a hand-kept index's groups, nil if they are no entities.
     package var group: String? { handKept == .groupsByEntity ? record.settings[HandKeptKind.groupSetting] : nil }
 }

@@ -8,7 +8,7 @@ package import HornbeamTree
 
 /// The trees of one registered index, in a transaction that knows them.
 package struct IndexTrees: Sendable, Equatable {
-    /// What the catalogue calls the number of trees beside the first one.
+    /// The catalogue's name for the number of trees besides the first one.
     static let setting = "trees"
     /// As many as a byte can tell, less the first one and one that is left free.
     package static let mostOthers = 254
@@ -24,14 +24,14 @@ package struct IndexTrees: Sendable, Equatable {
         others = []
     }
 
-    /// Nil if one is missing.
+    /// Finds the trees of an index, or makes them if `create` is true. Returns nil if one is missing.
     package init?(
         of index: StoredIndex, in transaction: Transaction, create: Bool = false, _ options: TreeOptions = TreeOptions()
     ) throws(StorageError) {
         try self.init(index.treeName, index.otherNames, in: transaction, create: create, options)
     }
 
-    /// The trees of these names; nil if there aren't all of them.
+    /// Finds the trees of these names, or makes them if `create` is true. Returns nil if one is missing.
     init?(
         _ firstName: String, _ otherNames: [String], in transaction: Transaction, create: Bool = false,
         _ options: TreeOptions = TreeOptions()
@@ -83,7 +83,7 @@ package struct IndexTrees: Sendable, Equatable {
         }
     }
 
-    /// The value of an entry; nil if there is none.
+    /// Returns the value of an entry, or nil if there is no such entry.
     func value(of key: [UInt8], in transaction: Transaction) throws(StorageError) -> Bytes? {
         try key.withBytes { (key) throws(StorageError) in
             let (tree, key) = try place(key)
@@ -98,8 +98,8 @@ package struct IndexTrees: Sendable, Equatable {
         return count
     }
 
-    /// The row that an entry of the first tree is of; nil if it is none: behind the key stand row id and ordinal, of a
-    /// table the row id alone.
+    /// Returns the row of an entry of the first tree, or nil if it has none. The entry's key ends in row id and
+    /// ordinal, in a table's tree in the row id alone.
     func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - (others.isEmpty ? 12 : 8)) }
 
     /// The keys of all entries of a row. O(n), the entries of all trees.
@@ -115,7 +115,7 @@ package struct IndexTrees: Sendable, Equatable {
         return keys
     }
 
-    /// The last key of all entries in one list; nil if there is none.
+    /// Returns the last key of all entries in one list, or nil if there are none.
     package func lastKey(in transaction: Transaction) throws(StorageError) -> [UInt8]? {
         for (number, tree) in all.enumerated().reversed() {
             var cursor = try transaction.cursor(tree)

@@ -30,7 +30,7 @@ package enum KeptKey {
         return key
     }
 
-    /// Nil if the bytes are no key of the type.
+    /// Decodes a key of the type. Returns nil if the bytes are no such key.
     static func value(_ bytes: Bytes, _ type: ColumnType) -> Value? {
         var reader = KeyReader(bytes)
         guard let value = try? KeyCoding.readComponent(type, from: &reader), reader.isAtEnd else { return nil }

@@ -16,7 +16,7 @@ package struct KeptTrees {
     package let name: String
     package let transaction: Transaction
     package let entries: TreeID
-    /// Nil for a set, whose entries need no places.
+    /// The tree of places, nil for a set, whose entries need none.
     package let places: TreeID?
 
     /// The longest section or key of a hash: as long as a key of an index can be, less its row id and its place.

@@ -12,15 +12,15 @@ package enum PlannedIndex: Sendable {
     case elements(ElementIndex)
 }
 
-/// What the reads of a database know of its registered indexes: the newest committed ones. Looked at by each query that
-/// is planned; a writer that commits an index holds no lock that a reader waits for.
+/// The newest committed registered indexes, as the reads of a database see them. Each query that is planned looks at
+/// them. A writer that commits an index holds no lock that a reader waits for.
 package final class PlannedIndexes: Sendable {
     private let hasAny = Atomic(false)
     private let published = Mutex<RegisteredIndexes?>(nil)
 
     package init() {}
 
-    /// Nil if there is none that a query could use.
+    /// The newest committed registered indexes, nil if there is none that a query could use.
     @inline(__always)
     var current: RegisteredIndexes? {
         hasAny.load(ordering: .acquiring) ? published.withLock { $0 } : nil
@@ -33,7 +33,7 @@ package final class PlannedIndexes: Sendable {
     }
 }
 
-/// Those of one entity type in one state of the file.
+/// The registered indexes of one entity type that queries can use in one state of the file.
 final class UsableIndexes {
     let rows: [EntityIndex]
     let elements: [ElementIndex]

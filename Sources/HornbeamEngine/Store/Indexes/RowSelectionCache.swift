@@ -10,39 +10,39 @@ import HornbeamTree
 struct RowSelectionCache {
     private struct Known {
         let index: EntityIndex
-        /// Of the index when they were read.
+        /// The identity of the index's tree when its rows were read or tested.
         let entries: TreeIdentity
         let ranges: [EntryRange]
         let wanted: WantedValues?
-        /// Nil as long as searches rather test the rows of their hits.
+        /// The rows of the ranges, nil as long as searches test the rows of their hits instead.
         var selection: RowSelection?
-        /// About how many rows they have tested so far.
+        /// About how many rows such searches have tested so far.
         var tests = 0
 
         var rowCount: Int { selection?.rows.count ?? 0 }
     }
 
-    /// Those asked for last at the end.
+    /// The cached entries. The one asked for last is at the end.
     private var known: [Known] = []
     private var rowCount = 0
 
-    /// So many rows are kept at most, in so many selections: with their documents 4 MiB.
+    /// Maximum numbers of cached rows and of cached entries. With their documents the rows take 4 MiB.
     private static let rowLimit = 1 << 18
     private static let countLimit = 64
     /// The number of values in a kept list of wanted values.
     private static let valueLimit = 1 << 12
 
-    /// Whether so many rows would be kept.
+    /// Whether a selection of this many rows is cached.
     private static func keeps(_ rows: Int) -> Bool { rows <= rowLimit / 2 }
 
-    /// Whether the rows of a match would be kept, and what they are found by: a long list of values isn't.
+    /// Whether the rows of a match are cached, with the values that they are found by. A long list of values isn't.
     static func keeps(_ match: IndexMatch) -> Bool {
         keeps(match.count) && (match.wanted?.values.count ?? 0) <= valueLimit
     }
 
     /// The rows of an index's ranges, ascending.
     /// - Parameters:
-    ///   - entries: what the index holds now; what is read is not kept if that is nil.
+    ///   - entries: the identity of the index's tree now. The rows read are not cached if it is nil.
     ///   - read: reads them.
     mutating func rows(
         _ match: IndexMatch, of entries: TreeIdentity?, _ read: () throws -> [UInt64]
@@ -60,13 +60,14 @@ struct RowSelectionCache {
         return selection
     }
 
-    /// About how many rows searches among these ranges have tested; `.max` if the rows are known, which takes no test.
+    /// Returns about how many rows searches among these ranges have tested, or `.max` if the rows are cached and need
+    /// no test.
     func tests(_ match: IndexMatch, of entries: TreeIdentity) -> Int {
         guard let place = place(of: match), known[place].entries == entries else { return 0 }
         return known[place].selection == nil ? known[place].tests : .max
     }
 
-    /// Searches among these ranges have tested so many rows more.
+    /// Adds to the number of rows that searches among these ranges have tested.
     mutating func note(tests: Int, _ match: IndexMatch, of entries: TreeIdentity) {
         var found = take(match, of: entries)
         found.tests &+= tests
@@ -78,9 +79,9 @@ struct RowSelectionCache {
         return known.lastIndex { $0.index === match.index && $0.ranges == ranges && $0.wanted == match.wanted }
     }
 
-    /// What is known of the ranges, which is known no more.
+    /// Takes the entry of these ranges out of the cache. Returns an empty entry if there is none.
     private mutating func take(_ match: IndexMatch, of entries: TreeIdentity) -> Known {
-        // What was read of the index before it changed is good for nothing any more, whichever ranges it is of.
+        // Entries from before the index changed are useless now, whatever their ranges.
         while let place = known.firstIndex(where: { $0.index === match.index && $0.entries != entries }) {
             remove(place)
         }
@@ -100,11 +101,11 @@ struct RowSelectionCache {
         known.append(one)
         rowCount += one.rowCount
         while rowCount > Self.rowLimit { remove(known.firstIndex { $0.selection != nil } ?? 0) }
-        // Of what has cost something so many are kept, whatever else was asked.
+        // Entries without rows go first, because reading rows has cost something.
         while known.count > Self.countLimit { remove(known.dropLast().firstIndex { $0.selection == nil } ?? 0) }
     }
 
-    /// The state is another one, in which the rows may have other documents.
+    /// Forgets the documents of all cached rows: in another state the rows may have other ones.
     func forgetDocuments() {
         for one in known { one.selection?.forgetDocuments() }
     }

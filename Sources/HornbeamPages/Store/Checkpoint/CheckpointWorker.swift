@@ -7,16 +7,17 @@
 
 import Synchronization
 
-/// Keeps its store alive while it runs: `PageStore.close` ends its work, and so does whoever lets go of a store that
-/// is not closed, by `PageStore.endThread`.
+/// Keeps its store alive while it runs. `PageStore.close` ends its work. Code that lets go of a store without closing
+/// it must end the work by `PageStore.endThread`.
 final class CheckpointWorker: StoreWork, @unchecked Sendable {
     // Sendable: everything variable but the atomic is guarded by `monitor`.
     private let monitor = Monitor()
-    /// Nil when it neither runs nor waits for a thread. Strong, so that the thread is never the last to use the store.
+    /// Its store, nil when it neither runs nor waits for a thread. Strong, so that the thread is never the last to use
+    /// the store.
     private var store: PageStore?
     /// Threads in `serve`: one that has let go of the store may still be there when the next one comes.
     private var serving = 0
-    /// Since when it waits for a thread, and the newest transaction then.
+    /// The time at which it began to wait for a thread, and the newest transaction then.
     private var waiting: (since: ContinuousClock.Instant, newest: UInt64)?
     private var isWanted = false
     private var wantsRoom = false
@@ -95,7 +96,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         store?.catchUp()
     }
 
-    /// A checkpoint is due.
+    /// Wakes the thread because a checkpoint is due.
     func wake() {
         monitor.locked {
             isWanted = true
@@ -103,7 +104,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// Memory for pages that are not written yet is getting scarce.
+    /// Wakes the thread because memory for pages that are not written yet is getting scarce.
     func wakeForRoom() {
         monitor.locked {
             guard !wantsRoom, !busy.load(ordering: .relaxed) else { return }
@@ -112,7 +113,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// The thread is at a checkpoint.
+    /// Notes that the thread is at a checkpoint.
     func beginWork() { monitor.locked { busy.store(true, ordering: .sequentiallyConsistent) } }
     func endWork() { busy.store(false, ordering: .sequentiallyConsistent) }
 
@@ -194,15 +195,16 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
     }
 
     private static let momentMilliseconds = 10
-    /// After so many without a commit what others can't read yet is written though nobody waits. More than one: a sync
-    /// may take longer than that, and a program that commits again and again shall not pay for it.
+    /// Number of moments without a commit after which commits that others can't read yet are written although nobody
+    /// waits. More than one: a sync may take longer than one, and a program that commits again and again shall not pay
+    /// for it.
     private static let momentsOfRest = 10
-    /// Until what could not be written is tried again.
+    /// Milliseconds until a write that failed is tried again.
     private static let failureMilliseconds = 1000
 
-    /// Without anything to do for so long the thread is let go: a process may have thousands of stores. If others wait
-    /// for one, at the end of the slice of that time which it is in: it looks, instead of being told, because it waits
-    /// on its own store's monitor.
+    /// Milliseconds without work after which the thread is let go, because a process may have thousands of stores. If
+    /// other stores wait for a thread, it is let go at the end of the current slice of that time. It looks for them
+    /// itself instead of being told, because it waits on its own store's monitor.
     var uselessMilliseconds = 10_000
     private static let sliceMilliseconds = 500
 
@@ -234,7 +236,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
                 if !hasEnded { isResting.store(false, ordering: .relaxed) }
                 isIdling.store(false, ordering: .relaxed)
             }
-            // What a store that has failed can't tell it never will.
+            // A store that has failed will never tell what it can't tell now.
             if store.isInArrears, !store.pipeline.hasFailed {
                 isResting.store(false, ordering: .relaxed)
                 let time = afterFailure ? Self.failureMilliseconds : Self.momentMilliseconds
