@@ -22,7 +22,8 @@ public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
         values = try (1..<table.columns.count).map { try row.value($0) }
     }
 
-    /// Returns the value of a column. Returns nil also for a column of another index, or of another type.
+    /// Returns the value of the column of this one's name. Returns nil if the index has no such column, or the value is
+    /// not of this one's type.
     public subscript<Property>(column: IndexColumn<Property>) -> Property? {
         self[column.name].flatMap { Property(columnValue: $0) }
     }

@@ -42,7 +42,7 @@ package struct RowFilter {
 
     /// Binds a filter that needs nothing but the row. Throws `.invalid` for any other filter.
     init(ofRow filter: Filter, type: EntityType) throws {
-        node = try Self.bind(filter, type, nil)
+        if case .all = filter { node = nil } else { node = try Self.bind(filter, type, nil) }
     }
 
     var acceptsAll: Bool { node == nil }
