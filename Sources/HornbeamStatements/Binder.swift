@@ -4,7 +4,7 @@
 
 import FoundationEssentials
 
-/// What a slot has in it.
+/// The content of a slot.
 enum SlotContent: Equatable {
     case column(Int)
     /// The id that a to-one relation leads to, or null. Links to entities that aren't stored count neither here nor
@@ -24,12 +24,12 @@ enum SlotContent: Equatable {
     case snippet(SnippetForm)
 }
 
-/// Where rows of a statement come from. A class, because expressions that are bound later add what they need of it.
+/// A source of a statement's rows. A class, because expressions that are bound later add what they need of it.
 final class BoundSource {
     enum Rows {
         /// All of the type: the first source.
         case scan
-        /// What a relation leads to from the row of a source before.
+        /// The entities that a relation leads to from the row of a source before.
         case link(from: Int, EdgeSide)
         /// All of the type for which the conditions hold.
         case join([BoundExpression])
@@ -89,7 +89,7 @@ struct Binder {
     let moment = Date().timeIntervalSinceReferenceDate
     /// Set while what follows a grouping is bound.
     var grouping: GroupScope?
-    /// What columns of the result are called, for the clauses behind them.
+    /// The expressions of the result's columns by their aliases, for the clauses behind them.
     var aliases: [String: Expression] = [:]
     /// The aliases of all columns of the result, for errors.
     var resultNames: [String] = []
@@ -131,7 +131,7 @@ struct Binder {
         return .slot(slot)
     }
 
-    /// What a slot has in it, and of which source; nil for elements and variables.
+    /// Returns the content of a slot and its source, or nil for elements and variables.
     func content(of slot: Int) -> (source: BoundSource, content: SlotContent)? {
         guard let owner = owners[slot], let found = sources[owner].contents.first(where: { $0.slot == slot }) else {
             return nil
@@ -284,7 +284,7 @@ struct Binder {
         return owners.first
     }
 
-    /// What a path leads to.
+    /// Binds the expression that a path leads to.
     /// - Parameter asObjects: whether a to-many relation gives objects, not ids.
     mutating func bind(_ path: Path, asObjects: Bool = false) throws -> BoundExpression {
         if let variable = variables.last(where: { $0.name == path.head }) {

@@ -4,8 +4,8 @@
 
 import FoundationEssentials
 
-/// What is known of a group of rows: the values that it has in common, then aggregates, each with a slot in the frame
-/// of the group.
+/// The values known of a group of rows: those that it has in common, then aggregates, each with a slot in the frame of
+/// the group.
 struct GroupScope {
     var keys: [BoundExpression]
     private(set) var aggregates: [(aggregate: BoundAggregate, slot: Int)] = []
@@ -42,7 +42,7 @@ extension Binder {
         return try grouped(expression)
     }
 
-    /// What an alias of the result stands for.
+    /// Binds the expression that an alias of the result stands for.
     private mutating func bindAlias(_ expression: Expression) throws -> BoundExpression? {
         guard let aliased = aliased(expression) else { return nil }
         let all = aliases
@@ -233,7 +233,8 @@ extension Binder {
 
     // MARK: Comparisons
 
-    /// What is compared with each other, or put in order: where one says by which collation, all texts go by it.
+    /// Binds expressions that are compared with each other, or put in order. If one of them names a collation, all
+    /// texts go by it.
     mutating func bindCompared(_ parts: [Expression]) throws -> [BoundExpression] {
         let collating = try collating(parts)
         var bound: [BoundExpression] = []

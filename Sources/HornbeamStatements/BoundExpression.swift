@@ -2,7 +2,8 @@
 // Expressions whose names are resolved: to places in a frame, which hold what the row at hand has. Two that are equal
 // compute the same, wherever in the text they stand; so it is known what is grouped by.
 
-/// Where what may fail stands in the text. All are equal: what is computed is the same wherever it stands.
+/// The place in the text of an expression that may fail. All are equal: what is computed is the same wherever it
+/// stands.
 struct SourcePosition: Sendable, Equatable {
     let place: TextPlace
 
@@ -124,7 +125,7 @@ extension BoundExpression: Equatable {
     }
 }
 
-/// What the row at hand has in each slot, and what is kept from one row to the next. A class, because variables of
+/// The values of the row at hand in each slot, and what is kept from one row to the next. A class, because variables of
 /// quantifiers are written while it is read.
 final class Frame {
     var slots: [StatementValue]

@@ -17,7 +17,7 @@ extension ScalarFunction {
 }
 
 extension TextCollation {
-    /// What words say; nil if they say nothing together.
+    /// Reads the words of a collation. Returns nil if they say nothing together.
     fileprivate init?(_ words: Set<String>, locale: String?) {
         let (isNoCase, isNoAccent) = (words.contains("NOCASE"), words.contains("NODIAC"))
         if words.contains("UNICODE") {

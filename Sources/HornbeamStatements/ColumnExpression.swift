@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index may be over beside properties, and any program can tell that opens the file: expressions of the query
-// language over one row's columns, and texts by a collation. Conditions and sorts name them in the same way, so that
-// the planner sees when an index is over just that.
+// The components that an index may be over beside properties, and that any program which opens the file can tell:
+// expressions of the query language over one row's columns, and texts by a collation. Conditions and sorts name them in
+// the same way, so that the planner sees when an index is over just that.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -127,7 +127,7 @@ package struct IndexExpression: Sendable {
         return (try? collation.collator)?.version ?? "unknown"
     }
 
-    /// What an index of this type's rows is over. `.invalid` if that can't be.
+    /// Returns the component that an index of this type's rows is over. Throws `.invalid` if that can't be.
     func component(of type: EntityDescription) throws(HornbeamError) -> ComputedComponent {
         func refused(_ reason: String) -> HornbeamError {
             HornbeamError(.invalid, "“\(text)” can't be what an index is over: \(reason)")

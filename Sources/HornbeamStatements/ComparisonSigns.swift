@@ -25,7 +25,7 @@ extension Comparison {
         }
     }
 
-    /// What holds where this doesn't.
+    /// The comparison that holds where this doesn't.
     package var opposite: Comparison {
         switch self {
         case .equal: .notEqual

@@ -6,8 +6,8 @@
 import FoundationEssentials
 
 extension FilterPush {
-    /// What an index may hold that is just this expression, of the source alone: a text by a collation, or what one of
-    /// its indexes is over.
+    /// Returns the component of an index that is just this expression, of the source alone: a text by a collation, or
+    /// the expression that one of its indexes is over.
     func component(_ expression: BoundExpression) -> ComputedComponent? {
         if case .slot = expression { return nil }
         guard let type = source.type, let own = ownExpression(expression) else { return nil }
@@ -76,9 +76,9 @@ extension ComputedComponent {
         }
     }
 
-    /// Where a comparison with a value that is known is true.
+    /// Returns a filter for the rows where a comparison with a value that is known is true.
     fileprivate func filter(_ comparison: Comparison, _ item: StatementValue) -> Filter {
-        // What is no text is equal to none, and neither less nor greater.
+        // A value that is no text is equal to none, and neither less nor greater.
         guard let key = key(of: item) else { return comparison == .notEqual ? isThere : Filter.none }
         let isCollated = subject.collated != nil
         let asked = test(comparison, key, isCollated ? "a text" : item.node.text)
@@ -91,7 +91,8 @@ extension ComputedComponent {
         }
     }
 
-    /// Where it is one of these values, all of which are known; or, if that is not wanted, is known and none of them.
+    /// Returns a filter for the rows where it is one of these values, all of which are known. If that is not wanted:
+    /// where it is known and none of them.
     fileprivate func filter(within list: [StatementValue], _ wanted: Bool) -> Filter {
         if list.count == 1 { return filter(wanted ? .equal : .notEqual, list[0]) }
         let keys = list.compactMap { key(of: $0) }

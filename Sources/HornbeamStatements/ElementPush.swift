@@ -13,7 +13,7 @@ private struct ElementOrigin: Equatable {
     var steps: [String] = []
 }
 
-/// What is asked of an element: of itself, or of a part of it.
+/// A question about an element: about itself, or about a part of it.
 private struct ElementQuestion {
     enum Test {
         case compare(Comparison, StatementValue)
@@ -215,7 +215,7 @@ extension ElementIndex {
         }
         let places = components.indices.filter { components[$0].isPlain && seen.contains($0) && !others.contains($0) }
         let found = places.map { components[$0] }
-        // What a write has seen may never be.
+        // The rows that a write has seen may never be committed.
         if !store.transaction.isWritable, !rowIDs.isEmpty {
             asWritten.withLock { $0 = WrittenComponents(components: found, count: count) }
         }

@@ -18,14 +18,14 @@ extension BoundExpression {
             try StackRoom.require()
             let held = frame.held
             let item = try compute(frame)
-            // What it was computed from is gone.
+            // The values that it was computed from are gone.
             frame.held = held
             try frame.hold(item, mark)
             return item
         }
     }
 
-    /// Where it stands, if it makes what may be large.
+    /// The expression's place in the text, if it makes what may be large.
     private var mark: SourcePosition? {
         switch self {
         case .array(_, let mark), .object(_, let mark), .minus(_, let mark), .binary(_, _, _, let mark),

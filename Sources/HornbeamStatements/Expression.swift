@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a text in the query language says, as a tree: expressions, clauses and whole statements, with the place of each
-// part in the text. The parser makes it; nothing here knows of entity types or of a store.
+// The syntax tree of a text in the query language: expressions, clauses and whole statements, with the place of each
+// part in the text. The parser makes it. Nothing here knows of entity types or of a store.
 
 /// A place in a statement, as the number of Unicode scalars before it.
 package typealias TextPlace = Int
@@ -148,8 +148,8 @@ package enum StateTest: String, Sendable {
     case valued = "VALUED"
 }
 
-/// What META has: the entity's id, whatever its property is called, the time of its last save, and what else its type
-/// keeps.
+/// The fields of META: the entity's id, whatever its property is called, the time of its last save, and what else its
+/// type keeps.
 package enum MetaField: String, Sendable {
     case id
     case updatedAt
@@ -182,14 +182,14 @@ package struct TextMatching: Sendable, Equatable {
 /// One column of the result.
 struct Projection: Sendable, Equatable {
     var value: Expression
-    /// What `AS` says.
+    /// The alias that `AS` gives.
     var alias: String?
     var place: TextPlace
     /// The words of the expression, which name a column without an alias.
     var text: String
 }
 
-/// Where rows come from: a type, and what is joined to it, in order.
+/// The source of rows: a type, and what is joined to it, in order.
 struct Source: Sendable, Equatable {
     /// An entity type, or `_` for the only one there is.
     var type: String

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an expression before it is computed: which kinds of values it may give, and whether it is made of
-// one row's columns alone. An index over an expression must know both.
+// The properties of an expression that are known before it is computed: which kinds of values it may give, and whether
+// it is made of one row's columns alone. An index over an expression must know both.
 
 /// Kinds of items.
 struct ValueKinds: OptionSet, Sendable {
@@ -19,9 +19,9 @@ struct ValueKinds: OptionSet, Sendable {
     static let all = ValueKinds(rawValue: 1023)
 
     static let unknown: ValueKinds = [.missing, .null]
-    /// What JSON has.
+    /// The kinds of values in JSON.
     static let json: ValueKinds = [.missing, .null, .bool, .number, .text, .array, .object]
-    /// What texts also say, so that a comparison with a text may be one with these.
+    /// The kinds that texts also say, so that a comparison with a text may be one with these.
     static let written: ValueKinds = [.date, .uuid, .data]
 
     init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -65,7 +65,7 @@ struct ValueKinds: OptionSet, Sendable {
 }
 
 extension BoundExpression {
-    /// What it may give; its slots are the numbers of a type's columns.
+    /// Returns the kinds of values that it may give. Its slots are the numbers of a type's columns.
     func kinds(_ type: EntityDescription) -> ValueKinds {
         switch self {
         case .constant(let item): return ValueKinds(item)
@@ -192,6 +192,6 @@ extension ScalarFunction {
         return kinds
     }()
 
-    /// What it gives, beside what isn't known; nil for one of its arguments.
+    /// The kinds of values that it gives, beside what isn't known. Nil if it gives one of its arguments.
     fileprivate var kinds: ValueKinds? { Self.ofKinds[name] }
 }

@@ -331,7 +331,7 @@ extension StatementParser {
         }
     }
 
-    /// What a word that isn't in quotes begins.
+    /// Parses the expression that begins with a word that isn't in quotes.
     private mutating func named(_ word: String, _ start: TextPlace) throws(HornbeamError) -> Expression {
         switch word.uppercased() {
         case "NULL":

@@ -15,7 +15,7 @@ struct PushedFilter {
 struct FilterPush {
     let binder: Binder
     let source: BoundSource
-    /// What the rows of the sources before have.
+    /// The values of the rows of the sources before.
     let frame: Frame
 
     /// The filter for where a condition is true, if `wanted`, else for where it is false.
@@ -70,7 +70,7 @@ struct FilterPush {
         return wanted ? either(first, second) : both(first, second)
     }
 
-    /// Of two that must both hold one is better than none.
+    /// Combines two filters that must both hold. One of them is better than none.
     private func both(_ first: PushedFilter?, _ second: PushedFilter?) -> PushedFilter? {
         guard let first, let second else {
             return (first ?? second).map { PushedFilter(filter: $0.filter, isExact: false) }
@@ -240,7 +240,7 @@ struct FilterPush {
             let pattern = item(pattern)?.text, escape == nil, let like = try? LikePattern(pattern, escape: nil)
         else { return nil }
         if like.prefix.isEmpty {
-            // What stands between two `%` is in the text.
+            // A text that matches contains the text between two `%`.
             guard let part = like.longestPart else { return nil }
             let test = Filter.string(StringTest(.contains, columns: [column.number], part, caseSensitive: true))
             return PushedFilter(filter: lifted(test, column).filter, isExact: false)
@@ -292,8 +292,8 @@ struct FilterPush {
 }
 
 extension StatementValue {
-    /// Where it lies among the values of a column, as `=` and `<` of statements have it. Nil if that can't be told: it
-    /// doesn't say that no value is equal.
+    /// Returns the value's place among the values of a column, as `=` and `<` of statements order them. Returns nil if
+    /// that can't be told, which doesn't mean that no value is equal.
     func place(in type: ColumnType) -> ValueBound? {
         guard case .value(let value) = self else { return nil }
         let type = type.unwrapped
@@ -306,7 +306,7 @@ extension StatementValue {
             equal = value.converted(to: type)
         // A date is no number here.
         case (.date, _): equal = nil
-        // Of texts several say the same date or UUID.
+        // Several texts say the same date or UUID.
         default: return ValueBound(number: value, in: type, .asStored)
         }
         return equal.map { .at($0) }
@@ -318,7 +318,7 @@ extension StatementValue {
         return value
     }
 
-    /// Those values of a column of `type` that are equal to one of these; nil if that can't be told.
+    /// Returns the values of a column of `type` that are equal to one of these, or nil if that can't be told.
     static func literals(_ items: [StatementValue], _ type: ColumnType) -> [Value]? {
         var values: [Value] = []
         for item in items where !item.isUnknown && !item.isApart(from: type) {
@@ -331,7 +331,8 @@ extension StatementValue {
         return values
     }
 
-    /// Where a comparison of a column of `type` with it is true; nil if that can't be told.
+    /// Returns a filter for the rows where a comparison of a column of `type` with it is true, or nil if that can't be
+    /// told.
     func filter(_ column: Int, _ type: ColumnType, _ comparison: Comparison) -> Filter? {
         if isUnknown { return Filter.none }
         let found: Filter? =

@@ -41,7 +41,7 @@ package struct FilteredEntities {
         return count
     }
 
-    /// How the entities are found, for people.
+    /// Explains for people how the entities are found.
     package func explanation() throws -> String {
         // No relation is followed for a condition that the planner answers.
         if plan.isCut { return "\(try core.explain(plan.query))" }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a statement keeps of rows until its result is made: groups, what is sorted, and what was seen once. So no short
-// statement takes all memory that there is.
+// Limits the memory for what a statement keeps of rows until its result is made: groups, what is sorted, and what was
+// seen once. So no short statement takes all memory that there is.
 
 /// Counts what a run keeps. A class, because several parts of a run count together.
 final class KeptBytes {
     static let standardLimit = 1 << 30
-    /// Of an entry of a set or a dictionary, beside what is in it.
+    /// Bytes of an entry of a set or a dictionary, beside what is in it.
     static let entry = 48
 
     let limit: Int

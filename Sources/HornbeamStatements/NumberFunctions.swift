@@ -111,7 +111,7 @@ enum NumberFunctions {
         ScalarFunction(name, 1...1) { arguments, _ in try rounded(arguments[0], 0, rule) ?? .null }
     }
 
-    /// To so many digits behind the point, none if nothing is said.
+    /// A function that rounds to a number of digits behind the point, none if no number is given.
     private static func digits(_ name: String, _ rule: FloatingPointRoundingRule) -> ScalarFunction {
         ScalarFunction(name, 1...2) { arguments, _ in
             guard arguments.count == 2 else { return try rounded(arguments[0], 0, rule) ?? .null }

@@ -113,11 +113,11 @@ final class PatternCache {
     }
 }
 
-/// What may be given to `Regex`, which reads classes of characters by calling itself and has no bound for them: each
-/// level takes some kilobytes of the stack. (Groups it bounds itself.)
+/// Bounds for patterns that are given to `Regex`. It reads classes of characters by calling itself and has no bound for
+/// them: each level takes some kilobytes of the stack. (It bounds groups itself.)
 enum PatternBounds {
     static let maxLength = 10_000
-    /// Of classes in classes, and of the operators `&&`, `--` and `~~` in them.
+    /// Maximum number of classes in classes, and of the operators `&&`, `--` and `~~` in them.
     static let maxClasses = 20
 
     static func check(_ pattern: String) throws(HornbeamError) {

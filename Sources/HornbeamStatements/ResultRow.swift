@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// What all rows of a result share.
+/// The columns that all rows of a result share.
 final class ResultColumns: Sendable {
     let names: [String]
     /// Whether the rows are values: `SELECT VALUE`.
@@ -29,8 +29,7 @@ public struct ResultRow: Sendable {
         self.items = items
     }
 
-    /// What its columns are called, in order: by their aliases, else the last name of a path, else the text of the
-    /// expression.
+    /// Names of the columns, in order: their aliases, else the last name of a path, else the text of the expression.
     public var names: [String] { columns.names }
 
     /// The values in order; nil for what is missing, as opposed to null.

@@ -10,7 +10,7 @@ struct ScalarFunction: Sendable {
     let arity: ClosedRange<Int>
     /// Whether it is asked only if no argument is missing or null: else the result is missing, or null.
     let isStrict: Bool
-    /// Of what makes of a text its place under a collation.
+    /// The collation of a function that gives a text's place under a collation.
     let collation: TextCollation?
     private let body: Body
 
@@ -33,7 +33,7 @@ struct ScalarFunction: Sendable {
         return try body(arguments, patterns)
     }
 
-    /// Those there are, by their names in lower case.
+    /// All scalar functions, by their names in lower case.
     static let all: [String: ScalarFunction] = {
         let functions = StringFunctions.all + NumberFunctions.all + ArrayFunctions.all + ValueFunctions.all
         return Dictionary(functions.map { ($0.name, $0) }) { first, _ in first }

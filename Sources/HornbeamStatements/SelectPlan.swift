@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a statement is answered: the sources in their order, each with the conditions that can be tested once it has a
-// row; what of these the planner takes over as a filter of the first source; and what is made of the rows that are
-// left.
+// The plan for answering a statement: the sources in their order, each with the conditions that can be tested once it
+// has a row, the part of these that the planner takes over as a filter of the first source, and what is made of the
+// rows that are left.
 
 /// A statement bound to a schema and to values, made for each run: so it never outlives an index that it uses.
 struct SelectPlan {
@@ -18,7 +18,7 @@ struct SelectPlan {
         var text: String
     }
 
-    /// Of a result; so many groups, orders and aggregates there may be too.
+    /// Maximum number of columns of a result. There may be as many groups, orders and aggregates, too.
     static let maxColumns = 2_000
 
     let binder: Binder
@@ -45,7 +45,7 @@ struct SelectPlan {
 
     var sources: [BoundSource] { binder.sources }
 
-    /// How many of the first rows of the result are looked at, if not all.
+    /// Number of the first rows of the result that are looked at, nil for all.
     var rowsNeeded: Int? {
         guard let limit else { return nil }
         let (sum, overflow) = limit.addingReportingOverflow(offset)
@@ -150,7 +150,7 @@ struct SelectPlan {
         for source in binder.sources { source.contents.removeAll { !used.contains($0.slot) } }
     }
 
-    /// What groups need of rows, where these are read for nothing else.
+    /// The needs that groups have of rows, if these are read for nothing else.
     private var needs: RowNeeds? {
         guard let grouping, isAlone, binder.sources.count == 1 else { return nil }
         var columns: Set<Int> = []
@@ -378,7 +378,7 @@ extension EntityType {
 }
 
 extension Expression {
-    /// What a column without an alias is called by: the last name of a path.
+    /// The name of a column without an alias: the last name of a path.
     fileprivate var lastName: String? {
         switch self {
         case .path(let path):

@@ -28,7 +28,7 @@ final class SelectRun {
 
     /// Calls `body` with the values of each row of the result until it returns false.
     func run(_ body: ([StatementValue]) throws -> Bool) throws {
-        // What waits in a write is settled now, so that nothing changes while rows are read.
+        // Changes that wait in a write are settled now, so that nothing changes while rows are read.
         if core.transaction.isWritable { try core.flush() }
         if plan.limit == 0 { return }
         var cut = Cut(plan)
@@ -163,7 +163,7 @@ final class SelectRun {
 
     /// Groups as rows: without ORDER BY in the order of their keys.
     private func finish(_ frames: [Frame], _ cut: inout Cut, _ body: ([StatementValue]) throws -> Bool) throws {
-        // What is in the groups is counted by now.
+        // The rows in the groups are counted by now.
         var sorter = RowSorter(plan, plan.order, KeptBytes(limit: kept.limit))
         for frame in frames {
             if let having = plan.having, try having.evaluate(frame).truth != true { continue }
@@ -229,7 +229,7 @@ final class SelectRun {
     private func join(_ conditions: [BoundExpression], _ source: BoundSource) throws -> Bool {
         let push = FilterPush(binder: plan.binder, source: source, frame: frame)
         var query = EntityQuery(type: source.type?.name ?? "")
-        // What is asked of the joined rows in WHERE narrows an inner join as well.
+        // The conditions on the joined rows in WHERE narrow an inner join as well.
         for condition in conditions + (source.isOuter ? [] : plan.conditions[source.number]) {
             if let pushed = push.filter(condition) { query.filter = query.filter.and(pushed.filter) }
         }
@@ -255,7 +255,7 @@ final class SelectRun {
         switch try array.evaluate(frame) {
         case .array(let elements): items = elements
         case .missing, .value(.null): break
-        // What is no array is one element, as in SQL++.
+        // A value that is no array is one element, as in SQL++.
         case let single: items = [single]
         }
         for item in items {

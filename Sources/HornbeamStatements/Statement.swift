@@ -36,7 +36,7 @@ public struct Statement: Sendable {
         try SelectRun(plan, core).run { try body(ResultRow(columns, $0)) }
     }
 
-    /// How the statement would be answered, for people.
+    /// Explains for people how the statement would be answered.
     package func explanation(in core: StoreTransaction, _ parameters: StatementParameters) throws -> String {
         try SelectPlan(tree, text, core, parameters).explanation(tree, core)
     }
@@ -44,7 +44,7 @@ public struct Statement: Sendable {
     /// Whether it asks how another one would be answered.
     package var isExplanation: Bool { tree.isExplained }
 
-    /// What the columns of the result are called.
+    /// Returns the names of the result's columns.
     package func columnNames(in core: StoreTransaction, _ parameters: StatementParameters) throws -> [String] {
         if tree.isExplained { return ["plan"] }
         return try SelectPlan(tree, text, core, parameters).columns.map(\.name)

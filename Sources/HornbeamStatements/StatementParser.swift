@@ -19,7 +19,7 @@ struct StatementParser {
     /// Levels that a whole expression may have. `maxDepth` doesn't bound them: each level of nesting may have a row of
     /// operators, which is a tree of many levels.
     static let maxHeight = 600
-    /// Of a text, in characters.
+    /// Maximum length of a text, in characters.
     static let maxLength = 1_000_000
 
     /// Words that are never names, unless in backquotes. Others are keywords where the grammar has them: `like` names a

@@ -3,7 +3,7 @@
 
 import HornbeamText
 
-/// What SNIPPET is to show, and how.
+/// The text that SNIPPET is to show, and its form.
 struct SnippetForm: Equatable {
     /// Number of the match.
     var match: Int
@@ -38,7 +38,7 @@ extension Binder {
             default: form.ellipsis = text
             }
         }
-        // What is looked for is null: nothing is found.
+        // A search for null finds nothing.
         guard matches[number].match != nil else { return .constant(.null) }
         return slot(.snippet(form), of: sources[matches[number].source])
     }

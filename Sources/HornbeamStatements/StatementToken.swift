@@ -32,7 +32,7 @@ package struct StatementFailure {
     ) -> HornbeamError {
         let scalars = Array(text.unicodeScalars)
         let place = min(max(place, 0), scalars.count)
-        // Of \r\n only the \n ends the line.
+        // In \r\n only the \n ends the line.
         func endsLine(_ index: Int) -> Bool {
             scalars[index].isNewline
                 && !(scalars[index] == "\r" && index + 1 < scalars.count && scalars[index + 1] == "\n")
@@ -195,7 +195,7 @@ package struct StatementLexer {
         return slice(start..<at)
     }
 
-    /// What is in quotes, two of which stand for one.
+    /// Reads the text in quotes. Two quotes in it stand for one.
     private mutating func quoted(_ what: String) throws(HornbeamError) -> String {
         let place = at
         let quote = scalars[at]

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an expression has for a value while a statement runs: a `Value`, and what JSON has beside it. JSON texts are
-// taken apart once, when a row is read, so that paths lead into them.
+// The value of an expression while a statement runs: a `Value`, and what JSON has beside it. JSON texts are taken apart
+// once, when a row is read, so that paths lead into them.
 
 import FoundationEssentials
 
 /// The value of an expression.
 enum StatementValue: Sendable, Equatable {
-    /// What a path leads to where there is nothing. Unlike null it is left out of a row's JSON.
+    /// The value of a path that leads to nothing. Unlike null it is left out of a row's JSON.
     case missing
     /// Neither JSON nor an array: these are the cases below.
     case value(Value)
@@ -27,7 +27,7 @@ struct StatementField: Sendable, Equatable {
 }
 
 extension StatementValue {
-    /// What a column holds. JSON that can't be read, which no row should have, is its text.
+    /// Makes the value of a column. JSON that can't be read, which no row should have, is its text.
     init(_ value: Value) {
         switch value {
         case .json(let text): self = (try? JSONParser.parse(text)).map { StatementValue($0) } ?? .string(text)
@@ -96,8 +96,8 @@ extension StatementValue {
 
     // MARK: Size
 
-    /// What is computed of one row may take so many bytes at a time, 16 MiB: so a short statement doesn't make of a few
-    /// letters, doubled again and again, more than there is memory.
+    /// Maximum number of bytes that the values computed of one row may take at a time, 16 MiB. So a short statement
+    /// can't make more than there is memory of a few letters, doubled again and again.
     static let maxSize = 16 << 20
 
     static var tooLarge: HornbeamError {
@@ -144,7 +144,7 @@ extension StatementValue {
     func element(_ index: Int) -> StatementValue {
         switch self {
         case .array(let items):
-            // Of an index that no array has, the sum may overflow.
+            // For an index that no array has, the sum may overflow.
             if index >= 0 {
                 index < items.count ? items[index] : .missing
             } else {
@@ -157,7 +157,7 @@ extension StatementValue {
 
     var isUnknown: Bool { self == .missing || self == .null }
 
-    /// What a condition says: nil where it is neither true nor false.
+    /// The truth of a condition, nil where it is neither true nor false.
     var truth: Bool? { if case .value(.bool(let flag)) = self { flag } else { nil } }
 
     /// A string's text.

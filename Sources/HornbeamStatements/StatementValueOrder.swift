@@ -112,7 +112,7 @@ extension StatementValue {
         return key.bytes
     }
 
-    /// What the keys of all of its kind begin with.
+    /// The byte with which the keys of all values of its kind begin.
     var kindPrefix: UInt8 { UInt8(rank) }
 
     /// Appends the ordered key.

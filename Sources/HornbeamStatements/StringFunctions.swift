@@ -68,11 +68,11 @@ enum StringFunctions {
         },
     ]
 
-    /// Of a regular expression in a text: what is known of each is kept until all are found.
+    /// Maximum number of matches of a regular expression in a text: what is known of each is kept until all are found.
     private static let maxMatches = 50_000
 
-    /// So many replacements make a text too large to be held, if it has so many. A text that is put in isn't longer
-    /// than that itself, as it is held too.
+    /// Number of replacements that make a text too large to be held, if it has so many. A text that is put in isn't
+    /// longer than that itself, as it is held too.
     private static func room(in text: String, _ new: String) -> Int {
         (StatementValue.maxSize + text.utf8.count) / max(1, new.utf8.count) + 1
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a value lies among those of a column, which may not be able to hold it: an integer column has no 1.5, a column
-// of doubles no 9,007,199,254,740,993, none of decimals 1e300. A comparison with such a number is still true or false.
-// All who make filters of values that aren't the column's ask here: queries of secondary indexes, and statements.
-// Fractions of different bases are seldom the same number: a double equals the decimal that is written as it is.
+// The place of a value among those of a column, which may not be able to hold it: an integer column has no 1.5, a
+// column of doubles no 9,007,199,254,740,993, a column of decimals no 1e300. A comparison with such a number is still
+// true or false. All code that makes filters of values that aren't the column's asks here: queries of secondary
+// indexes, and statements. Fractions of different bases are seldom the same number: a double equals the decimal that is
+// written as it is.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -160,7 +161,7 @@ package enum ValueBound: Equatable {
             isWhole = isWhole && mantissa.isMultiple(of: 10)
             (mantissa, exponent) = (mantissa / 10, exponent + 1)
         }
-        // Of negative ones the lesser is farther from zero.
+        // Among negative numbers the lesser is farther from zero.
         if !isWhole, number.isNegative { mantissa += 1 }
         // As text, whose zeros stay: an initializer makes an exponent of them that is none.
         guard let found = Decimal(string: "\(number.isNegative ? "-" : "")\(mantissa)e\(exponent)") else { return nil }
@@ -187,7 +188,7 @@ package enum ValueBound: Equatable {
 }
 
 extension ColumnType {
-    /// Of a column of integers: which it can hold.
+    /// The range that a column of integers can hold.
     fileprivate var integers: ClosedRange<Int128>? {
         switch self {
         case .int8: Int128(Int8.min)...Int128(Int8.max)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a value index is, as the catalogue keeps it: properties in their order and a condition. All but computed
-// properties can be told from the file alone, so that an index lives on without the code that has made it.
+// The definition of a value index, as the catalogue keeps it: properties in their order and a condition. All but
+// computed properties can be told from the file alone, so that an index lives on without the code that has made it.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -12,12 +12,12 @@ package struct ValueIndexDefinition: Sendable {
     package enum Component: Sendable {
         case property(String, descending: Bool)
         case computed(ComputedComponent, descending: Bool)
-        /// What the file tells: an expression, or a text by a collation.
+        /// A component that the file tells: an expression, or a text by a collation.
         case expression(IndexExpression, descending: Bool)
     }
 
     package static let kind = "value"
-    /// Of the settings of a registered index.
+    /// Keys of the settings of a registered index.
     private enum Setting {
         static let properties = "properties"
         static let condition = "where"
@@ -39,7 +39,7 @@ package struct ValueIndexDefinition: Sendable {
         self.condition = condition
     }
 
-    /// What the settings say; nil if only code can tell, or they are no value index's.
+    /// Reads the settings. Returns nil if only code can tell the index, or they are no value index's.
     package init?(settings: [String: String]) {
         guard let properties = settings[Setting.properties], settings[Setting.computed] == nil else { return nil }
         if let list = settings[Setting.expressions] {
@@ -176,7 +176,7 @@ package struct ValueIndexDefinition: Sendable {
             condition: try condition.map { (stored) throws(HornbeamError) in try IndexCondition(stored, type) })
     }
 
-    /// What a database registers.
+    /// Returns the registration that a database takes.
     package func registration(
         _ name: String, version: String, _ entity: String, model: ObjectIdentifier?, flaw: String? = nil
     ) -> IndexRegistration {

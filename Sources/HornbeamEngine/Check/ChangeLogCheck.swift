@@ -8,7 +8,7 @@ import HornbeamTree
 struct ChangeLogCheck {
     let core: StoreTransaction
     private var consumers: [UInt32: (name: String, stored: StoredConsumer)] = [:]
-    /// By consumer the change that comes next.
+    /// The number of the change that comes next, by consumer.
     private var expected: [UInt32: UInt64] = [:]
 
     init(_ core: StoreTransaction) { self.core = core }
@@ -57,7 +57,7 @@ struct ChangeLogCheck {
         expect(sequence, number, name, problem)
         expected[number] = sequence + 1
         guard let change = StoredChange(value, of: consumer) else { return problem("\(what) is not readable") }
-        // Of a type that is no more there may still be changes.
+        // There may still be changes of a type that is no more there.
         guard let idType = core.schema.types[consumer.types[change.type].name]?.idType else { return }
         let id = change.id.withUnsafeBytes { ValueBytes.decode($0, as: idType) }
         if id == nil { problem("\(what) has an id that is none") }

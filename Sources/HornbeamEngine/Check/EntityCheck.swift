@@ -158,7 +158,7 @@ package struct EntityCheck {
         let rows = try store.count()
         let entries = Int(clamping: try transaction.count(index.tree))
         if rows != entries { problem("\(name) has \(entries) entries for \(rows) rows") }
-        // Of the entries that share the last cut key. They lie side by side.
+        // The entries that share the last cut key. They lie side by side.
         var (cut, whole): ([UInt8], Set<[UInt8]>) = ([], [])
         try forEachEntry(index.tree) { key, value in
             guard let rowID = index.rowID(key: key, value: value) else {
@@ -168,7 +168,7 @@ package struct EntityCheck {
                 guard let row = try store.row(rowID) else {
                     return problem("\(name): an entry for \(rowID), which has no row")
                 }
-                // What its keys were to be can't be told.
+                // The keys that it should have can't be told.
                 if index.flaw != nil { return }
                 let own = try index.key(of: row)
                 if !key.elementsEqual(index.entry(own, rowID).key) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index holds that isn't stored: properties that the program computes, texts by a collation, expressions. A
-// condition names what it compares in the same way, so that the planner sees when an index is over just that.
+// The components of an index that aren't stored: properties that the program computes, texts by a collation,
+// expressions. A condition names the value that it compares in the same way, so that the planner sees when an index is
+// over just that.
 
 import FoundationEssentials
 
@@ -10,7 +11,7 @@ package protocol ComputedExpression: Sendable {
     func isSame(as other: any ComputedExpression) -> Bool
 }
 
-/// What a computed component and a comparison are of: equal if it is the same property, column by a
+/// The subject of a computed component or a comparison. Two are equal if they are the same property, column by a
 /// collation, or expression.
 ///
 /// `@unchecked Sendable`: made of key paths, which nobody can change.
@@ -35,10 +36,10 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
 
     package init(_ keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
 
-    /// Of a stored property.
+    /// The subject of a stored property.
     package init(stored keyPath: AnyKeyPath) { self.init(.keyPath(keyPath)) }
 
-    /// Of stored properties of a type and of one another, with dots between them.
+    /// The subject of stored properties of a type and of one another, with dots between them.
     package init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
 
     /// The property that a key path of an order is of. Which of the steps is its last one, if one is, can't be told
@@ -150,7 +151,7 @@ package final class ComputedTest: Sendable {
     let subject: ComputedSubject
     let comparison: Comparison
     let literal: Value
-    /// Where it asks for any of several values, not for that one.
+    /// The values, if it asks for any of several instead of one.
     let list: [Value]?
     /// For `explain`.
     let label: String

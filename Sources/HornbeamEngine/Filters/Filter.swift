@@ -9,7 +9,7 @@
 
 import FoundationEssentials
 
-/// How two values compare.
+/// A comparison of two values.
 package enum Comparison: String, Sendable, CaseIterable {
     case equal = "=="
     case notEqual = "!="
@@ -32,7 +32,7 @@ package indirect enum Filter: Sendable {
     case text(TextTest)
     case elements(ElementTest)
     case links(LinkTest)
-    /// How many stored entities a relation leads to.
+    /// The number of stored entities that a relation leads to, compared with a number.
     case linkCount(relation: String, Comparison, Int)
     /// A full-text query finds the columns. Answered by the full-text index over exactly these columns, if there is
     /// one.
@@ -41,7 +41,7 @@ package indirect enum Filter: Sendable {
     case ids([Value])
     /// Without a sort, the result is in the order of linking.
     case related(RelationSource)
-    /// What only the typed layer can evaluate. The label is for `explain`.
+    /// A condition that only the typed layer can evaluate. The label is for `explain`.
     case opaque(label: String, @Sendable (RowReader) throws -> Bool)
     /// One comparison that only the typed layer can evaluate. An index over what is compared may answer it.
     case computed(ComputedTest)
@@ -261,13 +261,13 @@ extension Value {
 package struct SortTerm: Sendable {
     package enum Key: Sendable {
         case column(Int)
-        /// How many stored entities a relation leads to.
+        /// The number of stored entities that a relation leads to.
         case linkCount(String)
         /// Best score of the `matches` filter first (descending) or last. Ties go by id.
         case score
-        /// What is worked out from the row, which an index may hold.
+        /// A value that is worked out from the row, and that an index may hold.
         indirect case derived(ComputedComponent)
-        /// What only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
+        /// An order that only the typed layer can evaluate: a key of a row, and the order of two keys as by `memcmp`.
         indirect case opaque(
             label: String, key: @Sendable (RowReader) throws -> any Sendable,
             order: @Sendable (any Sendable, any Sendable) -> Int)

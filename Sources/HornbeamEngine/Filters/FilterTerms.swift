@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the larger terms of a filter consist of: tests of strings, of arrays, and of related entities.
+// The parts of the larger terms of a filter: tests of strings, of arrays, and of related entities.
 
 extension Filter {
-    /// What the test must know of a row besides its id; nil if that may be all of it.
+    /// The columns that the test must know of a row besides its id, nil if that may be all of the row.
     var needs: RowNeeds? {
         switch self {
         case .all, .none, .refused, .links, .linkCount, .ids, .related: RowNeeds()
@@ -38,7 +38,7 @@ package struct StringTest: Sendable, Equatable {
         case hasSuffix
     }
 
-    /// How the test compares letters of different case.
+    /// The way in which the test compares letters of different case.
     package enum LetterCase: Sendable {
         /// They are different.
         case exact
@@ -124,7 +124,7 @@ package final class LinkTest: Sendable {
 
     package let quantifier: Quantifier
     package let relation: String
-    /// Of the related type, which `describe` needs for the names of its columns.
+    /// The filter on the related type. `describe` needs that type for the names of its columns.
     package let filter: Filter
     let target: EntityDescription
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader asks of rows: an index that holds it spares their look-up.
+// The needs that a reader has of rows. An index that holds them spares the look-up of the rows.
 
-/// What a reader of rows asks of them, and nothing else.
+/// Everything that a reader of rows asks of them.
 package struct RowNeeds: Sendable {
     package var columns: Set<Int> = []
     /// Whether its result is the same in whatever order the rows come.

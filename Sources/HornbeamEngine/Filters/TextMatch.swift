@@ -10,7 +10,7 @@ package final class TextMatch: Sendable {
     package let index: String?
     /// Its fields are places in `columns`.
     package let query: TextQuery
-    /// Of the columns, in their order; empty if all count alike.
+    /// Weights of the columns, in their order. Empty if all count alike.
     package let weights: [Double]
     /// Why nothing can be searched so, told by whoever runs it.
     package let problem: HornbeamError?
@@ -23,7 +23,7 @@ package final class TextMatch: Sendable {
         problem = nil
     }
 
-    /// What can't be searched. It is a condition all the same, so that it has its place in a query.
+    /// Makes a condition that can't be searched. It is a condition all the same, so that it has its place in a query.
     package init(columns: [Int], problem: HornbeamError) {
         self.columns = columns
         index = nil

@@ -69,7 +69,7 @@ extension TextMatch {
 }
 
 extension IndexDescription {
-    /// Of a full-text index: whether it can tell what a search over its columns finds.
+    /// For a full-text index: whether it can tell what a search over its columns finds.
     package func answers(_ match: TextMatch) -> Bool {
         positions || knownAnalyzer.map { !match.needsPositions($0) } ?? false
     }

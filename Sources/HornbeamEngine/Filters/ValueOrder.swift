@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How values compare where there are no keys of them to compare: as keys would. For types without NaN that is what
-// Swift's operators do. NaN is where they differ: it equals itself, and is greater than every number.
+// Compares values without keys, in the order that their keys would have. For types without NaN that is the order of
+// Swift's operators. NaN differs: it equals itself, and is greater than every number.
 
 import FoundationEssentials
 

@@ -5,7 +5,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// What registering does about an index of which a sample shows that its code gives other rows than are stored.
+/// The reaction of registering if a sample of an index shows that its code gives other rows than are stored.
 public enum DriftPolicy: Sendable {
     /// No sample is taken.
     case ignore
@@ -24,7 +24,7 @@ struct DriftProbe {
     let type: EntityType
     let transaction: Transaction
 
-    /// What differs first; nil if nothing does.
+    /// Returns the first difference as an error, or nil if there is none.
     func run() throws -> HornbeamError? {
         let follower = index.registration.emitter.follower(of: [index])
         if let drift = try forEachSample(

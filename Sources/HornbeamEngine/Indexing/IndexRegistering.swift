@@ -6,7 +6,7 @@ import HornbeamPages
 package import HornbeamTree
 import Synchronization
 
-/// What there is to do before an index can follow its rows.
+/// The work to do before an index can follow its rows.
 package enum RegistrationWork: Equatable {
     case none
     /// The tree's reduced values, as far as a program without the code has left them unknown.
@@ -133,7 +133,7 @@ package struct IndexRegistering {
         try reports.finish()
     }
 
-    /// What a sample shows of entries that are other code's.
+    /// Returns an error if a sample shows entries that are other code's.
     package func drift(of index: MaintainedIndex) throws -> HornbeamError? {
         try DriftProbe(index: index, type: try type(), transaction: transaction).run()
     }
@@ -178,7 +178,7 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         /// It is being built in the background, or was until the database was closed: so many of its entities are
         /// looked at. If there is a former index of the name, that is listed too.
         case building(done: Int, total: Int)
-        /// What the file says of it is damaged: nobody can ask it, nor register another one of its name before it is
+        /// The file's record of it is damaged. Nobody can ask it, nor register another one of its name, before it is
         /// dropped by `unregister`.
         case unreadable
     }
@@ -191,7 +191,7 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
     public let state: State
     /// Rows in it.
     public let entries: Int
-    /// Of the pages that its tree takes, long values not counted.
+    /// Number of bytes of the pages that its tree takes, long values not counted.
     public let bytes: Int
 
     package init(

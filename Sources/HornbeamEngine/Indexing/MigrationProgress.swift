@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a database that is being opened tells about the work that its schema needs.
+// The progress that a database tells while it is opened: the work that its schema needs.
 
-/// How far a step of opening has come. Rows are counted by each step anew: `done` never exceeds `total`.
+/// Progress of a step of opening. Rows are counted by each step anew: `done` never exceeds `total`.
 public struct MigrationProgress: Sendable, Equatable {
-    /// What is being done.
+    /// The work that is being done.
     public enum Step: String, Sendable {
         /// Rows get other columns: conversions, derived properties, properties that are forgotten.
         case migratingRows

@@ -12,7 +12,7 @@ import Synchronization
 package struct RowBatch: Sendable {
     /// That call an index's function at the same time.
     package static let standardThreads = min(8, ProcessInfo.processInfo.activeProcessorCount)
-    /// From so many bytes or rows on their entries are made.
+    /// Numbers of bytes and of rows from which on the rows' entries are made.
     private static let sizeBound = 1 << 18
     private static let countBound = 4096
     /// No thread is worth fewer rows.

@@ -7,9 +7,9 @@ import HornbeamPages
 import HornbeamTree
 
 extension EntityStore {
-    /// What `deleted`, the store of this type's deleted entities, has to keep of a stored entity: its properties by
-    /// name, without what is null, and the ids of its links by relation, without relations that have none. Columns and
-    /// relations that only the store still has are kept too. Nil if it isn't stored.
+    /// Returns the record that `deleted`, the store of this type's deleted entities, has to keep of a stored entity:
+    /// its properties by name, without null ones, and the ids of its links by relation, without relations that have
+    /// none. Columns and relations that only the store still has are kept too. Returns nil if the entity isn't stored.
     package func tombstone(of rowID: RowID, in deleted: EntityStore) throws -> [UInt8]? {
         var writer = deleted.makeRow()
         // First, because reading links may change trees, where the row lies.

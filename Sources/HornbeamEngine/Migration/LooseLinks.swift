@@ -130,8 +130,8 @@ enum LooseLinks {
             if side.isOwnInverse, side.isToMany, target < source { continue }
             let from = LinkEnd(source, position.rawValue)
             var to = LinkEnd(target, other.form == .reverse ? source.rawValue : 0)
-            // Where entities led to many and kept their first links, two of them may disagree about it: who comes first
-            // has it, and none is linked twice. If they agree, this is the other half.
+            // If entities led to many and kept their first links, two of them may disagree about it: the one that comes
+            // first has it, and none is linked twice. If they agree, this is the other half.
             if side.isOwnInverse, !side.isToMany,
                 try transaction.link(side.list, from) != nil || transaction.link(side.list, to) != nil
             {

@@ -2,7 +2,7 @@
 // Declared migrations against what is stored: which of them apply, what has to be done for them, and what the store
 // holds afterwards. Pure; the catalogue acts on it, and compares the result with the models.
 
-/// What the structural steps of a list of migrations come to for one store.
+/// The combined effect of a list of migrations' structural steps on one store.
 struct MigrationPlan {
     /// Something to do to trees whose content stays as it is. In order: names are those of its moment.
     enum Move {
@@ -39,10 +39,10 @@ struct MigrationPlan {
         var relation: String
     }
 
-    /// What the store holds afterwards, by name.
+    /// The types that the store holds afterwards, by name.
     private(set) var types: [String: EntityDescription]
     private(set) var moves: [Move] = []
-    /// By type.
+    /// The row migrations by type.
     private(set) var rows: [String: RowMigration] = [:]
     /// To-many relations of which every entity keeps the first link.
     private(set) var trimmed: Set<Side> = []
@@ -54,9 +54,9 @@ struct MigrationPlan {
     /// The name that a type has in the file, however often it is renamed.
     func nameInFile(of type: String) -> String { origins[type] ?? type }
 
-    /// What happens to the relations of a type, for its deleted entities, in order.
+    /// Changes of a type's relations, for its deleted entities, in order.
     private var linkSteps: [String: [TombstoneMigration.LinkStep]] = [:]
-    /// What is to be done to deleted entities, by the name of the type that they lie in.
+    /// The migrations of deleted entities, by the name of the type that they lie in.
     private(set) var tombstones: [String: TombstoneMigration] = [:]
 
     /// Whether relations of a type are renamed or dropped.

@@ -147,7 +147,7 @@ struct RelationMigration {
 
     /// Takes a link away from the other side, or from the reverse look-up.
     private func removeOtherHalf(_ change: RelationChange, _ source: RowID, _ target: RowID) throws {
-        // What is made anew from this side's links has none of it.
+        // A list that is made anew from this side's links has none of it.
         if change.isWidowed { return }
         let isOwnInverse =
             change.before.inverse == change.before.description.name && change.before.description.target == change.type

@@ -5,13 +5,13 @@
 
 import HornbeamTree
 
-/// What an opening has to do about rows that may lack columns that can't be null.
+/// The work of an opening on rows that may lack columns that can't be null.
 struct RowGaps {
     /// Types whose rows may lack columns from now on.
     private(set) var begun: [String] = []
     /// Types whose rows may lack columns that this program knows, with these.
     private(set) var ended: [(type: String, columns: [ColumnDescription])] = []
-    /// Of these, those whose rows lack nothing afterwards.
+    /// The types among these whose rows lack nothing afterwards.
     private(set) var closed: [String] = []
 
     var isSettled: Bool { begun.isEmpty && ended.isEmpty }
@@ -32,7 +32,7 @@ struct RowGaps {
             if canSave, unknown, !isMarked { begun.append(name) }
             // A read can't complete anything, but tells that it is needed.
             guard isMarked, !unknown, canComplete || !transaction.isWritable else { continue }
-            // Those that are new here are completed as such.
+            // Columns that are new here are completed as such.
             let columns = type.description.columns.filter { !$0.type.isOptional && old.column($0.name) != nil }
             ended.append((name, columns))
             closed.append(name)

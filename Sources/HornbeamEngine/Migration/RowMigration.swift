@@ -117,7 +117,7 @@ struct RowMigration {
         }
     }
 
-    /// What a closure of the program's makes; its errors with the row and the property.
+    /// Returns the result of a closure of the program's. Adds the row and the property to its errors.
     private func made<Result>(
         _ type: String, _ property: String?, _ row: MigratingRow, _ body: () throws -> Result
     ) throws -> Result {

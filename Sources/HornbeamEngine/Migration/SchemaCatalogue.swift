@@ -10,7 +10,7 @@ import HornbeamPages
 import HornbeamText
 package import HornbeamTree
 
-/// What stands in the store and what a database declares, brought together.
+/// Brings together the types in the store and the types that a database declares.
 package enum SchemaCatalogue {
     static let treeName = SchemaTree.name
     /// Version of everything that this module lays on the trees.
@@ -61,13 +61,13 @@ package enum SchemaCatalogue {
         }
         let names = Set(declared.map(\.name))
         for description in plan.types.values.sorted(by: { $0.name < $1.name }) where !names.contains(description.name) {
-            // What such an index is made of, the file tells.
+            // The file tells the components of such an index.
             let change = mayChange ? SchemaComparison.renewal(of: description) : nil
             merged.append(Merged(unchanged: change?.stored ?? description))
             if let change { work.append(change) }
         }
         SchemaComparison.keepOtherSides(&merged, &work, declared: declared, stored: plan.types)
-        // What nobody declares any more does no harm to a reader.
+        // Anything that nobody declares any more does no harm to a reader.
         if !mayChange { work.removeAll { $0.onlyDrops(from: plan.types[$0.stored.name]) } }
         try SchemaComparison.validate(
             merged.map(\.description), declared: mayChange ? names : [], allowsUnknownTargets: allowsUnknownTargets)
@@ -387,7 +387,7 @@ package enum SchemaCatalogue {
                     isRequired: description.required, linkedID: linkedID(of: description, in: target),
                     isUniqueByID: target.isUniqueByID(of: description))
                 if relation.toMany, description.toMany {
-                    // By what stays when a type or a relation gets another name.
+                    // Ordered by numbers, which stay when a type or a relation gets another name.
                     let isFirst = number <= otherNumber
                     pairs = LinkList(isFirst ? links : targets, isFirst ? number : otherNumber, .pairs)
                 }

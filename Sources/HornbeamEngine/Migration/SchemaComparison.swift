@@ -8,7 +8,7 @@ import HornbeamText
 /// the rows.
 struct Merged {
     var description: EntityDescription
-    /// How many of the columns are declared.
+    /// Number of columns that are declared.
     var declared: Int
     var positions: [Int]
 }
@@ -22,7 +22,7 @@ extension Merged {
     }
 }
 
-/// What to do to the store for one type.
+/// The work on the store for one type.
 struct SchemaChange {
     /// The description to store: columns in the order of their positions.
     var stored: EntityDescription
@@ -85,8 +85,8 @@ enum SchemaComparison {
             positions.append(position)
         }
         let rest = stored.relations.filter { old in !declared.relations.contains { $0.name == old.name } }
-        // What isn't declared any more rules no deletion and isn't required of anybody; both stay in the store, for
-        // whoever declares it again.
+        // Relations that aren't declared any more rule no deletion, and aren't required of anybody. Both properties
+        // stay in the store, for a program that declares the relation again.
         seen.relations += rest.map { relation in
             var relation = relation
             relation.deleteRule = .nullify
@@ -98,7 +98,7 @@ enum SchemaComparison {
                 name: declared.name, columns: columns, indexes: declared.indexes,
                 relations: declared.relations + rest),
             dropped: [], built: [], added: Array(columns[stored.columns.count...]), narrowed: narrowed)
-        // What had nil may have another value soon.
+        // A column that had nil may have another value soon.
         let names = Set(narrowed.map(\.name))
         let stale = stored.indexes.filter { index in
             outdated.contains(index.name) || !index.properties.isDisjoint(with: names)
@@ -115,8 +115,8 @@ enum SchemaComparison {
         )
     }
 
-    /// What has to be done for a type that no model declares; nil if nothing: indexes by collations are built anew if
-    /// this system has these in another version.
+    /// Returns the change for a type that no model declares, or nil if there is nothing to do. Indexes by collations
+    /// are built anew if this system has these in another version.
     static func renewal(of type: EntityDescription) -> SchemaChange? {
         var change = SchemaChange(stored: type, dropped: [], built: [])
         for place in type.indexes.indices {

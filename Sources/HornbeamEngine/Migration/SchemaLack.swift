@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file lacks of its models, in words: for whoever opens it without the right to bring it up to them.
+// Tells in words what a file lacks of its models, for a program that opens it without the right to bring it up to them.
 
 extension SchemaUpdate {
     /// Each thing that is to be done. What concerns deleted entities is left out: it follows their type.

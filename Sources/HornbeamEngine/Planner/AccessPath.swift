@@ -44,7 +44,7 @@ package enum AccessPath {
     case rowScan
     /// Ranges of row ids, ascending.
     case rows([EntryRange])
-    /// By their ids, forwards or backwards; with nil for row ids that are put in order.
+    /// Rows by their ids, forwards or backwards. With nil for row ids that are put in order.
     case byID(IDRange, reversed: Bool?)
     /// Rows in this order. Ids that name no row are left out.
     case list([RowID], name: Plan.Access)

@@ -3,7 +3,7 @@
 // another one, or of another version. Said in plans, for people who wonder.
 
 extension Planner {
-    /// What there is to say of indexes by collations.
+    /// Returns the remarks on indexes by collations.
     func collationRemarks() throws -> [String] { try versionRemarks() + otherCollations() }
 
     /// One for each index that no query uses, if this one asks for a property of it.

@@ -17,7 +17,7 @@ enum Covering {
 
 /// Makes rows of the entries of one index, one at a time. A class, because closures keep it.
 final class CoveredRow {
-    /// How a value lies in a key.
+    /// The form of a value in a key.
     private enum Form {
         case number, uuid, text, data, decimal
 
@@ -48,7 +48,7 @@ final class CoveredRow {
     private let parts: [Part]
     /// The offset of the first part in a key.
     private let offset: Int
-    /// How many bytes of the last key its row was made of, and those before.
+    /// Number of bytes of the last key that its row was made of, and of those before them.
     @exclusivity(unchecked) private(set) var readSize = 0
     /// Columns of the variable area in their order in the row: the offset of each end, and the part that is its text.
     private let variables: [(end: Int, part: Int?)]
@@ -245,7 +245,7 @@ final class CoveredRow {
                     var place = range.lowerBound
                     while place < range.upperBound {
                         let byte = key[place] ^ mask
-                        // What follows a one is 0 or 1, increased.
+                        // The byte after a one is 0 or 1, increased.
                         if byte == 1 { place += 1 }
                         memory[start + size] = byte == 1 ? (key[place] ^ mask) &- 1 : byte
                         place += 1

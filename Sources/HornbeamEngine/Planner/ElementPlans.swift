@@ -27,7 +27,7 @@ extension Planner {
     }
 }
 
-/// What an array index can do for a condition on elements.
+/// A match of an array index with a condition on elements.
 package struct ElementMatch {
     /// Ranges of the index's keys; its count is that of elements.
     package let match: IndexMatch

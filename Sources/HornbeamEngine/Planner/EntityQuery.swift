@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner is asked.
+// The query that the planner is asked.
 
 /// A query over one entity type. Without a sort the order is that of the first `ids` or `related` condition, else by
 /// row id. A limit of nil is none; negative limits and offsets give nothing.
@@ -11,7 +11,7 @@ package struct EntityQuery: Sendable {
     package var offset: Int
     /// Only what comes behind this place in the query's order; the offset counts from there.
     package var after: (@Sendable (EntityStore) throws -> QueryPosition)?
-    /// What the rows are read for; nil is all of them. Not looked at where only their ids are asked for.
+    /// The needs for which the rows are read, nil for all of each row. Not looked at if only their ids are asked for.
     package var needs: RowNeeds?
     /// Whether any of what is equal in the sort may come first.
     package var ignoresTies = false

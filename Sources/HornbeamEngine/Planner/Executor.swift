@@ -13,7 +13,8 @@ package final class Executor {
     private let filter: RowFilter
     /// A list, or what links lead to, may name entities that were never saved.
     private let isList: Bool
-    /// Where the path may begin too early: what doesn't come behind this is passed over.
+    /// The place behind which results begin, if the path may begin too early: rows that don't come behind it are passed
+    /// over.
     private var start: (order: RowOrder, place: RowOrder.Place)?
     /// Rows that must still be looked at in any case. Here, not in a variable of the closures that count it down: each
     /// of their looks would be checked for another's.
@@ -50,7 +51,7 @@ package final class Executor {
     /// Whether all rows are read before the first result is handed on.
     package var sortsInMemory: Bool { !plan.sort.isEmpty }
 
-    /// How many results there are, if it is known without reading.
+    /// Number of results, nil if it isn't known without reading.
     package var knownCount: Int? { plan.knownCount }
 
     /// The plan's index from run to run of rows that are equal in what is needed of them; nil if it doesn't tell that,
@@ -94,8 +95,8 @@ package final class Executor {
         return found.map { RowID(rawValue: $0) }
     }
 
-    /// How many results a path gives that is all of the plan and counts by itself; nil if it isn't. No row is looked
-    /// up for it.
+    /// Returns the number of results of a path that is all of the plan and counts by itself, or nil if it isn't. No row
+    /// is looked up for it.
     func countOfPath() throws -> Int? {
         guard filter.acceptsAll, plan.sort.isEmpty, plan.limit == nil, start == nil else { return nil }
         var count = try countOfLinks()
@@ -105,14 +106,14 @@ package final class Executor {
         return count.map { max(0, $0 - plan.offset) }
     }
 
-    /// How many stored entities the links of a path lead to that is nothing else.
+    /// Returns the number of stored entities that the links of a path lead to, if the path is nothing else.
     private func countOfLinks() throws -> Int? {
         guard case .linked(let links) = plan.path, filter.acceptsAll else { return nil }
         guard let source = links.source else { return 0 }
         return try store.core.edges.storedCount(links.side, of: source, behind: links.last)
     }
 
-    /// As many results as are known to come, within reason: a count may be damaged.
+    /// Number of results that are known to come, within reason: a count may be damaged.
     package var expectedCount: Int { min(plan.knownCount ?? 0, 1000) }
 
     package func forEach(_ body: (RowID, RowReader, Double?) throws -> Bool) throws {
@@ -166,8 +167,8 @@ package final class Executor {
         return (true, found)
     }
 
-    /// How many candidates come before the result with this number: counted trees tell it without reading them. Nil
-    /// if they have to be read.
+    /// Returns the number of candidates before the result with this number: counted trees tell it without reading them.
+    /// Returns nil if they have to be read.
     private func candidates(before number: Int) throws -> Int? {
         guard filter.acceptsAll, start == nil else { return nil }
         if case .linked(let links) = plan.path {
@@ -204,7 +205,7 @@ package final class Executor {
         _ = try waiting.finish(in: store) { try take($0, $1, body) }
     }
 
-    /// Those of a walk that may be given up, and then those of a scan behind it.
+    /// Calls `body` with the matching rows of a walk that may be given up, and then with those of a scan behind it.
     private func matching(_ fallback: ScanFallback, _ body: (RowID, RowReader?) throws -> Bool) throws {
         let order = try RowOrder(fallback.sort, type: store.type, core: store.core)
         var progress = WalkProgress(wanted: needed)
@@ -235,7 +236,7 @@ package final class Executor {
         try scan(fallback, order, behind: start?.place ?? (fallback.ignoresTies ? nil : place), body)
     }
 
-    /// What a walk that was given up has left, in the order of the query.
+    /// Calls `body` with the rows that a walk that was given up has left, in the order of the query.
     private func scan(
         _ fallback: ScanFallback, _ order: RowOrder, behind place: RowOrder.Place?,
         _ body: (RowID, RowReader?) throws -> Bool
@@ -255,7 +256,7 @@ package final class Executor {
         try best.finish(in: store, body)
     }
 
-    /// Those that pass, as rows that are made of the index's entries.
+    /// Calls `body` with the rows that pass, made of the index's entries.
     private func matching(_ covered: CoveredRow, _ body: (RowID, RowReader?) throws -> Bool) throws {
         func take(_ rowID: RowID, _ key: Bytes?) throws -> Bool {
             if let key, let row = try covered.row(of: key) { return try self.take(rowID, row, body) }
@@ -296,7 +297,7 @@ package final class Executor {
         return try body(rowID, row)
     }
 
-    /// Those of a path that comes by the rows themselves; false if it doesn't.
+    /// Calls `body` with the rows of a path that comes by the rows themselves. Returns false if the path doesn't.
     private func candidateRows(_ path: AccessPath, _ body: (RowID, RowReader) throws -> Bool) throws -> Bool {
         switch path {
         case .rowScan: try store.forEachRow(skipping: skipped, body)
@@ -400,7 +401,7 @@ package final class Executor {
             }
         case .intersection(let parts):
             var found: RowSelection?
-            // What was found before is part of a search, so that it need not find more than that.
+            // A search gets what was found before, so that it need not find more than that.
             for part in parts.filter({ !$0.isSearch }) + parts.filter(\.isSearch) {
                 if case .text(let index, let match, _) = part {
                     found = RowSelection(try IndexSearch(index, match, store).matches(among: found))
@@ -476,7 +477,7 @@ package final class Executor {
         for rowID in best.finish().dropFirst(plan.offset) where try !body(rowID, nil, nil) { return }
     }
 
-    /// What a sort by something else and score goes by.
+    /// Returns the scores for a sort by something else and then by score.
     private func scores() throws -> [RowID: Double] {
         guard let (index, match) = plan.scores else { return [:] }
         var filter = TextFilter.all

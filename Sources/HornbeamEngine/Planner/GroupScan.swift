@@ -10,7 +10,7 @@ import HornbeamTree
 
 /// Rows that are equal in all that is read of them.
 package struct EqualRows {
-    /// How many.
+    /// Number of rows.
     package let count: Int
     /// Whether there are no others that are equal to them.
     package let isAll: Bool
@@ -24,17 +24,17 @@ package struct GroupScan {
     let ranges: [EntryRange]
     /// Components that are equal within a run.
     let leading: Int
-    /// How many of them tell runs apart: the fewer, the longer these are.
+    /// Number of the leading components that tell runs apart: the fewer, the longer the runs are.
     let width: Int
-    /// Those of them that rows are made of, and where these begin in a key.
+    /// The components of these that rows are made of, and where they begin in a key.
     private let read: Range<Int>
     private let offset: Int
-    /// Whether a run is all there is of its values: its components are just what is asked for.
+    /// Whether a run is all there is of its values: its components are just the ones asked for.
     let isExact: Bool
     /// Whether a run may lie across the end of its range.
     private let isCut: Bool
     private let covering: Covering
-    /// What is left to be tested on a row of each run.
+    /// The conditions that are left to be tested on a row of each run.
     private let residual: Filter
     private let store: EntityStore
 
@@ -58,8 +58,8 @@ package struct GroupScan {
             leading = max(leading, place + 1)
             if needs.columns.contains(column), place >= match.fixed { asked.insert(place) }
         }
-        // What the ranges fix is the same in all rows, and need not be read if nobody asks for it and it is known how
-        // long it is.
+        // The components that the ranges fix are the same in all rows. They need not be read if nobody asks for them
+        // and it is known how long they are.
         let isPrefixRead =
             match.prefix.isEmpty || match.prefix.count >= IndexKeyBytes.keptSize
             || index.columns[..<match.fixed].contains { all.columns.contains($0) }
@@ -140,7 +140,7 @@ package struct GroupScan {
         }
     }
 
-    /// What the entries of a run begin with.
+    /// The bytes with which the entries of a run begin.
     private struct Run: ~Copyable {
         private let memory: UnsafeMutableRawBufferPointer
         private var size = 0

@@ -7,16 +7,16 @@ import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// What an order by id means for a query.
+/// The meaning of an order by id for a query.
 struct IDOrder {
     /// Whether the query is sorted by id, maybe behind something else, and rows lie in that order.
     let isThatOfRows: Bool
     /// Whether the id alone is the order.
     let isAll: Bool
-    /// How many terms of the sort count.
+    /// Number of terms of the sort that count.
     let terms: Int
 
-    /// Of a query without a sort.
+    /// The order by id of a query without a sort.
     static let none = IDOrder(isThatOfRows: false, isAll: false, terms: 0)
 
     /// Nothing behind the id counts, which no two entities share; nor does an ascending id where rows lie in its
@@ -29,7 +29,7 @@ struct IDOrder {
         }
         let isThatOfRows = try store.rowsLieByID
         var counts = !isThatOfRows || sort[place].descending
-        // Where an id is no row id, rows don't tell its place; and a list has another order if it is not sorted.
+        // If an id is no row id, rows don't tell its place. A list has another order if it is not sorted.
         if let position, position.rowID == nil { counts = true }
         if place == 0, conjuncts.contains(where: \.hasOwnOrder) { counts = true }
         return IDOrder(isThatOfRows: isThatOfRows, isAll: place == 0 && counts, terms: counts ? place + 1 : place)
@@ -40,9 +40,9 @@ struct IDOrder {
 package struct IDRange {
     /// One of the parts that come one after the other.
     enum Part {
-        /// Of integer ids that are row ids.
+        /// A range of integer ids that are row ids.
         case rows(EntryRange)
-        /// Of others.
+        /// A range of other ids.
         case ids(EntryRange)
 
         var range: EntryRange {
@@ -66,12 +66,12 @@ package struct IDRange {
     }
 }
 
-/// What conditions say of ids, as a range of their keys.
+/// The bounds that conditions set for ids, as a range of their keys.
 private struct IDKeyBounds {
     private(set) var from: [UInt8] = []
     /// Without it; empty is an open end.
     private(set) var to: [UInt8] = []
-    /// Those that say nothing else.
+    /// The conditions that say nothing else.
     private(set) var answered = ConjunctSet()
     private(set) var isNarrowed = false
     /// Comparisons that the range is of.
@@ -152,8 +152,8 @@ extension Planner {
             cost: cost(range.count, answered, isOrdered: false, row: Price.row))
     }
 
-    /// What conditions leave of ids that are no integers, and which of them it answers; nil if they say nothing of
-    /// them.
+    /// Returns the range that conditions leave of ids that are no integers, and the conditions that it answers. Returns
+    /// nil if the conditions say nothing of such ids.
     func idKeys(of conditions: [Filter]) throws -> (range: IDRange, answered: ConjunctSet)? {
         guard !type.hasIntegralIDs else { return nil }
         let bounds = try IDKeyBounds(conditions, type)
@@ -189,7 +189,7 @@ extension Planner {
         return IDRange(parts: parts, isWhole: try isOfRows || !store.isTable && !store.mayMiss())
     }
 
-    /// How many entries of a range are equal to the first one that a walk comes to.
+    /// Returns the number of entries of a range that are equal to the first one that a walk comes to.
     func firstGroup(_ match: IndexMatch, _ walk: IndexWalk) throws -> Int {
         guard let range = match.range, let leading = walk.leading, range.count > 0 else { return 0 }
         var cursor = try store.transaction.cursor(match.index.tree)

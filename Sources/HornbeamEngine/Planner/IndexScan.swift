@@ -32,7 +32,7 @@ struct IndexScan {
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
         try range.to.withUnsafeBytes { end in
-            // By `entry`, not by `key`: that copies the whole cursor in a closure.
+            // Uses `entry`, not `key`, which copies the whole cursor in a closure.
             while isValid, let entry = try cursor.entry(), end.isEmpty || entry.key.order(end) < 0 {
                 guard let rowID = EntityIndex.rowID(key: entry.key, value: entry.value, isUnique: isUnique) else {
                     throw damaged()
@@ -196,10 +196,10 @@ struct IndexScan {
         /// More than this are not gathered.
         static let bound = 64
         private let memory: UnsafeMutableRawBufferPointer
-        /// Of the key; 0 if there is none, for a key has a byte at least.
+        /// Size of the key, 0 if there is none, for a key has a byte at least.
         private var size = 0
         private(set) var first = RowID(rawValue: 0)
-        /// Those before the first that was met, descending. Nearly always none.
+        /// The rows before the first that was met, descending. Nearly always none.
         var others: [RowID] = []
 
         init(_ memory: UnsafeMutableRawBufferPointer) {
@@ -252,7 +252,7 @@ struct IndexScan {
         return true
     }
 
-    /// To the last entry before all that begin with `key`.
+    /// Moves to the last entry before all that begin with `key`.
     func before(_ key: [UInt8], _ cursor: inout Cursor) throws -> Bool {
         try cursor.seek(key) ? try cursor.previous() : try cursor.last()
     }
@@ -275,11 +275,11 @@ struct IndexScan {
 
     // MARK: Passing over entries
 
-    /// What is left of a scan behind some entries: the scan from the group on that the first entry wanted is in, and
-    /// how many of this group's are left out.
+    /// The rest of a scan behind some entries: the scan from the group on that the first entry wanted is in, and how
+    /// many of this group's are left out.
     struct Rest {
         let scan: IndexScan
-        /// What the group's keys begin with.
+        /// The bytes with which the group's keys begin.
         let group: [UInt8]
         /// The number of the group's first entry in the index.
         let first: UInt64

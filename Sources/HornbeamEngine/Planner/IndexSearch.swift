@@ -55,7 +55,7 @@ package struct IndexSearch {
             guard let last = tokens.last else { return 0 }
             let before = try tokens.dropLast().map { try frequency(of: $0) }.min() ?? .max
             return min(before, try frequency(ofPrefix: last))
-        // What they stand for would have to be looked up.
+        // The terms that they stand for would have to be looked up.
         case .wildcard, .fuzzy: return searcher.statistics.documentCount / 8
         case .everything: return searcher.statistics.documentCount
         }
@@ -65,7 +65,7 @@ package struct IndexSearch {
         try searcher.documentFrequency(of: String(decoding: token, as: UTF8.self))
     }
 
-    /// Of the terms that begin so; where these are many a guess.
+    /// Returns the frequency of the terms that begin so. If there are many of them, it is a guess.
     private func frequency(ofPrefix prefix: [UInt8]) throws -> UInt64 {
         var (sum, terms): (UInt64, Int) = (0, 0)
         try searcher.forEachTerm(from: prefix) { term, documents, _ in
@@ -88,7 +88,7 @@ package struct IndexSearch {
         try searcher.matches(match.query, filter: rows.map { .selection($0) } ?? .all)
     }
 
-    /// How many there are.
+    /// Returns the number of rows found.
     package func count() throws -> Int { Int(entries: try searcher.count(match.query)) }
 
     /// The best, in their order.
@@ -99,14 +99,14 @@ package struct IndexSearch {
             match.query, limit: limit, filter: filter, after: after, weights: weights, tieBreak: tieBreak)
     }
 
-    /// How the score of a row comes about; nil if it isn't found.
+    /// Explains the score of a row. Returns nil if the row isn't found.
     package func explain(_ rowID: RowID) throws -> TextScoreExplanation? {
         try searcher.explain(match.query, row: rowID.rawValue, weights: weights)
     }
 }
 
 extension TextSearcher {
-    /// What a word of the query counts in the choice of a passage: more, the rarer it is.
+    /// Returns the weight of a query's word in the choice of a passage: the rarer the word, the greater.
     package func weight(of term: [UInt8]) throws(HornbeamError) -> Double {
         do {
             return weight(ofFrequency: try documentFrequency(of: String(decoding: term, as: UTF8.self)))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a query is answered, as a value and as text. Counts of index ranges are exact: counted trees know them before
-// an entry is read.
+// The plan for answering a query, as a value and as text. Counts of index ranges are exact: counted trees know them
+// before an entry is read.
 
-/// How a query is answered: what `explain` gives.
+/// The plan for answering a query, as `explain` gives it.
 public struct Plan: Sendable, Hashable {
-    /// Where the candidates come from.
+    /// The source of the candidates.
     public indirect enum Access: Sendable, Hashable {
         /// All rows, in the order of their row ids.
         case rowScan(rows: Int)
@@ -31,7 +31,7 @@ public struct Plan: Sendable, Hashable {
         case nothing
     }
 
-    /// Where the order comes from.
+    /// The source of the order.
     public enum Order: Sendable, Hashable {
         /// The access path gives it.
         case byAccess
@@ -41,7 +41,7 @@ public struct Plan: Sendable, Hashable {
 
     public var entity: String
     public var access: Access
-    /// What is tested on each candidate's row; nil if the access path answers the whole filter.
+    /// The test on each candidate's row, nil if the access path answers the whole filter.
     public var filter: String?
     public var order: Order
     public var limit: Int?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What came of a plan: counts of what each step had to do with, beside what the plan said. A run that nobody analyzes
-// counts nothing.
+// The outcome of a plan: counts of what each step had to do with, beside the plan's estimates. A run that nobody
+// analyzes counts nothing.
 
 import HornbeamTree
 
@@ -15,7 +15,7 @@ public struct PlanRun: Sendable, Hashable {
     /// A part of the access path whose rows were gathered before a row was read.
     public struct Part: Sendable, Hashable {
         public var access: Plan.Access
-        /// How many rows it found.
+        /// Number of rows found.
         public var found: Int
     }
 
@@ -25,11 +25,11 @@ public struct PlanRun: Sendable, Hashable {
     public var parts: [Part] = []
     /// Candidates whose row was looked at, or the index entry that stands for it, to test or to return it.
     public var rowsRead = 0
-    /// How many of them passed what the access path left to be tested.
+    /// Number of rows that passed the test that the access path left.
     public var rowsPassed = 0
-    /// How many results there were, within limit and offset.
+    /// Number of results, within limit and offset.
     public var results = 0
-    /// How many different pages of the file were looked at: nodes of trees, and long values.
+    /// Number of different pages of the file that were looked at: nodes of trees, and long values.
     public var pagesRead = 0
     /// From planning to the last result.
     public var duration = Duration.zero

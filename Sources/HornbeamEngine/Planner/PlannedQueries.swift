@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a query is planned for: rows, row ids, hits with scores, a number, or a look at the plan.
+// The purposes for which a query is planned: rows, row ids, hits with scores, a number, or a look at the plan.
 
 extension StoreTransaction {
     /// Calls `body` with each result in order until it returns false; the score is that of a ranked search. `body` must
@@ -43,7 +43,7 @@ extension StoreTransaction {
         return found
     }
 
-    /// How many results; without reading an entry where counted trees know it.
+    /// Returns the number of results, without reading an entry if counted trees know it.
     package func count(_ query: EntityQuery) throws -> Int {
         var query = query
         let sort = query.sort
@@ -72,7 +72,7 @@ extension StoreTransaction {
         }
     }
 
-    /// How the query would be answered.
+    /// Returns the plan by which the query would be answered.
     package func explain(_ query: EntityQuery) throws -> Plan {
         try Planner(query, try store(query.type)).explanation()
     }

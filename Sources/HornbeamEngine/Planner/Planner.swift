@@ -10,27 +10,27 @@ import HornbeamTree
 /// A query with everything the executor needs.
 package struct QueryPlan {
     package let path: AccessPath
-    /// What the path leaves to be tested on rows.
+    /// The filter that the path leaves to be tested on rows.
     let residual: Filter
     /// Empty if the path gives the order.
     package let sort: [SortTerm]
     let limit: Int?
     let offset: Int
-    /// How many results there are before limit and offset: exact, if it is known without reading.
+    /// Number of results before limit and offset, nil if it isn't known exactly without reading.
     let pathCount: Int?
-    /// What the results come behind.
+    /// The position behind which the results come.
     let position: PlannedPosition?
     /// The order in which the path gives its candidates, if there is a position to compare with.
     let accessOrder: [SortTerm]
     let covering: Covering
-    /// What decides between equal scores where the path gives the best first.
+    /// The terms that decide between equal scores if the path gives the best first.
     let ties: [SortTerm]
     /// The search whose scores the sort goes by, behind something else.
     let scores: (index: EntityTextIndex, match: TextMatch)?
     /// When to leave the path for a scan.
     let fallback: ScanFallback?
 
-    /// How many results there are: exact, if it is known without reading.
+    /// Number of results, nil if it isn't known exactly without reading.
     var knownCount: Int? {
         pathCount.map { max(0, min(limit ?? .max, $0 - min($0, max(0, offset)))) }
     }
@@ -72,16 +72,16 @@ package struct Planner: ~Copyable {
 
     let store: EntityStore
     let query: EntityQuery
-    /// What of the query's sort counts.
+    /// The terms of the query's sort that count.
     let sort: [SortTerm]
     let conjuncts: [Filter]
     let kinds: Kinds
     let rows: Int
     let matches: [IndexMatch]
     let position: PlannedPosition?
-    /// What the order by id, if there is one, means for paths.
+    /// The meaning of the order by id, if there is one, for paths.
     let idOrder: IDOrder
-    /// What full-text indexes can do; nil if there is nothing to ask them.
+    /// The paths through full-text indexes, nil if there is nothing to ask them.
     let texts: TextPaths?
     /// The unions that an `or` has; nil if there is no `or`.
     let unions: UnionPaths?
@@ -95,7 +95,7 @@ package struct Planner: ~Copyable {
         if !store.type.linkedIDs.isEmpty { conjuncts = try store.byLinkedIDs(conjuncts).listingAlternatives }
         let matcher = IndexMatcher(type: store.type, transaction: store.transaction, conjuncts: conjuncts)
         var matches: [IndexMatch] = []
-        // Of no conditions an index answers none.
+        // Without conditions there is nothing for an index to answer.
         for index in try store.queryIndexes where !conjuncts.isEmpty {
             guard let match = try matcher.match(index) else { continue }
             // Nearly always one: to grow a list for it takes three times as long.
@@ -163,7 +163,7 @@ package struct Planner: ~Copyable {
             remarks: try collationRemarks(), isByValue: scan != nil)
     }
 
-    /// What a choice leaves to be tested on rows.
+    /// Returns the conditions that a choice leaves to be tested on rows.
     func rest(of choice: Candidate) -> [Filter] {
         if choice.answered.count == conjuncts.count { return [] }
         var rest: [Filter] = []
@@ -247,7 +247,7 @@ package struct Planner: ~Copyable {
             fallback: rest.isEmpty && !query.mayStop ? nil : fallback(choice))
     }
 
-    /// How many results there are before limit and offset, if counted trees tell.
+    /// Returns the number of results before limit and offset, if counted trees tell it.
     private func knownCount(_ choice: Candidate) -> Int? {
         guard choice.answered.count == conjuncts.count, position == nil || choice.isBehind else { return nil }
         return switch choice.path {
@@ -300,8 +300,8 @@ package struct Planner: ~Copyable {
             isBehind: isOrdered)
     }
 
-    /// What finds one row at most: nothing else is looked at then. Whole unique keys and ids are answered so without a
-    /// plan (see PointLookup.swift), which this is the description of.
+    /// Returns a candidate that finds one row at most. Nothing else is looked at then. Whole unique keys and ids are
+    /// answered so without a plan (see PointLookup.swift), which this is the description of.
     func sole() throws -> Candidate? {
         for match in matches where match.count <= 1 { return try candidate(match) }
         return kinds.contains(.id) ? try soleID() : nil
@@ -359,7 +359,7 @@ package struct Planner: ~Copyable {
     /// The candidates that a list of ids or a relation names.
     func list() throws -> Candidate? {
         guard kinds.contains(.list) else { return nil }
-        // Of a list in its own order only what is behind the position.
+        // For a list in its own order only the rows behind the position.
         let last = sort.isEmpty ? position?.rowID : nil
         for (position, conjunct) in conjuncts.enumerated() {
             let path: AccessPath
@@ -516,9 +516,9 @@ package struct Planner: ~Copyable {
         return try matcher.whole(index).answering(implied)
     }
 
-    /// How one range of the index gives the query's order, if it does: after the fixed components come the sort's
-    /// columns. If more components follow, entries that are equal up to there have to be put in the order of their
-    /// rows.
+    /// Returns the walk by which one range of the index gives the query's order, if it does: after the fixed components
+    /// come the sort's columns. If more components follow, entries that are equal up to there have to be put in the
+    /// order of their rows.
     private func walk(of index: EntityIndex, fixed: Int) -> IndexWalk? {
         if index.isHashed, !sort.isEmpty { return nil }
         let components = index.components

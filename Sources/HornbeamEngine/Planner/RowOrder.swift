@@ -6,7 +6,7 @@
 import HornbeamKeys
 import HornbeamPages
 
-/// Where a query goes on: behind the place of this entity, which need not be stored any more.
+/// The position at which a query goes on: behind the place of this entity, which need not be stored any more.
 package struct QueryPosition: Sendable {
     package let id: Value
     /// A row of the type; of a hit empty, if nothing but the score tells its place.
@@ -25,7 +25,8 @@ package struct QueryPosition: Sendable {
     }
 }
 
-/// Where a search found an entity: its row then, and the score. A reference, since every plan has room for a position.
+/// The place where a search found an entity: its row then, and the score. A reference, since every plan has room for a
+/// position.
 package final class HitPlace: Sendable {
     let row: RowID
     let score: Double

@@ -22,7 +22,7 @@ struct ScanFallback {
     fileprivate let scan: Double
 }
 
-/// How a walk comes on.
+/// The progress of a walk.
 struct WalkProgress {
     /// Results that are still wanted; `.max` if the caller may want any number.
     private var wanted: Int

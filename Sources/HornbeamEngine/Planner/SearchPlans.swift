@@ -110,7 +110,7 @@ extension Planner {
         return false
     }
 
-    /// How many hits of a ranked search are about to be tested, of `found`, where so many of all rows pass.
+    /// Returns about how many of the `found` hits of a ranked search are tested, if `passing` of all rows pass.
     private func tests(of found: Double, _ passing: Int) -> Double {
         guard let budget else { return found }
         let share = min(Double(max(passing, 1)) / Double(rows), 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the values of a property lie in a column. Code written by the macro calls `ColumnForms.of` with the property's
+// The forms of a property's values in a column. Code written by the macro calls `ColumnForms.of` with the property's
 // key path, and the compiler picks one form: for the column's description, for writing and for reading. The type of a
 // key path is exact. If the form were picked by a value or by a result, description, writing and reading could get
 // different forms, because the compiler converts values (`CGFloat` to `Double`, `[Enum]` to `[Enum?]`, `T` to `T?`).
@@ -10,7 +10,7 @@
 
 public import FoundationEssentials
 
-/// How the values of a property lie in a column.
+/// The form of a property's values in a column.
 public protocol ColumnForm {
     associatedtype Property
     static var columnType: ColumnType { get }

@@ -76,7 +76,7 @@ package struct EntrySorter {
     }
 }
 
-/// Where the merge stands in one run.
+/// The merge's position in one run.
 private final class SortedRun {
     private var cursor: Cursor
     private(set) var key: [UInt8] = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each column lies in a row. Offsets depend only on the columns stored before, so a row written by an older
+// The layout of the columns in a row. Offsets depend only on the columns stored before, so a row written by an older
 // schema, which simply has fewer columns, stays readable: its missing columns read as null.
 //
 //     0        u16   columns in this row
@@ -10,7 +10,7 @@
 //
 // Columns are numbered as declared; `stored` says at which position of the row each one lies.
 
-/// Where the columns of one entity type lie. Immutable, shared by all readers and writers of its rows.
+/// The places of one entity type's columns. Immutable, shared by all readers and writers of its rows.
 package final class RowLayout: Sendable {
     /// The place of one column.
     struct Field: Sendable {
@@ -29,7 +29,7 @@ package final class RowLayout: Sendable {
         let previousEnd: Int
     }
 
-    /// What reading a known type needs of a field: plain numbers, so that looking counts no references.
+    /// The part of a field that reading a known type needs: plain numbers, so that looking counts no references.
     struct Place {
         enum Kind: UInt8 {
             case bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float, double, date
@@ -65,9 +65,9 @@ package final class RowLayout: Sendable {
 
     /// The entity type, for messages; empty where it is not known.
     let type: String
-    /// By column number.
+    /// The fields by column number.
     let fields: [Field]
-    /// By column number, as many as fields. Constant as long as the layout lives.
+    /// The places by column number, as many as fields. Constant as long as the layout lives.
     nonisolated(unsafe) let places: UnsafePointer<Place>
     let count: Int
     /// Columns of the variable area.

@@ -65,7 +65,7 @@ public struct RowReader {
             "\(owner(of: column))property “\(name)” can't be read as \(type): \(stored(column)); \(remedy)")
     }
 
-    /// What a column holds, for messages.
+    /// Describes the content of a column, for messages.
     private func stored(_ column: Int) -> String {
         guard let field = try? field(column) else { return "there is no such column" }
         guard !isNull(field) else { return "null is stored" }
@@ -153,7 +153,7 @@ public struct RowReader {
         return before.elementsEqual(otherBefore) && after.elementsEqual(otherAfter)
     }
 
-    /// What stands before and behind a column of fixed width; all stands before it if it is null.
+    /// Returns the bytes before and behind a column of fixed width. If it is null, all bytes are before it.
     private func bytes(around column: Int?) -> (Bytes, Bytes) {
         guard let column, let field = layout.fields.indices.contains(column) ? layout.fields[column] : nil,
             !field.isVariable, !isNull(field)
@@ -183,7 +183,8 @@ public struct RowReader {
 
 // Raw columns: the fast paths of the known types. Nil means null; another type than the column's is an error.
 extension RowReader {
-    /// Where the column's place is, nil if it is null. Not the place: a copy of it is made of all its parts.
+    /// Returns a pointer to the column's place, or nil if it is null. Not the place itself: a copy of it is made of all
+    /// its parts.
     @inline(__always)
     private func place(_ column: Int) throws(HornbeamError) -> UnsafePointer<RowLayout.Place>? {
         guard column >= 0, column < columns else {
@@ -206,7 +207,7 @@ extension RowReader {
         Number(littleEndian: start.loadUnaligned(fromByteOffset: fixedStart &+ offset, as: type))
     }
 
-    /// How the column is stored. There is such a column.
+    /// Returns the kind in which the column is stored. There must be such a column.
     func kind(_ column: Int) -> RowLayout.Place.Kind { layout.places[column].kind }
 
     @usableFromInline
@@ -272,7 +273,7 @@ extension RowReader {
         guard place.kind == .text else { throw undecodable(column, as: "a string") }
         let end = Int(number(place.offset, as: UInt32.self))
         let from = place.previousEnd < 0 ? 0 : Int(number(place.previousEnd, as: UInt32.self))
-        // What doesn't lie in the row gets its error there.
+        // A column that doesn't lie in the row gets its error there.
         guard from <= end, end <= size &- variableStart else { return try rawBytes(column) }
         return Bytes(start: start + (variableStart &+ from), count: end &- from)
     }

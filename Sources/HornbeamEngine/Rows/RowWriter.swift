@@ -15,7 +15,7 @@ public struct RowWriter {
     /// then the fixed area says where each one ends.
     private var written = 0
     private var lastVariable = -1
-    /// Where the bytes of each variable column lie in `bytes`, by stored position; empty as long as they come in order.
+    /// The places of each variable column's bytes in `bytes`, by stored position. Empty as long as they come in order.
     private var spans: [Range<Int>] = []
     private var failure: HornbeamError?
     /// Whether the failure is one of a property, so that it has to be said whose.

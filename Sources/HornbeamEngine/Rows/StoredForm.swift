@@ -2,7 +2,7 @@
 // Between a Swift type and the values of a column, for migrations: they meet types that are no property of a model any
 // more, so no overload can be picked for a property. The form of a type is found once, not for each row.
 
-/// How values of a Swift type lie in a column: the same form that `@EntityModel` gives a property of that type.
+/// The form of a Swift type's values in a column: the same that `@EntityModel` gives a property of that type.
 ///
 /// `@unchecked Sendable`: the closures capture types and other forms, nothing that changes. That a type may cross
 /// threads is not known to the compiler where the type is found by a cast.

@@ -67,20 +67,21 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var name: String
     public var kind: Kind
     public var components: [Component]
-    /// Of full-text indexes: what words are, as `TextAnalyzer` describes itself; nil for `words`.
+    /// For full-text indexes: what words are, as `TextAnalyzer` describes itself. Nil for `words`.
     public var analyzer: String?
-    /// Of full-text indexes: whether they keep where in a text each word stands.
+    /// For full-text indexes: whether they keep where in a text each word stands.
     public var positions: Bool
-    /// Of unique indexes: whether nil differs from nil, so that any number of entities may have it.
+    /// For unique indexes: whether nil differs from nil, so that any number of entities may have it.
     public var nilsDistinct: Bool
-    /// Of value, unique and hash indexes: by which rule their texts are in order and equal; nil for that of Swift's
-    /// `String`.
+    /// For value, unique and hash indexes: the rule by which their texts are in order and equal. Nil for that of
+    /// Swift's `String`.
     public var collation: String?
     /// The version of what that rule goes by: keys of another one are in another order.
     public var collationVersion: String?
-    /// Of full-text indexes: which entities they have; nil for all.
+    /// For full-text indexes: the entities that they have. Nil for all.
     package var condition: StoredCondition?
-    /// What this program has declared it with: one of several versions, perhaps, of a tokenizer of its own.
+    /// The analyzer with which this program has declared it: one of several versions, perhaps, of a tokenizer of its
+    /// own.
     package var declared = DeclaredAnalyzer()
 
     private enum CodingKeys: String, CodingKey {
@@ -139,10 +140,10 @@ package struct DeclaredAnalyzer: Hashable, Sendable {
 }
 
 extension IndexDescription {
-    /// What its entries depend on.
+    /// The properties that its entries depend on.
     var properties: Set<String> { Set(components.map(\.column)).union(condition?.properties ?? []) }
 
-    /// Of a full-text index; nil if it is one that nobody has named.
+    /// The analyzer of a full-text index, nil if it is one that nobody has named.
     package var knownAnalyzer: Analyzer? {
         guard let analyzer else { return .words }
         if let declared = declared.analyzer, declared.specification == analyzer { return declared }

@@ -9,10 +9,10 @@ extension ColumnDescription {
     package static let updatedAt = ColumnDescription(name: "$updatedAt", type: .optional(.date))
     /// When it was first saved.
     package static let createdAt = ColumnDescription(name: "$createdAt", type: .optional(.date))
-    /// How often its properties were changed.
+    /// Number of times that its properties were changed.
     package static let version = ColumnDescription(name: "$version", type: .optional(.int64))
 
-    /// The id of what a to-one relation leads to, where an index is over it.
+    /// The id of the entity that a to-one relation leads to, if an index is over it.
     package static func linkedID(of relation: String, _ type: ColumnType) -> ColumnDescription {
         ColumnDescription(name: linkedIDName(of: relation), type: .optional(type))
     }

@@ -17,14 +17,14 @@ package enum PropertyNames {
         return found
     }
 
-    /// What a stored property of a value holds.
+    /// Returns the content of a stored property of a value.
     package static func value(_ name: String, of value: Any) -> Any? {
         Mirror(reflecting: value).children.first { $0.label == name }?.value
     }
 }
 
 extension AnyKeyPath {
-    /// How a path by names would say it: `address.city`. What isn't stored has no name at run time.
+    /// The path as one by names would say it: `address.city`. A property that isn't stored has no name at run time.
     package var path: String {
         let text = "\(self)"
         guard !text.contains("<"), let dot = text.firstIndex(of: "."), text.hasPrefix("\\") else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which rule texts are ordered and equal: said of an index, of a comparison and of a sort. An index serves those
-// that say the same as it.
+// The rule by which texts are ordered and equal, given for an index, a comparison or a sort. An index serves the
+// comparisons and sorts that name the same rule.
 
 package import HornbeamKeys
 
@@ -24,11 +24,11 @@ public struct TextCollation: Sendable, Hashable {
         if !diacriticSensitive { ignored.insert(.accents) }
         return TextCollation(collation: .unicode(locale: locale, ignoring: ignored))
     }
-    /// By Unicode scalars, which is Swift's order: the fastest.
+    /// Orders texts by Unicode scalars, which is Swift's order: the fastest.
     public static let binary = TextCollation(collation: .binary)
     /// As `binary`, but the letters A to Z equal a to z. No other letters are equal: “Ä” is not “ä”.
     public static let asciiCaseInsensitive = TextCollation(collation: .asciiCaseInsensitive)
-    /// By scalars, of case-folded text: “STRASSE” equals “Straße”.
+    /// Orders texts by the scalars of their case-folded form: “STRASSE” equals “Straße”.
     public static let caseInsensitive = TextCollation(collation: .caseInsensitive)
     /// As `caseInsensitive`, but without accents: “Émile” equals “emile”.
     public static let caseAndDiacriticInsensitive = TextCollation(collation: .caseAndDiacriticInsensitive)

@@ -20,7 +20,7 @@ package final class EntityStore {
     /// Row ids handed out for saves that have not happened yet, by the key of the id. Not in the trees: a refused save
     /// leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
-    /// What saves in this transaction know of the rows without looking.
+    /// The knowledge of the rows that saves in this transaction have without looking.
     @exclusivity(unchecked) private var known = RowCache()
     /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
     private var yielded = ReleasedKeys()
@@ -237,7 +237,7 @@ package final class EntityStore {
             try transaction.put(type.rows, RowKey(rowID), row)
         }
         core.watch?.note(rowID, in: type.rows)
-        // What deletions leave behind is saved while rows are removed: it is not worth remembering.
+        // Rows that deletions leave behind are saved while rows are removed: they are not worth remembering.
         known.note(rowID, removals: core.counts.removals, remembers: remembers)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try follow(changes, followed, rowID, $0) }
@@ -453,8 +453,8 @@ package final class EntityStore {
         for writer in textWriters { try writer?.flush() }
     }
 
-    /// What answers searches in the present state, changes that wait in the transaction included. Kept from one search
-    /// to the next, and by a read that is taken up again.
+    /// Returns the searcher for the present state, changes that wait in the transaction included. It is kept from one
+    /// search to the next, and by a read that is taken up again.
     func searcher(_ index: EntityTextIndex) throws -> TextSearcher {
         try flushText()
         if searchers.isEmpty { searchers = type.textIndexes.map { _ in nil } }
@@ -471,7 +471,7 @@ package final class EntityStore {
         selections.forgetDocuments()
     }
 
-    /// What is in memory and not in the trees, but for texts.
+    /// The state that is in memory and not in the trees, except for texts.
     struct Pending {
         fileprivate var reserved: [[UInt8]: RowID] = [:]
         fileprivate var yielded = ReleasedKeys()

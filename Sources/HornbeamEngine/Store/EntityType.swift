@@ -25,7 +25,7 @@ package final class EntityType: Sendable {
     let declared: Int
     /// The column of the time of the last save, if the type has one.
     package let updatedAt: Int?
-    /// Those of the time of the first save, and of the number of changes.
+    /// The columns of the time of the first save, and of the number of changes.
     let createdAt: Int?
     let version: Int?
     /// Whether it has one of these two.
@@ -40,9 +40,9 @@ package final class EntityType: Sendable {
     package let ids: TreeID
     package let unsaved: TreeID
     package let links: TreeID
-    /// Those that follow each row.
+    /// The indexes that follow each row.
     package let indexes: [EntityIndex]
-    /// Those of them that queries may use.
+    /// The indexes among these that queries may use.
     let queriedIndexes: [EntityIndex]
     package let textIndexes: [EntityTextIndex]
     /// Whether it has an index of either kind.
@@ -145,12 +145,12 @@ package final class EntityType: Sendable {
 }
 
 extension EntityType {
-    /// What a list of links in the type's tree is.
+    /// The role of a list of links in the type's tree.
     enum ListRole {
         case links(EdgeSide)
-        /// Of a one-way relation that leads here.
+        /// The reverse list of a one-way relation that leads here.
         case reverse(EdgeSide)
-        /// Of the side with whose entities their keys begin.
+        /// Pairs of the side with whose entities their keys begin.
         case pairs(EdgeSide)
     }
 
@@ -186,14 +186,14 @@ package final class EntityIndex: Sendable {
     package let description: IndexDescription
     package let tree: TreeID
     let components: [Component]
-    /// Of the components.
+    /// The columns of the components.
     let columns: [Int]
     let isUnique: Bool
     /// Whether entries are by the hash of their key: two keys may share one, and there is no order.
     let isHashed: Bool
     /// Components that are no columns, by their numbers.
     package let computed: [ComputedComponent]
-    /// Which rows have an entry; nil for all.
+    /// The condition on rows that have an entry, nil if all have one.
     package let condition: IndexCondition?
     /// The columns that the key is made of, be it by way of a computed component.
     package let sources: [Int]
@@ -228,7 +228,7 @@ package final class EntityTextIndex: SearchedIndex, Sendable {
     package let columns: [Int]
     /// Its place among those of the type.
     let place: Int
-    /// Which rows are documents of it; nil for all.
+    /// The condition on rows that are documents of it, nil if all are.
     let condition: IndexCondition?
     /// Its columns, and those of its condition.
     let sources: [Int]

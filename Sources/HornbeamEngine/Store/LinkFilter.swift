@@ -43,7 +43,7 @@ final class LinkFilter {
     }
 }
 
-/// How many stored targets a source has.
+/// Counts the stored targets of a source.
 struct LinkCounter {
     private let side: EdgeSide
     private let edges: EdgeTrees

@@ -174,7 +174,7 @@ struct MovedIDs {
 }
 
 extension EdgeTrees {
-    /// To be called for each link that comes or goes.
+    /// Must be called for each link that comes or goes.
     @inline(__always)
     func noteMoved(_ side: EdgeSide, _ source: RowID, _ target: RowID, isLinked: Bool) {
         if side.movesIDs { noteMovedIDs(side, source, target, isLinked) }

@@ -16,7 +16,7 @@ struct RowCache {
     /// Rows that were told. Few are not worth remembering, or looking up which row is the last one.
     private var told = 0
 
-    /// As many rows are remembered as make a kilobyte, and a power of two.
+    /// Number of rows that are remembered: as many as make a kilobyte, and a power of two.
     private static var size: Int { 128 }
     private static var worthwhile: Int { 4 }
 

@@ -54,7 +54,7 @@ package struct RowFilter {
 
     // MARK: Binding
 
-    /// So few comparisons take less time than making the key of a value and looking it up.
+    /// Number of comparisons that take less time than making the key of a value and looking it up.
     private static let fewValues = 8
 
     /// The literal in the form of the column.

@@ -8,7 +8,7 @@ import HornbeamTree
 
 /// Row ids that wait for their rows. A value: it holds no page.
 package struct RowLookups {
-    /// As many as a tree looks up side by side.
+    /// Maximum number of look-ups: as many as a tree makes side by side.
     static var size: Int { 16 }
 
     private var ids = InlineArray<16, UInt64>(repeating: 0)

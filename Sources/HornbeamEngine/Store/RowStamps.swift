@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store writes into a row of its own: when it is saved, and, where its type keeps that, when it was first
-// saved and how often it was changed.
+// The stamps that the store itself writes into a row: the time when it is saved, and, if its type keeps that, when it
+// was first saved and how often it was changed.
 
 import FoundationEssentials
 import HornbeamPages
 import HornbeamTree
 
-/// Where a saved row has its time from. It decides whether a new time alone is a change.
+/// The source of a saved row's time. It decides whether a new time alone is a change.
 package enum SavedTime {
     /// The save's own time. A row that differs in nothing else counts as unchanged.
     case stamped

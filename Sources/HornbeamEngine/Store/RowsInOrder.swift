@@ -10,7 +10,7 @@ struct RowEntries: ~Copyable {
     private var cursor: Cursor
     /// The row id of the entry that this stands on; nil if it stands on none.
     private(set) var row: RowID?
-    /// Of links the number behind it: that of their list.
+    /// For links the number behind the row: that of their list.
     private(set) var list: UInt16 = 0
     /// The entry's value. Lives until the next move.
     private(set) var value = Bytes(start: nil, count: 0)
@@ -30,12 +30,12 @@ struct RowEntries: ~Copyable {
 
     deinit { many?.deallocate() }
 
-    /// To the first entry that isn't before those of a row.
+    /// Moves to the first entry that isn't before those of a row.
     mutating func seek(_ row: RowID) throws(StorageError) {
         try RowKey(row).withBytes { (key) throws(StorageError) in try seek(key) }
     }
 
-    /// To the first entry whose key isn't less.
+    /// Moves to the first entry whose key isn't less.
     mutating func seek(_ key: Bytes) throws(StorageError) {
         steps = 0
         try settle(try cursor.seekNear(key))

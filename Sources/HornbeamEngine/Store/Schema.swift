@@ -25,7 +25,7 @@ package final class Schema: Sendable {
     /// Names of all types, sorted.
     package var typeNames: [String] { types.keys.sorted() }
 
-    /// What a list of links in a type's tree is; nil if there is none of that number.
+    /// Returns the role of a list of links in a type's tree, or nil if there is no list of that number.
     func role(of list: UInt16, in type: EntityType) -> EntityType.ListRole? {
         if let own = type.role(of: list) { return own }
         for side in incoming[type.name] ?? [] where side.other?.list.number == list { return .reverse(side) }

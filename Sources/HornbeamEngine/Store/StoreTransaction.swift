@@ -11,11 +11,12 @@ package final class StoreTransaction {
     struct Counts {
         /// Grows whenever stores that were handed out count no more.
         var generation = 0
-        /// How often a row was removed, or may have been: a row that was saved is there while this stays as it is.
+        /// Number of times that a row was removed, or may have been: a row that was saved is there while this stays as
+        /// it is.
         var removals = 0
-        /// How often a row was saved, or may have been, but for what deletions leave behind.
+        /// Number of times that a row was saved, or may have been, except for what deletions leave behind.
         var saves = 0
-        /// How often a row has let go of a unique key for another one.
+        /// Number of times that a row has let go of a unique key for another one.
         var yields = 0
     }
 
@@ -40,7 +41,7 @@ package final class StoreTransaction {
     @exclusivity(unchecked) package var watch: RowWatch?
     /// The required relations to check at the commit, nil if a write may leave entities without them.
     private(set) var required: RequiredRelations?
-    /// How often the schema was changed.
+    /// Number of times that the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(core: self, limits: linkLimits)
     /// Gathers what changes, if somebody observes or the log has consumers.

@@ -2,7 +2,7 @@
 // The types a stored property can have on disk. Everything that reads or orders raw columns goes by these; the Swift
 // type behind a column is known to the typed layer alone.
 
-/// How a column lies in a row and how its values are ordered.
+/// The form of a column in a row, and the order of its values.
 public indirect enum ColumnType: Hashable, Sendable {
     case bool
     case int8, int16, int32, int64

@@ -145,7 +145,7 @@ public struct DecimalSummation: NumberSummation {
 }
 
 extension Decimal {
-    /// Of a number that isn't negative: mantissa · 10^exponent. Nil for NaN.
+    /// Mantissa and exponent of a number that isn't negative: mantissa · 10^exponent. Nil for NaN.
     var parts: (mantissa: UInt128, exponent: Int)? {
         UInt128(significand.description).map { ($0, exponent) }
     }

@@ -93,7 +93,7 @@ public struct HornbeamError: Error, Sendable {
         init(_ violation: UniqueViolation?, _ cause: (any Error)?) { (self.violation, self.cause) = (violation, cause) }
     }
 
-    /// Which key of which entity it was, for an error with the code `uniqueViolation` that names both entities.
+    /// The violated key and its entities, for an error with the code `uniqueViolation` that names both entities.
     public var violation: UniqueViolation? { details?.violation }
 
     /// The error that a migration's closure threw; nil if this error isn't of a migration.
@@ -109,7 +109,7 @@ public struct UniqueViolation: Sendable, Equatable {
     public let existing: Value
     /// The id of the entity that was refused.
     public let new: Value
-    /// What both have in the index's components, in their order.
+    /// The values that both have in the index's components, in their order.
     public let values: [Value]
 }
 

@@ -38,7 +38,7 @@ package enum NumberOrder {
         }
     }
 
-    /// Of what is an integer by its type, which most are.
+    /// Returns the number of a value that is an integer by its type, as most are. Returns nil for other types.
     private static func stored(_ value: Value) -> Int128? {
         switch value {
         case .int(let number): Int128(number)
@@ -76,7 +76,7 @@ package enum NumberOrder {
 }
 
 extension KeyDecimal {
-    /// What the shortest text of a finite double says: `-1.5e-07`.
+    /// Makes the number that the shortest text of a finite double says: `-1.5e-07`.
     init?(written number: Double) {
         guard let parts = DecimalParts(written: number) else { return nil }
         self.init(isNegative: parts.isNegative, mantissa: parts.mantissa, exponent: parts.exponent)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is shown of a hit: the passage that says best why it was found, with what was found marked in it.
+// A passage that is shown of a hit: the one that says best why it was found, with what was found marked in it.
 
 package import HornbeamText
 
 /// A passage of a text, as it stands there, and what the search found in it.
 public struct Snippet: Sendable, Hashable {
     public let text: String
-    /// Of `text`: whole characters, ascending, apart from each other.
+    /// The marked ranges of `text`: whole characters, ascending, apart from each other.
     public let highlights: [Range<String.Index>]
-    /// Which of the properties that were asked for it is of, from 0.
+    /// Number of the property that the passage is of, among those that were asked for, from 0.
     public let property: Int
-    /// Of a property that is an array which of its elements, from 0; 0 of any other.
+    /// Number of the element that the passage is of, from 0, if the property is an array. 0 for any other property.
     public let element: Int
     /// Whether the text of the property, or of the element, begins, and ends, with it.
     public let isStart: Bool

@@ -9,7 +9,7 @@ public import FoundationEssentials
 public protocol SummableNumber: Sendable {
     /// Adds up values of this type.
     associatedtype Summation: NumberSummation where Summation.Number == Self
-    /// What the average is.
+    /// The type of the average.
     associatedtype Average: Sendable
     static func average(_ sum: Summation, count: Int) -> Average
 }
@@ -177,7 +177,7 @@ public struct FloatingSummation: NumberSummation {
 }
 
 extension Double {
-    /// Of a finite number other than zero: the power of two of its lowest bit that is set.
+    /// The power of two of the lowest bit that is set, for a finite number other than zero.
     fileprivate var exponentOfLowestBit: Double.Exponent {
         let bits = significandBitPattern | (isNormal ? 1 << Self.significandBitCount : 0)
         return ulp.exponent + bits.trailingZeroBitCount
@@ -222,7 +222,7 @@ private struct ExactSum {
         if rest != 0 { add(rest) }
     }
 
-    /// What the exact sum is more than `total`, rounded.
+    /// Returns how much the exact sum is more than `total`, rounded.
     func rest(of total: Double) -> Double {
         var rest = self
         rest.add(-total)

@@ -11,8 +11,8 @@
 //   orphan   not in the table any more; whoever still pins it may go on reading
 //   private  memory of one reader, never in the table; goes with its pin
 //
-// What may be stale: a thread that looks an entry up without the lock may find it busy or another page's by the time
-// it has pinned it. It looks again after pinning, gives the pin back, and takes the way with the lock.
+// Look-ups without the lock may be stale: by the time a thread has pinned an entry, it may be busy or another page's.
+// So the thread looks again after pinning, gives the pin back, and takes the way with the lock.
 
 import Synchronization
 

@@ -85,7 +85,7 @@ struct CacheMemory {
     /// A busy entry becomes free.
     mutating func give(_ page: CachedPage) {
         #if HORNBEAM_CHECKS
-            // Whoever still reads here without a pin shall notice.
+            // Overwrites the page, so that a read without a pin is noticed.
             memset(page.pointee.bytes, 0xDB, page.pointee.byteCount)
         #endif
         let place = Self.place(of: page.pointee.byteCount)

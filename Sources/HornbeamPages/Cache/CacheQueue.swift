@@ -64,7 +64,7 @@ struct GhostList {
     private let count: Int
     private var now: UInt64 = 0
 
-    /// For a cache of at most so many pages.
+    /// Makes the list for a cache of at most `pages` pages.
     init(pages: Int) {
         var count = 64
         while count < pages { count *= 2 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page cache's figures, as of the moment they are asked for.
 
-/// What the page cache does and holds. Sizes in bytes.
+/// Activity and contents of the page cache. Sizes in bytes.
 package struct CacheStatistics: Sendable, Equatable {
-    /// What it may take, its tables included.
+    /// Memory that the cache may take, its tables included.
     package var budgetBytes: UInt64 = 0
-    /// What its pages take of memory, used or free.
+    /// Memory that the cache's pages take, used or free.
     package var residentBytes: UInt64 = 0
     /// Pages that can be found, and those of them that were wanted more than once.
     package var pageBytes: UInt64 = 0
     package var hotBytes: UInt64 = 0
-    /// What the writer's frames take of the budget.
+    /// Part of the budget that the writer's frames take.
     package var lentBytes: UInt64 = 0
     package var hits: UInt64 = 0
     package var misses: UInt64 = 0
     package var evictions: UInt64 = 0
-    /// Who holds what: read transactions, and the write transaction.
+    /// The holders of pages: read transactions, and the write transaction.
     package var readers = Holders()
     package var writers = Holders()
 

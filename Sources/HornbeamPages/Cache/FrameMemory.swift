@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where frames lie: chunks that they are cut from in the order of allocation, so that pages that are neighbours in the
-// file are neighbours in memory; and blocks of their own for large pages.
+// Memory for frames. Frames are cut from chunks in the order of allocation, so that pages that are neighbours in the
+// file are neighbours in memory. Large pages have blocks of their own.
 
 import Glibc
 
@@ -48,7 +48,7 @@ final class FrameMemory {
     /// Takes everything back. With `keepsChunks` they stay for more frames of the same transaction.
     func reset(keepsChunks: Bool) {
         #if HORNBEAM_CHECKS
-            // Whoever still reads a frame that has gone shall notice.
+            // Overwrites the chunks, so that a read of a frame that has gone is noticed.
             for chunk in chunks.prefix(current + 1) { memset(chunk, 0xDB, Self.chunkSize) }
         #endif
         for bytes in large { bytes.deallocate() }

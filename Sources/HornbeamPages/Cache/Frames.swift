@@ -15,13 +15,13 @@ struct Frame {
     var isKeepable = false
 
     var buffer: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(start: bytes, count: run.byteCount) }
-    /// Of the page in it, while it is live.
+    /// Birth of the page in the frame, while the frame is live.
     var birth: UInt64 { UnsafeRawPointer(bytes).u64(PageLayout.birth) }
 }
 
-/// All frames of the open transaction, by page number. Addresses are stable until `dropSpilled` or `removeAll`.
-/// Whoever has the writer's turn has it alone; its properties go without the checks of exclusive access, which were a
-/// fifth of the instructions of a sorted load.
+/// All frames of the open transaction, by page number. Addresses are stable until `dropSpilled` or `removeAll`. Only
+/// the holder of the writer's turn uses the table. Its properties go without the checks of exclusive access, which were
+/// a fifth of the instructions of a sorted load.
 final class FrameTable {
     @exclusivity(unchecked) private(set) var frames: [Frame] = []
     /// Node frames that were freed.
@@ -31,7 +31,7 @@ final class FrameTable {
     @exclusivity(unchecked) private var slotCount = FrameTable.initialSlots
     private let memory: FrameMemory
     private let unwritten: UnwrittenPages?
-    /// Where the store begins if it is memory: pages are made at their places.
+    /// Start of the store if it is in memory. Its pages are made at their places.
     private let places: UnsafeMutableRawPointer?
     @exclusivity(unchecked) private(set) var liveBytes = 0
     /// Pages by the savepoint they were born after: those of the transaction's start first.

@@ -20,7 +20,7 @@ struct KeptPages {
     private var slots: UnsafeMutablePointer<Slot>
     private var mask: Int
     private(set) var count = 0
-    /// Of its pages, and how many bytes of them the cache has granted.
+    /// Bytes of the kept pages, and how many of these bytes the cache has granted.
     var byteCount = 0
     var grantedBytes = 0
 

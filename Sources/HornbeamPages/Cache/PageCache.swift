@@ -20,19 +20,19 @@ final class PageCache: @unchecked Sendable {
 
     /// Bytes that it may take, its own tables included.
     let budget: Int
-    /// Of the store's nodes.
+    /// Size of the store's node pages.
     let pageSize: Int
     private let table: CacheTable
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var core: Core
-    /// Of open views that have used it, and idle ones for the next views.
+    /// Holds of open views that have used the cache, and idle ones for the next views.
     private var holds: [PageHold] = []
     private var idleHolds: [PageHold] = []
     private static let keptHolds = 16
     private let pageCount = Atomic<Int>(0)
-    /// What views were granted to keep pinned.
+    /// Bytes that views were granted to keep pinned.
     private let grantedBytes = Atomic<Int>(0)
-    /// What pages may take, for a look without the lock.
+    /// Bytes that pages may take, for a look without the lock.
     private let allowedBytes: Atomic<Int>
 
     private struct Core {
@@ -40,11 +40,11 @@ final class PageCache: @unchecked Sendable {
         var recent = CacheQueue(.recent)
         var hot = CacheQueue(.hot)
         var ghosts: GhostList
-        /// What pages may take: the budget less the tables, less what is lent.
+        /// Bytes that pages may take, before what is lent is subtracted: the budget less the tables.
         var limit: Int
         var lentBytes = 0
         var evictions: UInt64 = 0
-        /// Of views that have ended.
+        /// Hits and misses of views that have ended.
         var hits: UInt64 = 0
         var misses: UInt64 = 0
     }
@@ -92,7 +92,7 @@ final class PageCache: @unchecked Sendable {
     func lastPinMayBeGone(_ page: CachedPage, _ former: UInt64) {
         if former == CacheEntry.privateMemory | 1 {
             #if HORNBEAM_CHECKS
-                // Whoever still reads here without a pin shall notice.
+                // Overwrites the page, so that a read without a pin is noticed.
                 memset(page.pointee.bytes, 0xDB, page.pointee.byteCount)
             #endif
             page.pointee.bytes.deallocate()
@@ -190,7 +190,7 @@ final class PageCache: @unchecked Sendable {
 
     /// Takes the page that is worth least out, busy; nil when all are pinned.
     private func evict() -> CachedPage? {
-        // What views keep can't go, and counts for neither.
+        // Pages that views keep can't go, and count for neither queue.
         let free = core.limit - core.lentBytes - keptBytes
         let recentFirst = core.recent.byteCount * 4 >= free || core.hot.count == 0
         let victim = recentFirst ? evictRecent() ?? evictHot() : evictHot() ?? evictRecent()
@@ -287,7 +287,7 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Granting
 
-    /// What views keep pinned, at most.
+    /// Maximum number of bytes that views keep pinned.
     var keptBytes: Int { grantedBytes.load(ordering: .relaxed) }
 
     private static var grantUnit: Int { 1 << 18 }
@@ -314,7 +314,7 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Figures
 
-    /// What a view needs to hold pages; to be given back at its end.
+    /// Returns the hold that a view needs to hold pages. It must be given back at the view's end.
     func takeHold(isWriter: Bool) -> PageHold {
         lock()
         defer { unlock() }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view holds of the cache, and for how long.
+// A view's hold on pages of the cache, and how long it lasts.
 //
 //   held   pages of the running operation: a stack. An operation that hands out nothing lets its pages go at its end
 //          (`PageView.letGo`), a cursor takes over those of its path; what was forgotten goes at the next change or at
@@ -9,7 +9,7 @@
 //          live until the view ends or, in a write transaction, until the first value after its next change. A delete
 //          that finds nothing, or an append that is refused, is none.
 //
-// What a hit needs, the stack and the table of kept pages, the view has itself. The rest is here.
+// The view itself has the stack and the table of kept pages, which a hit needs. The rest is here.
 
 import Synchronization
 
@@ -54,15 +54,16 @@ final class PageHold: @unchecked Sendable {
         expired.deallocate()
     }
 
-    /// What is kept goes when something is kept next. Called once a change is made: its arguments may be among it, and
-    /// what changes nothing leaves the values that were handed out as they are. The view finds none of it any more.
+    /// Lets everything that is kept expire. It goes when something is kept next, and the view finds none of it any
+    /// more. Called once a change is made: the change's arguments may be among the kept values, and a change without
+    /// effect leaves the values that were handed out as they are.
     func expire(_ kept: inout KeptPages) {
         isExpired = true
-        // Where there is something to keep since the last change, what expired then has gone.
+        // If something was kept since the last change, what expired then has gone.
         if kept.count > 0 { swap(&kept, &expired) }
     }
 
-    /// To be asked before a value is kept.
+    /// Drops what has expired. Must be called before a value is kept.
     @inline(__always)
     func dropExpired(_ cache: PageCache) {
         if isExpired { dropAll(cache) }
@@ -76,7 +77,7 @@ final class PageHold: @unchecked Sendable {
         privatePages.removeAll(keepingCapacity: true)
         for chunk in chunks {
             #if HORNBEAM_CHECKS
-                // Whoever still reads a value of before the change shall notice.
+                // Overwrites the chunk, so that a read of a value from before the change is noticed.
                 chunk.initializeMemory(as: UInt8.self, repeating: 0xDB, count: Self.smallestChunk)
             #endif
             chunk.deallocate()
@@ -161,9 +162,9 @@ struct HeldPages: @unchecked Sendable {
     }
 }
 
-/// What one view has asked for and holds. One thread writes, any thread reads.
+/// Figures of the pages that one view has asked for and holds. One thread writes, any thread reads.
 struct HoldFigures: ~Copyable {
-    /// Those of a view that holds nothing, for all of them: never written to.
+    /// The figures of all views that hold nothing. Never written to.
     static nonisolated(unsafe) let none: UnsafeMutablePointer<HoldFigures> = {
         let figures = UnsafeMutablePointer<HoldFigures>.allocate(capacity: 1)
         figures.initialize(to: HoldFigures())

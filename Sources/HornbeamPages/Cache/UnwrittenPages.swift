@@ -28,7 +28,7 @@ final class UnwrittenPages: @unchecked Sendable {
     // what is on its way to the file changes under `monitor`, and the rest is guarded by the writer's turn.
     private let monitor = Monitor()
     let pageSize: Int
-    /// By place; 0: free.
+    /// Page numbers by place, 0 if the place is free.
     private let numbers: UnsafeMutablePointer<Atomic<UInt64>>
     /// Their addresses, by place: constant while the number is there.
     private let addresses: UnsafeMutablePointer<Atomic<UInt>>

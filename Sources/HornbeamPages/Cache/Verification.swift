@@ -5,9 +5,9 @@
 //
 // A store that isn't mapped has no bits: what the page cache holds was verified when it was read.
 //
-// What may be stale, and why it is harmless: a reader that misses a bit just set verifies once more. A bit is cleared
-// (by the writer) only for sectors that no snapshot reaches. A reader beside a writer in another process is not told
-// when sectors become free: it remembers the birth of each page that it verified, and goes by no bits.
+// Stale reads are harmless: a reader that misses a bit just set verifies once more. A bit is cleared (by the writer)
+// only for sectors that no snapshot reaches. A reader beside a writer in another process is not told when sectors
+// become free: it remembers the birth of each page that it verified, and goes by no bits.
 
 import Glibc
 import Synchronization
@@ -29,7 +29,7 @@ final class Verification: Sendable {
     /// anywhere else, so there is no checksum of it. (What is compressed, and long values, which are read by parts,
     /// have theirs everywhere.)
     let isMemory: Bool
-    /// Where no page of a tree can be.
+    /// Sectors in which no page of a tree can be.
     let foreign = ForeignSectors()
     /// Taken while a page in the mapping is verified, by its number.
     private let turns = (0..<64).map { (_) in Turn() }
@@ -153,7 +153,7 @@ final class Verification: Sendable {
         }
     }
 
-    /// What a parent says of a page.
+    /// The properties of a page as its parent states them.
     struct Expectation {
         var number: UInt64
         var birth: UInt64

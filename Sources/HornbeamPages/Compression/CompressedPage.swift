@@ -22,7 +22,7 @@ package enum PagePointer {
     static func makeUnplaced(_ serial: UInt64) -> UInt64 { serial | unplaced << shift }
 
     @inlinable package static func number(_ pointer: UInt64) -> UInt64 { pointer & (1 << shift - 1) }
-    /// Of a compressed tree's leaf that has its place; 0 for a node page.
+    /// Number of sectors of a compressed tree's leaf that has its place, 0 for a node page.
     @inlinable package static func sectors(_ pointer: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: pointer >> shift) }
     @inlinable package static func isUnplaced(_ pointer: UInt64) -> Bool { pointer >> shift == unplaced }
 
@@ -39,7 +39,8 @@ enum CompressedPage {
     private static let blockSize = 28
     private static let block = 32
 
-    /// Of a new leaf, raw. Half the size costs a fifth more space, twice the size twice the work of each change.
+    /// Size of a new leaf, raw. Half the size costs a fifth more space. Twice the size costs twice the work of each
+    /// change.
     static var leafSize: Int { 32_768 }
     /// Largest stored leaf in sectors: that of the largest node, raw.
     static var maximumSectors: UInt32 { UInt32(FileFormat.maximumPageSize / FileFormat.sectorSize) }

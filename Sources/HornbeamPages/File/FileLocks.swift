@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who else has the file open, told by locks on single bytes far beyond any byte of the file. The kernel lets go of them
-// when their process dies, however it dies, so nobody can be blocked by the dead.
+// Tells who else has the file open, by locks on single bytes far beyond any byte of the file. The kernel releases the
+// locks when their process dies, however it dies, so a dead process can't block anybody.
 //
 //   offset                  held
 //   2^61          gate      for a moment by whoever finds out whether a writer lives: shared by readers, exclusive by

@@ -8,7 +8,7 @@ final class FileReader {
     /// Nil: by `StoreFile.read`.
     private let mapping: Mapping?
     private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
-    /// What `sector` has read ahead, and where it lies.
+    /// The bytes that `sector` has read ahead, and their place.
     private var window = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var windowPlace: Range<UInt64> = 0..<0
 

@@ -264,8 +264,8 @@ extension LinuxFile {
         hbs_start_read(descriptor, Int64(offset), Int64(count))
     }
 
-    /// By a read, whose bytes are dropped. A fault in the mapping reads what lies around it, too: some megabytes on
-    /// some disks, 25 ms for the first get of a store that nobody has read yet. A read brings what it asks for, and
+    /// Fetches bytes by a read, and drops them. A fault in the mapping reads what lies around it, too: some megabytes
+    /// on some disks, 25 ms for the first get of a store that nobody has read yet. A read brings what it asks for, and
     /// what follows once reads follow one another.
     package func fetch(at offset: UInt64, count: Int) {
         withUnsafeTemporaryAllocation(byteCount: min(count, Self.fetchBound), alignment: 8) { buffer in

@@ -73,7 +73,7 @@ package final class Mapping: @unchecked Sendable {
         }
     }
 
-    /// How many this process has now.
+    /// Number of mappings of stores that this process has now.
     private static let ofStores = Atomic<Int>(0)
     private static let few = 16
     private static let leastRoom = 16 << 30

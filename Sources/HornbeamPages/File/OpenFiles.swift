@@ -6,7 +6,7 @@ import CHornbeamShims
 import Glibc
 import Synchronization
 
-/// Which file it is, whatever its names.
+/// The identity of a file, whatever its names.
 struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64

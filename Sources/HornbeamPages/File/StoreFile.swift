@@ -56,7 +56,7 @@ extension StoreFile {
         try writeZeros(at: offset, count: count, piece: 1 << 20)
     }
 
-    /// With so many bytes a call.
+    /// Writes zeros, `piece` bytes a call.
     func writeZeros(at offset: UInt64, count: UInt64, piece: Int) throws(StorageError) {
         let zeros = [UInt8](repeating: 0, count: piece)
         let end = offset + count

@@ -94,7 +94,7 @@ extension SpaceMap {
         return true
     }
 
-    /// Where a run is to lie.
+    /// The place that is wanted for a run.
     enum RunPlace {
         /// A short one beside the transaction's node pages if it fits there.
         case anywhere
@@ -142,7 +142,7 @@ extension SpaceMap {
         return found
     }
 
-    /// How many node pages, at most `enough`, can be taken below the compaction's limit.
+    /// Counts the node pages, at most `enough`, that can be taken below the compaction's limit.
     func nodesBelowLimit(enough: Int) -> Int {
         guard let limit else { return 0 }
         var nodes = 0

@@ -31,7 +31,7 @@ package enum FileFormat {
     /// Header slots, the first pages and the journal ring.
     static var initialFileSectors: UInt64 { 32 }
 
-    /// How many extents have so many sectors.
+    /// Number of extents that hold this many sectors.
     static func extents(with sectors: UInt64) -> UInt64 { (sectors + extentSectors - 1) / extentSectors }
 
     /// The largest size of a file within so many sectors, and the smallest that has them.

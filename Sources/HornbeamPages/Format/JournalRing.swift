@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the journal lies: a ring of sectors inside the file, all written once before it is used.
+// The place of the journal: a ring of sectors inside the file, all written once before it is used.
 
 /// A ring and the arithmetic of places in it: bytes from its start.
 struct JournalRing: Equatable, Sendable {

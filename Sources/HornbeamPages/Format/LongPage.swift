@@ -45,7 +45,8 @@ package enum LongPage {
         return size
     }
 
-    /// What a page's first bytes say of its value's size.
+    /// Returns the size of the value as the page's first bytes state it. Returns nil if the page is too short, or the
+    /// size is not below `sizeLimit`.
     static func statedSize(_ page: Bytes) -> UInt64? {
         guard let start = page.baseAddress, page.count >= table else { return nil }
         let size = start.u64(Self.size)

@@ -21,11 +21,11 @@ package enum PageLayout {
     /// The flag of a page compressed in one piece, and of one in blocks; no others are known.
     static var compressed: UInt16 { 1 }
     static var inBlocks: UInt16 { 2 }
-    /// Where the content of the page's kind starts.
+    /// Offset at which the content of the page's kind starts.
     @inlinable package static var headerSize: Int { 24 }
 }
 
-/// What a page holds.
+/// The kind of a page's content.
 @usableFromInline
 package enum PageKind: UInt8, Sendable {
     case leaf = 1

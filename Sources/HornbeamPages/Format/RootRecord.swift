@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the newest tree state hangs. Opaque to this layer, which stores it in header slots and publishes it.
+// The root record of the newest tree state. Opaque to this layer, which stores it in header slots and publishes it.
 //
 //   offset size
 //        0    8  page of the catalogue tree's root, 0: the tree is empty

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sectors are in use: two bits a sector, in memory. Never touches the file; SpacePersistence does.
+// The map of the sectors in use: two bits a sector, in memory. Never touches the file. SpacePersistence does.
 //
 //   live held   state
 //    0    0     free: may be allocated
@@ -8,8 +8,8 @@
 //               which may yet abort
 //    0    1     not in the newest state, but some pin (a snapshot, the last durable checkpoint) still reaches it
 //
-// What a checkpoint stores is `live`. Each transition is one method below; all check bounds by precondition, so
-// callers validate numbers that come from disk with `isOwned` first.
+// A checkpoint stores `live`. Each transition is one method below. All of them check bounds by precondition, so callers
+// first validate numbers that come from disk with `isOwned`.
 
 struct SpaceMap {
     /// Sectors of a node page.
@@ -18,7 +18,8 @@ struct SpaceMap {
     let extentsPerMap: Int
     /// A bit at each multiple of `pageSectors`: 0101…, 00010001…, and so on.
     private let alignedBits: UInt64
-    /// Of the file, which may be smaller than an extent: what is behind its end is held, so that nobody takes it.
+    /// Number of sectors of the file, which may be smaller than an extent. The sectors behind its end are held, so that
+    /// nobody takes them.
     private(set) var sectorCount: UInt64 = 0
 
     private(set) var live: [UInt64] = []
@@ -32,19 +33,19 @@ struct SpaceMap {
     /// Space map pages whose `live` bits changed since they were last stored.
     var changedMaps: [Bool] = []
 
-    /// Where the search for the next node page goes on, and the end of its extent. See Extents.
+    /// The position from which the search for the next node page goes on, and the end of its extent. See Extents.
     var nodeCursor = 0
     var nodeExtentEnd = 0
-    /// Where the search for the next run goes on.
+    /// The position from which the search for the next run goes on.
     var runCursor = 0
-    /// Where `hasRun` found one.
+    /// The position at which `hasRun` found a run.
     var knownRun = 0
     /// While a compaction runs: the number of extents that it wants to leave. Everything is allocated in them if it can
     /// be.
     var limit: Int? {
         didSet { floors = LowestRoom() }
     }
-    /// Where the search below the limit begins.
+    /// The positions at which the search below the limit begins.
     var floors = LowestRoom()
 
     static var wordsPerExtent: Int { Int(FileFormat.extentSectors) / 64 }
@@ -98,9 +99,9 @@ struct SpaceMap {
         return min(UInt64(last.map { $0 + 1 } ?? 0) * FileFormat.extentSectors, sectorCount)
     }
 
-    /// Where the file could end if little moved, in sectors: what is in use behind it is 64 extents at most and half of
-    /// what the file would be shorter by, which is a part in 128 of it and eight extents at least, and there is twice
-    /// as much room before it. Nil if nowhere.
+    /// The sector at which the file could end if little moved, nil if there is none. At most 64 extents are in use
+    /// behind it, and at most half of what the file would be shorter by. There is twice as much room before it. The
+    /// file would be shorter by at least a part in 128 of it, and at least eight extents.
     var worthwhileEnd: UInt64? {
         let extent = Int(FileFormat.extentSectors)
         let end = Int(usedEnd) / extent

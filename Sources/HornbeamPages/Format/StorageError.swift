@@ -45,7 +45,7 @@ package struct Corruption: Error, Equatable {
     package var tree: String?
     /// The keys that should be there, in words, where somebody looked for them.
     package var keys: String?
-    /// What is wrong with it.
+    /// Description of the damage.
     package var reason: String
 
     package init(page: UInt64? = nil, tree: String? = nil, keys: String? = nil, reason: String) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store is opened with, and how far a commit goes before it is acknowledged.
+// The options for opening a store, and how far a commit goes before it is acknowledged.
 
 import Glibc
 
@@ -15,16 +15,16 @@ package enum Durability: UInt32, Sendable {
     func stronger(_ other: Durability) -> Durability { rawValue <= other.rawValue ? self : other }
 }
 
-/// How a store's pages are read.
+/// The way in which a store's pages are read.
 package enum PageAccess: Sendable {
     /// Through a mapping of the file: values are slices of it, and the system keeps what was read.
     case mapped
-    /// By system calls into the page cache: needs little address space, and a read error of the medium is an error like
+    /// By system calls into the page cache. Needs little address space, and a read error of the medium is an error like
     /// any other.
     case read
 }
 
-/// How to open a store. All sizes in bytes.
+/// Options for opening a store. All sizes in bytes.
 package struct StoreOptions: Sendable {
     /// The default for transactions that don't choose.
     package var durability: Durability = .full
@@ -34,7 +34,7 @@ package struct StoreOptions: Sendable {
     package var readOnly = false
     /// Create the file if there is none.
     package var createIfMissing = true
-    /// How long to wait for another process that has the file open.
+    /// Time to wait for another process that has the file open.
     package var lockWaitMilliseconds: Int = 0
     /// Checkpoint when the journal holds this much; 0 means half of the journal ring.
     package var checkpointBytes: Int = 0
@@ -45,7 +45,7 @@ package struct StoreOptions: Sendable {
     /// Checkpoint when there was no commit for so long (in a file opened by its path); 0: not for that.
     package var idleMilliseconds: Int = 1000
 
-    /// How pages are read.
+    /// The way in which pages are read.
     package var access = StandardOptions.access
     /// Memory for pages: those read by system calls, the decoded ones of compressed trees, and, at most half of it,
     /// committed ones that the file hasn't got yet. As much as half of it

@@ -13,7 +13,7 @@ struct JournalReader {
         var record: JournalRecord
     }
 
-    /// What follows the chain's last complete record.
+    /// The state of the journal behind the chain's last complete record.
     enum Tail: Equatable {
         /// Nothing of this generation that is newer.
         case clean
@@ -104,11 +104,12 @@ struct JournalReader {
         return nil
     }
 
-    /// Of the ring and of the header's position in it, in bytes.
+    /// Size of the ring, and the header's position in it, in bytes.
     private var size: UInt64 { UInt64(ring.byteCount) }
     private var start: UInt64 { header.journalPosition << FileFormat.sectorShift }
 
-    /// Which transaction of this generation was durable, as far as the file says so. What can't be read says nothing.
+    /// Returns the transaction of this generation that was durable, as far as the file says so. Returns nil if the
+    /// sector can't be read or is of another generation.
     private func witness() -> JournalWitness? {
         guard let sector = try? file.bytes(at: JournalWitness.offset, count: FileFormat.sectorSize).baseAddress,
             let witness = JournalWitness(reading: sector), witness.generation == header.generation
@@ -116,7 +117,8 @@ struct JournalReader {
         return witness
     }
 
-    /// What looks like a record of this generation `used` bytes behind the header's position, and fits in what is left.
+    /// Returns the entry `used` bytes behind the header's position, if it looks like a record of this generation and
+    /// fits in what is left of the ring. Returns nil otherwise.
     private func entry(at used: UInt64) throws(StorageError) -> Entry? {
         guard let bytes = try sector(at: used).baseAddress,
             let record = JournalRecord(reading: bytes + Int(used - used.floorSector)),

@@ -23,7 +23,7 @@ struct JournalRecord: Equatable {
     var durable: UInt64
     var previous: UInt64
     var checksum: UInt64 = 0
-    /// Where it lies. Not used where a header tells.
+    /// The ring in which the record lies. Not used where a header tells it.
     var ring: JournalRing
 
     static var headerSize: Int { 64 }
@@ -32,7 +32,7 @@ struct JournalRecord: Equatable {
 
     fileprivate static let zeros = [UInt8](repeating: 0, count: FileFormat.sectorSize)
 
-    /// Where records may begin: at multiples of this many bytes.
+    /// Alignment of records in bytes: a record may begin at any multiple of it.
     static var alignment: UInt64 { 64 }
 
     /// The largest payload of a record in a ring of this size: a record may take half of it.

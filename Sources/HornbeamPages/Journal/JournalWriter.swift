@@ -45,14 +45,14 @@ struct JournalWriter {
     private(set) var published: JournalMark
     /// Newest transaction that is durable.
     private var durable: UInt64
-    /// What is before is durable. The start of a sector.
+    /// Everything before this position is durable. The start of a sector.
     private(set) var durableEnd: UInt64
     /// From `keptStart`, the start of a sector but while a batch is under way, to `end`.
     private var kept: [UInt8] = []
     private var keptStart: UInt64
-    /// What is before is the kernel's.
+    /// Everything before this position has been given to the kernel.
     private(set) var writtenEnd: UInt64
-    /// What is before, and not durable, may be lost. See `noteFault`.
+    /// Anything before this position that is not durable may be lost. See `noteFault`.
     private var doubtfulEnd: UInt64 = 0
 
     /// More than this is not kept: it is written, whatever was asked, and found in the file when it is wanted.
@@ -220,7 +220,7 @@ extension JournalBatch {
         }
     }
 
-    /// What the kernel has already, and nobody else: reads it, and writes it through.
+    /// Rewrites the part that only the kernel has: reads it, and writes it through.
     private func rewrite(in ring: JournalRing, _ file: any StoreFile) throws(StorageError) {
         var position = rewrittenFrom
         while position < start {

@@ -293,10 +293,10 @@ package final class DamagedFile {
         return search
     }
 
-    /// How many commits there are since the checkpoint.
+    /// Number of commits since the checkpoint.
     package var commitCount: Int { commits.count }
 
-    /// Their payloads, oldest first, up to one that can't be read.
+    /// Hands out the payloads of the commits, oldest first, up to one that can't be read.
     package func forEachCommit(_ each: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
         for index in 0..<commits.count {
             guard let payload = commits.payload(index) else { return }

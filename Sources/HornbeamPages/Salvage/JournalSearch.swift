@@ -3,7 +3,7 @@
 // record before it, so that neither a header nor the ring's place is needed to tell what follows what. Trusts no byte:
 // a record counts only with its checksum.
 
-/// What is whole of a file's journals, the present one's and former ones'.
+/// The whole records of a file's journals, the present one and former ones.
 struct JournalSearch {
     /// A whole record, its ring, and its place there.
     private struct Found {
@@ -12,7 +12,7 @@ struct JournalSearch {
         var place: UInt64
     }
 
-    /// How far the commits are known: what the next record has to follow.
+    /// The end of the known commits, which the next record has to follow.
     private struct End {
         var generation: UInt64
         var previous: UInt64
@@ -23,7 +23,7 @@ struct JournalSearch {
     /// In the order of their transactions.
     private var records: [Found] = []
     private var witness: JournalWitness?
-    /// Those that follow the state, oldest first.
+    /// The commits that follow the state, oldest first.
     private var commits: [Found] = []
 
     /// Searches `sectors` of the file, whose checkpoint `header` describes if there is one.
@@ -51,7 +51,7 @@ struct JournalSearch {
         records = found.sorted { $0.record.transaction < $1.record.transaction }
     }
 
-    /// Where a record at `offset` of the file lies in its ring.
+    /// Finds the place in its ring of a record at `offset` of the file.
     private static func place(
         of record: JournalRecord, _ offset: UInt64, _ sectorCount: UInt64, _ header: HeaderSlot?
     ) -> Found? {
@@ -79,7 +79,7 @@ struct JournalSearch {
 
     // MARK: Following
 
-    /// How many commits follow the state.
+    /// Number of commits that follow the state.
     var count: Int { commits.count }
 
     /// The payload of one of them; nil if it can't be read any more.
@@ -103,8 +103,8 @@ struct JournalSearch {
         return end?.transaction ?? base
     }
 
-    /// Where commits go on that a state of this transaction lacks, if that can be told: no commit between may be
-    /// missing. Nil: there is no later record, or it does not follow the state.
+    /// Finds the end after which the commits go on that a state of this transaction lacks. No commit between may be
+    /// missing. Returns nil if there is no later record, or it does not follow the state.
     private func start(after transaction: UInt64) -> End? {
         guard let first = records.first(where: { $0.record.transaction > transaction })?.record else { return nil }
         let follows =

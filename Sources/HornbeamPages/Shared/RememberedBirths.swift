@@ -3,8 +3,8 @@
 // verified. The writer reuses a page's number without telling them, but never gives two pages of one number the same
 // birth within a life of the file.
 //
-// What may be stale, and why it is harmless: a birth that a reader misses is verified once more; a birth of a page that
-// is no longer there equals no birth that a parent can name.
+// Stale reads are harmless: a birth that a reader misses is verified once more. The birth of a page that is no longer
+// there equals no birth that a parent can name.
 
 import Glibc
 import Synchronization

@@ -47,7 +47,7 @@ final class Announcer: @unchecked Sendable {
     var isInArrears: Bool { arrears.load(ordering: .sequentiallyConsistent) }
     private let arrears = Atomic<Bool>(false)
 
-    /// What others know.
+    /// The knowledge that other processes have.
     private struct Known {
         var newest: SharedRoot
         /// The newest state that others know of; nil before they know any of this life, and while there is an untold
@@ -59,7 +59,7 @@ final class Announcer: @unchecked Sendable {
         var untold: PublishedState?
         /// States that were told before, until no reader has them.
         var former: [PublishedState] = []
-        /// How many of them, from the first on, other processes had pinned when `collect` looked last.
+        /// Number of these states, from the first on, that other processes had pinned when `collect` looked last.
         var pinned = 0
         /// Nobody knows which of the told states others see: all are kept.
         var isUncertain = false

@@ -237,7 +237,7 @@ extension PageStore {
         try writePages(rest)
     }
 
-    /// What the medium takes as fast as one piece as it would take it together with others.
+    /// Number of bytes that the medium takes as fast in one piece as together with others.
     private static var largeRun: Int { 256 << 10 }
 
     /// Writes all committed pages that the file hasn't got yet. Any thread.

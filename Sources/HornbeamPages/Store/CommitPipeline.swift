@@ -319,7 +319,8 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Where the records of the newest state end, and those of later ones will begin: in a sector of their own.
+    /// Closes the journal's sector. Returns the position at which the records of the newest state end, and those of
+    /// later ones will begin in a sector of their own.
     func closeJournalSector() -> JournalMark? {
         monitor.locked {
             journal?.closeSector()

@@ -4,7 +4,7 @@
 // place into the leaf's parent.
 
 extension PageWriter {
-    /// Of a new leaf of a compressed tree, in bytes.
+    /// Size of a new leaf of a compressed tree, in bytes.
     package static var compressedLeafSize: Int { CompressedPage.leafSize }
 
     /// A new zeroed leaf of a compressed tree with its header filled. The address is stable until it gets its place, or

@@ -8,7 +8,7 @@
 //   nobody, the file was closed     the checkpoint's
 //   nobody, the file was not        found by recovering the file first, which needs the right to write
 //
-// What it found stays right as long as the shared root is the same and no other writer's life has begun: a writer that
+// Its findings stay right as long as the shared root is the same and no other writer's life has begun: a writer that
 // dies leaves its word behind.
 
 import Synchronization
@@ -253,7 +253,7 @@ final class Follower: Sendable {
         // With the gate closed a writer without a life can be on its way out only.
         if life == nil, try file.locks.isWritten() { return .opening }
         let header = try PageStore.readHeader(file)
-        // What a living writer has in the journal it would have told if it were durable.
+        // A living writer would have told of the records in the journal if they were durable.
         if life == nil, try PageStore.hasRecords(header, file) { return .notRecovered }
         var root = SharedRoot(identity: try SharedRoot.identity(reader))
         root.transaction = header.transaction

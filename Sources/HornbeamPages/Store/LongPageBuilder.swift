@@ -5,15 +5,15 @@
 /// The bytes of one page, in their order. After an error it is good for nothing.
 struct LongPageBuilder {
     let run: SectorRun
-    /// Of the value, in bytes.
+    /// Size of the value, in bytes.
     let size: UInt64
     /// Bytes of the value so far.
     private(set) var count: UInt64 = 0
     /// The sectors that hold header and checksums, and the value's first bytes behind them.
     private var head: [UInt8]
-    /// What follows, whole sectors but for the last.
+    /// The bytes that follow, whole sectors except for the last.
     private var piece: [UInt8] = []
-    /// Where the piece lies in the page.
+    /// Offset of the piece in the page.
     private var pieceStart: Int
     private let checksum: RunningChecksum
 

@@ -5,13 +5,13 @@
 
 /// Belongs to one view, and lives no longer than the page it reads.
 package final class LongPageReader {
-    /// Of the value, in bytes.
+    /// Size of the value, in bytes.
     package let size: UInt64
     private let number: UInt64
     private let view: PageView
     /// The page, if it is the open transaction's own and lies in memory.
     private let page: Bytes?
-    /// Of the blocks.
+    /// Checksums of the blocks.
     private var checksums: [UInt64] = []
     /// One block, and which it is.
     private var block: [UInt8] = []
@@ -70,7 +70,7 @@ package final class LongPageReader {
         return count
     }
 
-    /// Where a block begins in the page.
+    /// Returns the offset of a block in the page.
     private func first(_ index: Int) -> Int { LongPage.dataOffset(size) + index * LongPage.blockSize }
 
     /// Hands out all of the value's bytes in their order, at most a block at a time.

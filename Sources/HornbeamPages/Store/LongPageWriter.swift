@@ -40,9 +40,9 @@ struct OpenLongPages {
 
 /// Belongs to one write transaction, whose end it may outlive. One that goes unfinished is given up.
 package final class LongPageWriter {
-    /// Of the value, in bytes.
+    /// Size of the value, in bytes.
     package let size: UInt64
-    /// Of the page, once it is finished.
+    /// Birth of the page, once it is finished.
     package private(set) var birth: UInt64
     private let pages: PageWriter
     private let number: UInt64

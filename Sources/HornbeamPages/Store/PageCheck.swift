@@ -56,9 +56,9 @@ extension PageStore {
         }
     }
 
-    /// What `check` begins with: a snapshot of the newest state, the account of its space, and what is wrong with the
-    /// header slots and the journal. Holds the writer's turn for no longer than that takes: commits go on beside the
-    /// check and change nothing in it.
+    /// Begins a `check`. Returns a snapshot of the newest state, the account of its space, and what is wrong with the
+    /// header slots and the journal. Holds the writer's turn for no longer than that takes. Commits go on beside the
+    /// check, and change nothing in it.
     package func beginCheck() throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
         try checkProcess()
         if let follower { return try beginCheck(following: follower) }
@@ -129,7 +129,7 @@ package struct SpaceAccount {
     /// Nil: only whether a sector belongs to two pages can be told.
     private let live: [UInt64]?
     private var seen: [UInt64]
-    /// Of the store's own sectors.
+    /// Problems of the store's own sectors.
     private(set) var problems: [String] = []
 
     init(sectors: UInt64, live: [UInt64]?, own: [SectorRun]) {

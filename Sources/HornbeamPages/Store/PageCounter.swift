@@ -27,7 +27,8 @@ final class PageCounter {
 }
 
 extension PageView {
-    /// How many different pages `body` looks at. What is counted within it isn't counted around it.
+    /// Returns the number of different pages that `body` looks at. Pages that are counted within it aren't counted
+    /// around it.
     package func countingPages(_ body: () throws -> Void) rethrows -> Int {
         let former = (counter: counter, bits: verified)
         let counter = PageCounter(capacity: capacity)

@@ -15,7 +15,7 @@ struct EntryChange {
     var removed: Int64 = 0
 }
 
-/// What rolling back restores.
+/// The state that rolling back restores.
 struct PageSavepoint {
     /// The newest birth of pages from before it.
     var lastBirth: UInt64

@@ -256,7 +256,7 @@ package final class PageStore: @unchecked Sendable {
             settle()
             try noteClosed()
             failure = writeBack()
-            // What a failed store leaves under way, whoever drives it: nobody ends it after this.
+            // Drops the run that a failed store leaves under way, whoever drives it: nobody ends it after this.
             _ = side.run?.outcome
             side.run = nil
         }

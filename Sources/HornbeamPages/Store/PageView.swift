@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transaction's view of the pages: a frozen state. Readers use the mapping, or the page cache if there is none. The
 // writer's view also finds the frames of its own transaction. This file holds the hottest code of the module.
-// What a view holds of the cache is in PageViewHold.swift.
+// A view's hold on the cache is in PageViewHold.swift.
 
 public import Synchronization
 
@@ -135,7 +135,7 @@ package final class PageView {
     @usableFromInline
     package func refuse() throws(StorageError) { try mapping?.checkIsWhole() }
 
-    /// What the hot path goes by. Without a mapping its test fails before it looks at anything.
+    /// Returns the fields that the hot path uses. Without a mapping its test fails before it looks at anything.
     private static func mapped(
         _ store: PageStore
     ) -> (base: UnsafeRawPointer, capacity: UInt64, verified: UnsafeMutablePointer<Atomic<UInt64>>) {

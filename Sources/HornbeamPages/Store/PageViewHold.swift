@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a view holds of the page cache. Mapped pages need no hold: then all of this costs one look at a number.
+// A view's hold on pages of the page cache. Mapped pages need no hold: then all of this costs one look at a number.
 //
-// Whoever walks pages either lets them go when it is done (`letGo`, or to a mark in a recursion), or takes them over
+// Code that walks pages either lets them go when it is done (`letGo`, or to a mark in a recursion), or takes them over
 // (`takeHeld`), or hands a value out and keeps it, with the pages of the way to it, for the life that was promised
 // (`keep`).
 
@@ -40,7 +40,7 @@ extension PageView {
         if let former = page.unpin() { store.cache.lastPinMayBeGone(page, former) }
     }
 
-    /// How many pages are held, to let later ones go.
+    /// Number of pages held. Serves as a mark, to let later ones go.
     @inlinable package var heldMark: Int {
         @inline(__always) get { heldCount }
     }

@@ -10,8 +10,8 @@
 package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
-    /// Of the pages it makes: greater than `view.transaction`, and more after each savepoint. Commit publishes
-    /// the transaction under this number.
+    /// Birth of the pages that this writer makes: greater than `view.transaction`, and greater after each savepoint.
+    /// Commit publishes the transaction under this number.
     @exclusivity(unchecked) package internal(set) var birth: UInt64
     /// Its pages from this birth on may be changed where they are; older ones are a savepoint's, or a snapshot's.
     @exclusivity(unchecked) var ownBirth: UInt64
@@ -27,7 +27,7 @@ package final class PageWriter {
     private let frames: FrameTable
     /// Pages of earlier transactions that this one does without, and its own that a savepoint still needs.
     @exclusivity(unchecked) var freed: [RetiredPages.Page] = []
-    /// Those that can be gone back to, the oldest first.
+    /// The savepoints that the transaction can go back to, the oldest first.
     @exclusivity(unchecked) var savepoints: [PageSavepoint] = []
     /// Long values on their way; no page of the transaction refers to them.
     @exclusivity(unchecked) var openLongPages = OpenLongPages()
@@ -183,7 +183,7 @@ package final class PageWriter {
         // Zeros in place of a part that could not be read must not become a page.
         try view.checkIsWhole()
         frames.forgetSpilled(run)
-        // What lies in the file is not the page any more.
+        // The bytes in the file are not the page any more.
         side.verification.clear(run)
         return bytes
     }
@@ -340,7 +340,7 @@ package final class PageWriter {
         bornRuns(frames.inFileOrder()) + frames.unusedPlaces + openLongPages.runs
     }
 
-    /// Where its own pages lie: `frames`, in file order, and those that were spilled.
+    /// Returns the places of the transaction's own pages: `frames`, in file order, and those that were spilled.
     func bornRuns(_ frames: [Frame]) -> [SectorRun] {
         var runs: [SectorRun] = []
         runs.reserveCapacity(min(frames.count, 16))
@@ -403,7 +403,7 @@ package final class PageWriter {
         #if HORNBEAM_CHECKS
             side.space.checkInvariants()
         #endif
-        // What it was built on may have been withdrawn meanwhile: the next one must not begin there.
+        // The state that it was built on may have been withdrawn meanwhile: the next one must not begin there.
         store.settle()
         store.turn.give()
     }

@@ -12,8 +12,8 @@ final class PublishedState: Sendable {
     /// for a moment, which only delays the reuse of pages. Whoever reuses pages sees each pin that counts: what
     /// `StripedCount` calls the mark is here that the newest state is another one.
     let readers = StripedCount()
-    /// How often it is kept for other processes, which read it or may begin to: see `Announcer`. A hold is taken while
-    /// the state is the newest, under `Newest`'s lock, or in the writer's turn.
+    /// Number of holds for other processes, which read the state or may begin to: see `Announcer`. A hold is taken
+    /// while the state is the newest, under `Newest`'s lock, or in the writer's turn.
     private let holds = Atomic<Int>(0)
 
     init(transaction: UInt64, root: RootRecord) {
@@ -48,7 +48,7 @@ struct PinnedState {
     let stripe: StripedCount.Stripe
 }
 
-/// What threads share of a store, under one short lock.
+/// The part of a store that its threads share, under one short lock.
 struct Newest {
     var state: PublishedState
     var isClosed = false

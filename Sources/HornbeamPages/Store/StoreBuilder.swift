@@ -19,7 +19,7 @@ package final class StoreBuilder {
     /// Made with the first compressed leaf.
     private var encoder: LeafEncoder?
 
-    /// Of node pages: one write.
+    /// Number of sectors of node pages in one write.
     private static let chunkSectors = Int(FileFormat.extentSectors)
 
     /// Builds into a new file at `path`; `.exists` if there is something.

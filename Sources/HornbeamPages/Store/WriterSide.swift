@@ -4,9 +4,10 @@
 
 import Synchronization
 
-/// How much space an allocation must leave free. A checkpoint needs new places for changed space pages before it can
-/// free anything: transactions leave it that much, and recovery, which repeats transactions, has more than they had.
-/// The space left is counted in places of node pages: free sectors that lie scattered are no use to a checkpoint.
+/// The space that an allocation must leave free. A checkpoint needs new places for changed space pages before it can
+/// free anything. Transactions leave it that much, and recovery, which repeats transactions, has more than they had.
+/// The space left is counted in places of node pages, because free sectors that lie scattered are no use to a
+/// checkpoint.
 enum SpaceReserve {
     /// For ordinary transactions: leaves room for later deletions, because each page that loses an entry is copied
     /// before it is free.
@@ -60,7 +61,7 @@ final class WriterSide {
     /// Checkpoints in a row that found the journal nearly empty, and the ring's size, in sectors, that came of it.
     @exclusivity(unchecked) var quietCheckpoints = 0
     @exclusivity(unchecked) var wantedRing: UInt64?
-    /// How much space commits need, and whether shrinking the file has failed.
+    /// The space that commits need, and whether shrinking the file has failed.
     @exclusivity(unchecked) var shrinking = Shrinking()
     /// Commits by a checkpoint since it last grew, for whose redo the ring was too small.
     @exclusivity(unchecked) var oversizedCommits = 0

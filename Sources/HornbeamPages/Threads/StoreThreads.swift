@@ -5,13 +5,14 @@ import CHornbeamShims
 import Glibc
 import Synchronization
 
-/// What a thread does for one store.
+/// The work that a thread does for one store.
 protocol StoreWork: AnyObject, Sendable {
     /// Returns when there is nothing to do for a while.
     func serve()
 }
 
-/// At most so many threads at a time. What finds none free waits until one has ended the work of another store.
+/// Threads that serve stores, at most `most` at a time. Work that finds none free waits until one has ended the work of
+/// another store.
 final class StoreThreads: @unchecked Sendable {
     // Sendable: what varies is guarded by `monitor`, or atomic; the rest is constant.
     private let monitor = Monitor()

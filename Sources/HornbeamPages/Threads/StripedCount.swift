@@ -38,7 +38,7 @@ package enum Stripes {
 package struct StripedCount: @unchecked Sendable {
     // Sendable: a constant address; what lies there are atomic words.
 
-    /// Where a holder is counted.
+    /// The stripe in which a holder is counted.
     @usableFromInline
     package struct Stripe: @unchecked Sendable {
         // Sendable: a constant address of an atomic word.

@@ -3,7 +3,7 @@
 
 import Glibc
 
-/// How somebody waits for the turn.
+/// The way in which a caller waits for the turn.
 package enum TurnWait: Sendable {
     /// Not at all: it is an error if somebody else has it.
     case no
@@ -24,7 +24,7 @@ final class WriterTurn: @unchecked Sendable {
     private var helpers: [pthread_t] = []
     /// Whether the holder is no transaction, but gives the turn back after a short work of the store's own.
     private var isBrief = false
-    /// Those who wait in `take`, by numbers, in the order in which they came.
+    /// The numbers of the callers that wait in `take`, in the order in which they came.
     private var waiting: [UInt64] = []
     private var lastNumber: UInt64 = 0
     /// The number of threads that wait in `takeBehindOthers` and `takeInThread`.

@@ -138,7 +138,7 @@ package struct ChangeLog {
         _ = try transaction.deleteRange(tree, from: Self.key(number, 0), to: Self.key(number, sequence))
     }
 
-    /// Up to so many of the changes that are kept for a consumer, in order.
+    /// Returns at most `limit` of the changes that are kept for a consumer, in order.
     package func changes(of consumer: StoredConsumer, limit: Int) throws -> [(sequence: UInt64, change: StoredChange)] {
         var found: [(UInt64, StoredChange)] = []
         guard limit > 0 else { return [] }
@@ -345,7 +345,7 @@ package struct ChangeLog {
             for place in places {
                 if let new { consumer.types[place].name = new } else { consumer.types[place].isWanted = false }
             }
-            // What had that name before has no changes any more, and may be wanted as well.
+            // A type that had that name before has no changes any more, and may be wanted as well.
             try log.put(consumer.wanting(consumer.wish), name)
         }
     }

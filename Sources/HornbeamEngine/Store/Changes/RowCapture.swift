@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a write transaction changes, gathered while somebody observes or the log has consumers: which rows, what each
-// was before, and of which rows links changed. Rows are kept as they were when the transaction began, so that a row
-// changed twice, or back again, is told by a comparison with what it has become. For the same reason going back to a
-// savepoint needs none of these undone: a row that was changed since and is as before is no change. Only the order of
-// the changes goes back with it. Too many rows are not kept for observers: then only the trees are known. For the log
-// only what its consumers want is gathered, however much it is.
+// Gathers the changes of a write transaction while somebody observes or the log has consumers: which rows were changed,
+// what each was before, and of which rows links changed. Rows are kept as they were when the transaction began, so that
+// a row changed twice, or back again, is told by a comparison with what it has become. For the same reason going back
+// to a savepoint needs none of these undone: a row that was changed since and is as before is no change. Only the order
+// of the changes goes back with it. Too many rows are not kept for observers: then only the trees are known. For the
+// log only what its consumers want is gathered, however much it is.
 
 import HornbeamPages
 package import HornbeamTree
@@ -12,28 +12,28 @@ package import HornbeamTree
 /// Rows that were changed, with what they were; nil where there was none.
 package typealias FormerRows = [RowID: [UInt8]?]
 
-/// What one commit changed.
+/// The changes of one commit.
 package struct CommitChanges: Sendable {
-    /// Of the state that it made, and of the one that it was built on.
+    /// The number of the state that it made, and of the one that it was built on.
     package let number: UInt64
     package let base: UInt64
     package let trees: Set<TreeID>
-    /// By the tree that the rows lie in; nil if they were too many.
+    /// The changed rows by the tree that they lie in, nil if they were too many.
     package let rows: [TreeID: FormerRows]?
-    /// By the number of a list of links: the rows of which some came or went there, or got another place; nil if it was
-    /// too much.
+    /// By the number of a list of links: the rows of which links came or went there, or got another place. Nil if it
+    /// was too much.
     package let links: [UInt16: Set<RowID>]?
-    /// Of which trees something is told here.
+    /// The trees of which something is told here.
     package let treesTold: Set<TreeID>
     /// Rows that were touched: they count as changed if they were there before and were saved, though as they are.
     package let touched: [TreeID: Set<RowID>]
-    /// What it takes to keep this.
+    /// The size of what is kept here.
     package let size: RowCapture.Size
 }
 
 /// Belongs to one write transaction, and with it to one thread at a time.
 package final class RowCapture {
-    /// How much is kept, of one transaction and of all commits together.
+    /// Amount of what is kept, of one transaction or of all commits together.
     package struct Size: Sendable {
         package var rows = 0
         package var bytes = 0
@@ -58,7 +58,7 @@ package final class RowCapture {
     private let keepsAll: Bool
     /// Whether all trees are of interest, not those alone that are logged.
     private let isObserved: Bool
-    /// What the commit adds to the log, of which nothing may be let go of; nil if nobody wants any.
+    /// The changes that the commit adds to the log, none of which may be let go of. Nil if nobody wants any.
     private(set) var logged: LoggedTrees?
 
     package init(isObserved: Bool = false, keepsAll: Bool = false, logging logged: LoggedTrees? = nil) {
@@ -67,7 +67,7 @@ package final class RowCapture {
         self.logged = logged
     }
 
-    /// To be called when types have come or got other trees.
+    /// Must be called when types have come or got other trees.
     func follow(_ logged: LoggedTrees?) { self.logged = logged }
 
     private var isForObservers: Bool { isObserved && !isOverfull }
@@ -81,7 +81,7 @@ package final class RowCapture {
 
     private func isLogged(_ tree: TreeID) -> Bool { logged?.rows.contains(tree) ?? false }
 
-    /// To be called before the row changes.
+    /// Must be called before the row changes.
     /// - Parameter old: the row as it is, nil if there is none.
     func note(_ row: RowID, in tree: TreeID, old: RowReader?) {
         if keepsAll { order.append((tree, row)) }
@@ -93,12 +93,12 @@ package final class RowCapture {
         letGoIfTooMuch()
     }
 
-    /// To be called for a row that was noted, and counts as changed whatever it is now.
+    /// Must be called for a row that was noted, and that counts as changed whatever it is now.
     func noteTouch(_ row: RowID, in tree: TreeID) {
         if isForObservers || isLogged(tree) { touches.append((tree, row)) }
     }
 
-    /// How many changes, touches and rows with changed links there have been, to go back to.
+    /// Numbers of changes, touches and rows with changed links so far, to go back to.
     var place: (changes: Int, touches: Int, links: Int) { (order.count, touches.count, linked.count) }
 
     /// Forgets the order of the changes, the touches, and the changed links that are undone.
@@ -115,14 +115,14 @@ package final class RowCapture {
         touches.reduce(into: [:]) { $0[$1.tree, default: []].insert($1.row) }
     }
 
-    /// Which of a tree's rows were changed last, by growing numbers.
+    /// Returns the number of the last change of each row of a tree. The numbers grow.
     func turns(of tree: TreeID) -> [RowID: Int] {
         var turns: [RowID: Int] = [:]
         for (turn, change) in order.enumerated() where change.tree == tree { turns[change.row] = turn }
         return turns
     }
 
-    /// To be called when a link of the row comes or goes in a list, or gets another place.
+    /// Must be called when a link of the row comes or goes in a list, or gets another place.
     func note(_ list: LinkList, _ row: RowID) {
         guard isForObservers || logged?.links.contains(list.tree) ?? false,
             links[list.number, default: (list.tree, [])].rows.insert(row).inserted
@@ -144,7 +144,7 @@ package final class RowCapture {
         size = Size()
     }
 
-    /// To be called when nothing is gathered above the trees any more. Nil in a read.
+    /// Returns the changes. Must be called when nothing is gathered above the trees any more. Returns nil in a read.
     func changes(of transaction: Transaction) -> CommitChanges? {
         guard let number = transaction.number else { return nil }
         let isWhole = isForObservers && !size.isTooMuch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was committed, or is about to be, without a query: which entities of which types came, changed and went. For
-// caches, exports and whatever else follows a whole database.
+// The changes of a commit, or of one that is about to be made, without a query: which entities of which types came,
+// changed and went. For caches, exports and whatever else follows a whole database.
 
 import HornbeamPages
 import HornbeamTree
@@ -16,16 +16,16 @@ public enum ChangeKind: UInt8, Sendable {
     case relinked = 4
 }
 
-/// Which entities were changed: by the commits since the element before, or by a transaction so far. One that came and
-/// went again is in no list; one that was deleted and then saved again was updated.
+/// The entities that were changed by the commits since the element before, or by a transaction so far. An entity that
+/// came and went again is in no list. One that was deleted and then saved again was updated.
 public struct StoreChanges: Sendable {
     package struct OfType: Sendable {
         package var inserted: [Value] = []
         package var updated: [Value] = []
         package var deleted: [Value] = []
-        /// Those of no other list whose links came or went, or got other places. For the log alone.
+        /// Entities of no other list whose links came or went, or got other places. For the log alone.
         var relinked: [Value] = []
-        /// What was inserted or updated, in the order of the last saves; empty where that isn't known.
+        /// Entities that were inserted or updated, in the order of the last saves. Empty if that order isn't known.
         package var saved: [Value] = []
 
         var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty && relinked.isEmpty }
@@ -46,7 +46,7 @@ public struct StoreChanges: Sendable {
         for id in changed.deleted { try body(.deleted, id) }
     }
 
-    /// What a transaction has changed so far.
+    /// Finds the changes of a transaction so far.
     /// - Parameter withLinks: whether also what became of links.
     package init(_ capture: RowCapture, in core: StoreTransaction, withLinks: Bool = false) throws {
         let touched = capture.touched

@@ -87,7 +87,7 @@ extension EdgeTrees {
         }
     }
 
-    /// Where the two ends of a link stand; nil if the two aren't linked.
+    /// Returns the places of the two ends of a link, or nil if the two aren't linked.
     package func ends(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws -> (from: LinkEnd, to: LinkEnd)? {
         guard side.isToMany else {
             let from = LinkEnd(source, 0)
@@ -127,8 +127,8 @@ extension EdgeTrees {
         return try ends(side, source, target) != nil
     }
 
-    /// Those of some rows that are targets of a source, in the order of linking: only those behind `last`, if it is
-    /// linked. Takes O(log n) for each row.
+    /// Returns those of some rows that are targets of a source, in the order of linking. If `last` is linked, only
+    /// targets behind it are returned. Takes O(log n) for each row.
     func targets(
         _ side: EdgeSide, of source: RowID, among rows: [UInt64], behind last: RowID?
     ) throws -> [RowID] {
@@ -162,7 +162,7 @@ extension EdgeTrees {
         return isFound
     }
 
-    /// How many sources link to `target` by this side, in O(log n).
+    /// Counts the sources that link to `target` by this side, in O(log n).
     package func sourceCount(_ side: EdgeSide, of target: RowID) throws -> Int {
         try settle()
         guard let other = side.other else { return 0 }
@@ -180,14 +180,14 @@ extension EdgeTrees {
 
     // MARK: Counting
 
-    /// How many targets a source has, in O(log n).
+    /// Counts the targets of a source, in O(log n).
     package func count(_ side: EdgeSide, of source: RowID) throws -> Int {
         try settle()
         guard side.isToMany else { return try transaction.link(side.list, LinkEnd(source, 0)) == nil ? 0 : 1 }
         return Int(entries: try transaction.count(side.list, of: source))
     }
 
-    /// How many targets a source has behind one of them; all if that one isn't linked.
+    /// Counts the targets of a source behind one of them, or all if that one isn't linked.
     func count(_ side: EdgeSide, of source: RowID, behind last: RowID) throws -> Int {
         guard side.isToMany else {
             return try target(side, of: source).map { $0 == last ? 0 : 1 } ?? 0
@@ -268,10 +268,10 @@ extension EdgeTrees {
 private struct ListEntries: ~Copyable {
     private let list: LinkList
     private var entries: RowEntries
-    /// What was moved to last.
+    /// The row that was moved to last.
     private var last: RowID?
 
-    /// So many entries of other lists are sooner passed than what lies behind them is looked for.
+    /// Maximum number of entries of other lists that are passed one by one. Beyond that a seek is made.
     private static var fewEntries: Int { 16 }
 
     init(_ list: LinkList, in transaction: Transaction) throws(StorageError) {
@@ -291,11 +291,11 @@ private struct ListEntries: ~Copyable {
     @inline(__always)
     mutating func advance() throws(StorageError) { try entries.advance() }
 
-    /// To the first entry that isn't before those of a row.
+    /// Moves to the first entry that isn't before those of a row.
     @inline(__always)
     mutating func move(to row: RowID) throws(StorageError) {
         defer { last = row }
-        // What isn't behind the last one is looked for.
+        // A row that isn't behind the last one needs a seek.
         guard let last, last < row else { return try seek(row) }
         if entries.isAtEnd { return }
         var steps = 0

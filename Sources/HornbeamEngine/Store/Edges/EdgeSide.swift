@@ -15,7 +15,7 @@
 import HornbeamPages
 package import HornbeamTree
 
-/// What all entities of one type have of one relation.
+/// The links, reverse links or pairs that all entities of one type have in one relation.
 package struct LinkList: Hashable, Sendable {
     enum Kind: UInt16 {
         case links, reverse, pairs
@@ -231,7 +231,7 @@ extension Transaction {
         }
     }
 
-    /// How many entries a row has in a list from a place on.
+    /// Counts the entries that a row has in a list from a place on.
     func count(_ list: LinkList, of row: RowID, from place: UInt64 = 0) throws(StorageError) -> UInt64 {
         try LinkKey(list, LinkEnd(row, place)).withBytes { (from) throws(StorageError) in
             try LinkKey(behind: list, row).withBytes { (to) throws(StorageError) in

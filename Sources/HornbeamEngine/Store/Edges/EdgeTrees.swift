@@ -9,17 +9,18 @@ import HornbeamTree
 
 /// The links of all entities in one transaction. New ones wait before they are put: see WaitingLinks.swift.
 package final class EdgeTrees {
-    /// How much is gathered and remembered.
+    /// Limits on what is gathered and remembered.
     package struct Limits: Sendable {
-        /// Beyond so many entries that wait they are put: they take a third of a megabyte, which caches hold.
+        /// Number of waiting entries beyond which they are put. They take a third of a megabyte, which caches hold.
         var leastWaiting = 1 << 13
-        /// Beyond so many in any case. Where very many links are made, more of those put together lie side by side.
+        /// Number of waiting entries beyond which they are put in any case. Where very many links are made, more of
+        /// those put together lie side by side.
         var mostWaiting = 1 << 17
-        /// As many positions are remembered of a list: a megabyte or two.
+        /// Maximum number of positions that are remembered of a list: a megabyte or two.
         var mostPositions = 1 << 16
-        /// So few links are sooner put than gathered.
+        /// Number of links that are few enough to be put sooner than gathered.
         var fewLinks = 8
-        /// From so many links of an entity on it takes less to remove them as a range than to gather them.
+        /// Number of links of an entity from which on it takes less to remove them as a range than to gather them.
         var rangeWorthwhile = 1024
 
         package init() {}
@@ -31,11 +32,12 @@ package final class EdgeTrees {
     /// Gathers the entities whose links change, if somebody observes.
     private let capture: RowCapture?
     let limits: Limits
-    /// Of the trees read last, few: each has a cursor, and with it memory and maybe a page that stays in the cache.
+    /// The last links of the trees read last. They are few: each has a cursor, and with it memory and maybe a page that
+    /// stays in the cache.
     private var ends: [LastLinks] = []
     private var oldestEnds = 0
     private static var endsKept: Int { 8 }
-    /// Of the lists that were linked.
+    /// The known links of the lists that were linked.
     @exclusivity(unchecked) private var known: [KnownLinks] = []
     /// The numbers of these. Looking through them counts no references.
     @exclusivity(unchecked) private var lists: [UInt16] = []
@@ -43,15 +45,15 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private var entries: [WaitingEntries] = []
     /// The trees of these, for the same reason.
     @exclusivity(unchecked) private var trees: [UInt32] = []
-    /// How many wait.
+    /// Number of entries that wait.
     @exclusivity(unchecked) private(set) var waiting = 0
-    /// Beyond so many they are put: grows from the one limit to the other.
+    /// Number of waiting entries beyond which they are put. Grows from the one limit to the other.
     @exclusivity(unchecked) private var bound: Int
-    /// How often that was reached.
+    /// Number of times that the bound was reached.
     @exclusivity(unchecked) private var timesFull = 0
     /// Whether they wait to be removed, not to be put.
     @exclusivity(unchecked) private(set) var isRemoving = false
-    /// By the numbers of sides' lists: whether nothing at either end is linked and not stored.
+    /// Whether nothing at either end is linked and not stored, by the numbers of sides' lists.
     @exclusivity(unchecked) var storedEnds: [Bool] = []
     /// Rows that are to follow their links.
     @exclusivity(unchecked) var moved = MovedIDs()
@@ -68,7 +70,7 @@ package final class EdgeTrees {
         capture = core.capture
     }
 
-    /// To be called when a row gets or loses a link in a list, or it gets another place.
+    /// Must be called when a row gets or loses a link in a list, or the link gets another place.
     @inline(__always)
     func note(_ list: LinkList, _ row: RowID) {
         if let capture { capture.note(list, row) }
@@ -79,7 +81,7 @@ package final class EdgeTrees {
         return try core.schema.type(side.target).relation(name)
     }
 
-    /// What the targets have of a side's links.
+    /// Returns the targets' end of a side's links. Throws if the schema lacks the target type or its relation.
     @inline(__always)
     package func other(of side: EdgeSide) throws(HornbeamError) -> EdgeSide.Other {
         if let other = side.other { return other }
@@ -139,7 +141,7 @@ package final class EdgeTrees {
         moved = MovedIDs()
     }
 
-    /// What waits for a tree; nil if nothing ever did.
+    /// Returns the entries that wait for a tree, or nil if none ever did.
     @inline(__always)
     private func waiting(for tree: TreeID) -> WaitingEntries? {
         for place in trees.indices where trees[place] == tree.rawValue { return entries[place] }
@@ -271,7 +273,7 @@ package final class EdgeTrees {
         return made
     }
 
-    /// Where a new link of a row goes in a list.
+    /// Returns the place of a new link of a row in a list.
     private func place(_ row: RowID, in list: LinkList, isToMany: Bool) throws -> UInt64 {
         guard isToMany else { return 0 }
         guard let known = knownLinks(of: list) else { return try storedPosition(list, row) }
@@ -314,7 +316,7 @@ package final class EdgeTrees {
         note(side.list, from.row)
         note(other.list, to.row)
         try transaction.put(side.list, from, to)
-        // Where the two sides are one, and the entity is linked to itself, that is there already.
+        // If the two sides are one, and the entity is linked to itself, that entry is there already.
         if from != to || !side.isOwnInverse { try transaction.put(other.list, to, from) }
         guard let pairs = side.pairs else { return }
         let pair = side.pair(from, to)
@@ -339,7 +341,7 @@ package final class EdgeTrees {
         let far = try links(of: other.list)
         let to = LinkEnd(target, other.form == .reverse ? source.rawValue : try nextPosition(far, target))
         if other.form == .one, to.place > 0 { return false }
-        // Where one end has no links, the other has none with it.
+        // If one end has no links, the other has none with it.
         guard from.place == 0 || other.form != .reverse && to.place == 0 else { return false }
         try linkLater(side, own, far, other.form, from, to)
         return true
@@ -431,18 +433,18 @@ package final class EdgeTrees {
         if next > 0 { knownLinks(of: side.list)?.note(source, at: next - 1) }
     }
 
-    /// To be called for a source that is about to lose a link.
+    /// Must be called for a source that is about to lose a link.
     func touch(_ side: EdgeSide, _ source: RowID) {
         if side.description.required { core.required?.touch(side.type, source) }
     }
 
-    /// To be called for a target that is about to lose a link.
+    /// Must be called for a target that is about to lose a link.
     func touch(targetOf side: EdgeSide, _ target: RowID) {
         if let other = side.other, other.isRequired { core.required?.touch(side.target, target) }
     }
 }
 
-/// Where the links of a row end. Keeps its cursor for the next row: making one takes as long as moving it.
+/// Finds where the links of a row end. Keeps its cursor for the next row: making one takes as long as moving it.
 private final class LastLinks {
     let tree: TreeID
     private var cursor: Cursor

@@ -5,7 +5,7 @@
 /// The targets of several sources, one source after the other.
 package struct LinkLists {
     package private(set) var targets: [RowID] = []
-    /// Where the targets of each source end.
+    /// The end of each source's targets.
     package private(set) var ends: [Int] = []
 
     init(sources: Int) {
@@ -17,7 +17,7 @@ package struct LinkLists {
         for list in lists { append(list) }
     }
 
-    /// How many lists there are.
+    /// Number of lists.
     package var count: Int { ends.count }
 
     mutating func reserveTargets(_ count: Int) { targets.reserveCapacity(count) }
@@ -118,7 +118,7 @@ extension [RowID] {
         return true
     }
 
-    /// Where a row is that is one of these, which ascend.
+    /// Returns the place of a row that is one of these, which ascend.
     fileprivate func place(of row: RowID) -> Int {
         var low = 0
         var high = count

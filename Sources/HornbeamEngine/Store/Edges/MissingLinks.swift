@@ -6,12 +6,12 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Of one side, in one state of the store.
+/// The missing links of one side, in one state of the store.
 final class MissingLinks {
     let list: LinkList
     /// Look-ups that were made, or would have been made, without this.
     private var cost = 0
-    /// From so many look-ups on they are gathered; nil before it is known how many are missing.
+    /// Number of look-ups from which on they are gathered, nil before it is known how many are missing.
     private var bound: Int?
     /// The places of each source's links that lead to what isn't stored, ascending. Nil if they aren't gathered.
     private var places: [RowID: [UInt64]]?

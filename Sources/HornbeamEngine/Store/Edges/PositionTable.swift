@@ -7,12 +7,12 @@ final class PositionTable {
     /// A row id, and its number plus one; 0 where there is none.
     private typealias Slot = (source: UInt64, number: UInt64)
 
-    /// By row id from `first` on: its number plus one; 0 where there is none here.
+    /// Each row's number plus one, by row id from `first` on. 0 where there is none here.
     @exclusivity(unchecked) private var list: UnsafeMutablePointer<UInt64>?
     @exclusivity(unchecked) private var listCapacity = 0
     @exclusivity(unchecked) private var listCount = 0
     @exclusivity(unchecked) private var first: UInt64 = 0
-    /// How many of the list have a number.
+    /// Number of rows of the list that have a number.
     @exclusivity(unchecked) private var listed = 0
 
     @exclusivity(unchecked) private var slots: UnsafeMutablePointer<Slot>?

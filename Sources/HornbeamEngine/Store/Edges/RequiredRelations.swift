@@ -5,7 +5,7 @@
 
 /// The entities that a write must leave with all their required relations. Nil in a transaction that is not strict.
 package final class RequiredRelations {
-    /// By type.
+    /// The rows touched, by type.
     private var touched: [String: Set<RowID>] = [:]
     /// `touched` in the order of the first touches. What an inner transaction added is its end, so undoing it costs
     /// what it added, and beginning one costs nothing: a copy of `touched` would copy all of them.
@@ -16,10 +16,11 @@ package final class RequiredRelations {
         log.append((type, rowID))
     }
 
-    /// How many entities were touched so far: where an inner transaction that begins here goes back to.
+    /// Number of entities touched so far. An inner transaction that begins here goes back to it.
     var count: Int { log.count }
 
-    /// The transaction went back to where `count` was this. How many entities count as touched no more.
+    /// Forgets later touches: the transaction went back to where `count` was this. Returns the number of entities that
+    /// count as touched no more.
     @discardableResult
     func forget(downTo count: Int) -> Int {
         let forgotten = log.count - count
@@ -46,7 +47,7 @@ package final class RequiredRelations {
         }
     }
 
-    /// What it is linked to instead of something stored, in words; nil if it has what it needs.
+    /// Returns in words what the entity is linked to instead of something stored, or nil if it has what it needs.
     private func lack(_ side: EdgeSide, _ rowID: RowID, _ core: StoreTransaction) throws -> String? {
         let targets = try core.store(side.target)
         var isLinked = false

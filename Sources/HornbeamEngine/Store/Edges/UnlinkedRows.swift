@@ -5,7 +5,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Of one type, in a transaction: what isn't stored and has lost a link, which may have been the last one.
+/// The rows of one type that aren't stored and have lost a link in a transaction, which may have been the last one.
 struct UnlinkedRows {
     fileprivate(set) var rows: Set<RowID> = []
     /// Whether anything is linked and not stored; nil before somebody has asked.
@@ -13,7 +13,7 @@ struct UnlinkedRows {
 }
 
 extension EdgeTrees {
-    /// To be called for each link that goes. What isn't stored is known only as long as it is linked.
+    /// Must be called for each link that goes. An entity that isn't stored is known only as long as it is linked.
     @inline(__always)
     func noteUnlinked(_ side: EdgeSide, _ source: RowID, _ target: RowID) throws {
         let number = Int(side.list.number)
@@ -47,13 +47,13 @@ extension EntityStore {
         }
     }
 
-    /// To be called when an id gets a row without being stored.
+    /// Must be called when an id gets a row without being stored.
     func noteUnsaved() {
         unlinked.hasUnsaved = true
         core.edges.storedEnds = []
     }
 
-    /// To be called for what loses a link, or was to get one and may have none. Without effect on what is stored.
+    /// Must be called for a row that loses a link, or was to get one and may have none. Has no effect on stored rows.
     package func noteUnlinked(_ rowID: RowID) throws {
         if unlinked.hasUnsaved == nil {
             // Once in a transaction: most stores have none.

@@ -13,9 +13,9 @@ extension EdgeTrees {
         try !core.store(side.target).mayMiss()
     }
 
-    /// How many stored entities a source is linked to, of those behind `last`: in O(log n) for each of its links to
-    /// what isn't stored. Until a read knows these it takes a look for each entity of the target type that is linked by
-    /// anybody and not stored, and never more than a look at each link.
+    /// Counts the stored entities that a source is linked to, of those behind `last`, in O(log n) for each of its links
+    /// to what isn't stored. Until a read knows these links it takes a look for each entity of the target type that is
+    /// linked by anybody and not stored, and never more than a look at each link.
     package func storedCount(_ side: EdgeSide, of source: RowID, behind last: RowID? = nil) throws -> Int {
         let count = try last.map { try self.count(side, of: source, behind: $0) } ?? self.count(side, of: source)
         if try count == 0 || isWhole(side) { return count }
@@ -32,8 +32,8 @@ extension EdgeTrees {
         return found
     }
 
-    /// How many links stand before that to the stored target with this number, of those behind `last`; nil if it
-    /// takes no longer to go there from target to target.
+    /// Returns the number of links before that to the stored target with this number, of those behind `last`. Returns
+    /// nil if it takes no longer to go there from target to target.
     func links(
         before number: Int, _ side: EdgeSide, of source: RowID, behind last: RowID? = nil
     ) throws -> Int? {
@@ -77,8 +77,8 @@ extension EdgeTrees {
         return links
     }
 
-    /// How many links stand before each of those that lead to nothing stored, ascending; nil if more than so many
-    /// entities would have to be looked for.
+    /// Returns the number of links before each of those that lead to nothing stored, ascending. Returns nil if more
+    /// than `most` entities would have to be looked for.
     private func gaps(_ side: EdgeSide, of source: RowID, atMost most: Int) throws -> [Int]? {
         let target = try core.store(side.target).type
         let missing = Int(entries: try transaction.count(target.unsaved))
@@ -97,7 +97,7 @@ extension EdgeTrees {
         return gaps
     }
 
-    /// How many links of a source stand before the one at a place.
+    /// Returns the number of links of a source before the one at a place.
     private func gap(_ side: EdgeSide, of source: RowID, at place: UInt64) throws -> Int {
         guard side.isToMany else { return 0 }
         let behind = Int(entries: try transaction.count(side.list, of: source, from: place))

@@ -127,7 +127,7 @@ final class WaitingEntries {
         var written = 0
         for index in 0..<count {
             let entry = memory[index]
-            // What is removed may have been gathered twice.
+            // An entry to be removed may have been gathered twice.
             if index > 0, entry.hasKey(of: memory[index &- 1]) { continue }
             let place = bytes + written &* entrySize
             place.storeBytes(of: entry.row.bigEndian, as: UInt64.self)
@@ -143,11 +143,11 @@ final class WaitingEntries {
         try body(EntryRun(bytes, count: written, keySize: LinkKey.size, valueSize: valueSize))
     }
 
-    /// So few are sorted by comparing them, and looked through.
+    /// Maximum number of entries that are sorted by comparing them, and looked through.
     private static var fewEntries: Int { 64 }
 
-    /// By each byte in which keys differ, the last one first: row ids that lie close together have two or three of
-    /// them. Comparing some thousand entries takes twenty times as many instructions.
+    /// Sorts by each byte in which keys differ, the last one first: row ids that lie close together have two or three
+    /// of them. Comparing some thousand entries takes twenty times as many instructions.
     private func sort() {
         guard let memory else { return }
         guard count > Self.fewEntries else {
@@ -193,17 +193,18 @@ final class WaitingEntries {
     }
 }
 
-/// What one transaction knows of the links in one list.
+/// The knowledge of one transaction about the links in one list.
 final class KnownLinks {
     let list: LinkList
-    /// Those that wait for its tree.
+    /// The entries that wait for the list's tree.
     let entries: WaitingEntries
     /// No row beyond this one has a link; nil if none has.
     @exclusivity(unchecked) private var greatest: RowID?
-    /// By row: no link of it has this place or a greater one. 0 if it has no links, 1 if it has one on a to-one side.
-    /// All that have links waiting are in it, but those of reverse lists, whose places are no positions.
+    /// A place by row: no link of the row has this place or a greater one. 0 if the row has no links, 1 if it has one
+    /// on a to-one side. All rows that have links waiting are in it, except those of reverse lists, whose places are no
+    /// positions.
     private let next = PositionTable()
-    /// As many are remembered.
+    /// Maximum number of positions that are remembered.
     private let mostPositions: Int
 
     init(
@@ -212,7 +213,7 @@ final class KnownLinks {
         self.list = list
         self.entries = entries
         self.mostPositions = mostPositions
-        // Of all lists in the tree, which is more than need be known.
+        // The last row in all lists of the tree, which is more than need be known.
         var cursor = try transaction.cursor(list.tree)
         if try cursor.last(), let entry = try cursor.entry() {
             // A key that is damaged stands for the greatest.

@@ -34,7 +34,7 @@ extension EntityIndex {
 }
 
 extension IndexDescription {
-    /// What is in the way of its keys, if it goes by a collation that is another one here.
+    /// Returns the flaw of its keys if it goes by a collation that is another one here, or nil if there is none.
     fileprivate func collationFlaw(_ type: EntityDescription) -> String? {
         guard collation != nil else { return nil }
         let stored = collationVersion ?? "an unknown version"

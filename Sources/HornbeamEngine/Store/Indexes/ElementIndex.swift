@@ -33,7 +33,7 @@ package final class ElementIndex: Sendable {
     package let values: @Sendable (RowReader) throws -> [[Value]]
     /// What is known of whether text sees the same.
     package let asWritten = Mutex<WrittenComponents?>(nil)
-    /// Its keys as those of an index over columns that there aren't: what narrows one narrows the other.
+    /// Its keys, as those of an index over columns that don't exist: conjuncts that narrow one narrow the other.
     let keys: EntityIndex
 
     package init(
@@ -81,7 +81,7 @@ package struct WrittenComponents: Sendable {
     }
 }
 
-/// What an array index is, but for the code that finds the elements.
+/// The settings of an array index, without the code that finds the elements.
 package struct ArrayIndexLayout: Sendable {
     package static let kind = "array"
     package enum Setting {

@@ -6,7 +6,7 @@
 import HornbeamKeys
 import HornbeamPages
 
-/// Which rows an index has entries for.
+/// The condition on the rows that an index has entries for.
 ///
 /// `@unchecked Sendable`: conditions that can be stored are bound to parts that nothing ever changes.
 package final class IndexCondition: @unchecked Sendable {
@@ -37,7 +37,7 @@ package final class IndexCondition: @unchecked Sendable {
                 .schemaMismatch,
                 "\(name) has a condition: only full-text indexes and those that are made at run time have one")
         }
-        // What the store writes by itself changes without a save that brings the indexes along.
+        // Columns that the store writes by itself change without a save that brings the indexes along.
         for property in condition.properties.sorted() where ColumnDescription.isHidden(property) {
             throw HornbeamError(
                 .schemaMismatch,
@@ -64,7 +64,8 @@ package final class IndexCondition: @unchecked Sendable {
         error as? HornbeamError ?? HornbeamError(.invalid, "the condition of an index: \(error)")
     }
 
-    /// Which of a query's conjuncts hold for whatever is in the index; nil unless what they all hold for is in it.
+    /// Returns the conjuncts of a query that hold for whatever is in the index. Returns nil unless everything that all
+    /// conjuncts hold for is in it.
     func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {
         let conjuncts = try conjuncts.map { try $0.converted(type) }
         guard parts.allSatisfy({ part in conjuncts.contains { $0.implies(part) } }) else { return nil }
@@ -157,7 +158,7 @@ extension Filter {
         case (.isNull, .within(_, let values)): values.contains(.null)
         case (.within(_, let values), .within(_, let wanted)): values.allSatisfy(wanted.contains)
         case (.isNull, .isNull): true
-        // What is compared is there, but for `!=`.
+        // A value that is compared is there, except for `!=`.
         case (.compare(_, let comparison, _), .not(.isNull)): comparison != .notEqual
         case (.within(_, let values), .not(.isNull)): !values.contains(.null)
         case (.string(let test), .not(.isNull)): !test.isNegated

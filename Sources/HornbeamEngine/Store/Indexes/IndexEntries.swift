@@ -22,7 +22,7 @@ package struct IndexKeyBytes: Equatable {
 
     /// Keys from this size on are cut, to exactly this size. Fits the smallest node page with a row id appended.
     static let cutSize = 900
-    /// What is left of a cut key before its hash.
+    /// Number of bytes that are left of a cut key before its hash.
     static let keptSize = cutSize - 16
 
     package static func cut(_ key: inout [UInt8]) {
@@ -32,7 +32,7 @@ package struct IndexKeyBytes: Equatable {
         withUnsafeBytes(of: hash.bigEndian) { key.append(contentsOf: $0) }
     }
 
-    /// What stands for a key in an index by hashes.
+    /// Returns the hash that stands for a key in an index by hashes.
     package static func hashed(_ key: [UInt8]) -> [UInt8] {
         withUnsafeBytes(of: hash(of: key).bigEndian) { Array($0) }
     }
@@ -120,7 +120,8 @@ extension EntityIndex {
         isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
     }
 
-    /// How many bytes of an entry's key are its leading components; nil if they aren't all in what is kept of it.
+    /// Returns the number of bytes that the leading components take in an entry's key, or nil if they aren't all in
+    /// what is kept of it.
     func leadingSize(_ key: Bytes, _ leading: Int) -> Int? {
         let kept = Bytes(rebasing: key.prefix(IndexKeyBytes.keptSize))
         var reader = KeyReader(kept)
@@ -132,7 +133,7 @@ extension EntityIndex {
         return reader.offset
     }
 
-    /// How many bytes of an entry's key are the key itself, without a row id appended.
+    /// Returns the number of bytes of an entry's key that are the key itself, without a row id appended.
     @inline(__always)
     func keySize(_ key: Bytes) -> Int? {
         if !isUnique || key.count >= IndexKeyBytes.cutSize { return key.count >= 8 ? key.count - 8 : nil }
@@ -150,19 +151,19 @@ extension EntityIndex {
     }
 }
 
-/// What a change of one row does to one index.
+/// The change that a change of one row makes to one index.
 struct IndexChange {
     let index: EntityIndex
     var removed = IndexKeyBytes()
     var added = IndexKeyBytes()
 }
 
-/// What a change of one row does to one full-text index.
+/// The change that a change of one row makes to one full-text index.
 struct TextChange {
     /// A text of the new row.
     enum Added {
         case text(DocumentText)
-        /// Where it stands in the row, so that it isn't copied: for a row that is there for the first time, which is
+        /// The text's place in the row, so that it isn't copied: for a row that is there for the first time, which is
         /// stored as it came.
         case place(Range<Int>)
     }
@@ -173,7 +174,7 @@ struct TextChange {
     var added: Added?
 }
 
-/// What a change of one row does to all indexes. Indexes it does not touch are not in it.
+/// The changes that a change of one row makes to all indexes. Indexes that it does not touch are not in it.
 package struct IndexChanges {
     var keys: [IndexChange] = []
     var texts: [TextChange] = []
@@ -227,7 +228,7 @@ extension EntityTextIndex {
         try row.texts(columns)
     }
 
-    /// Where the document stands in the row, nil if it has to be put together.
+    /// Returns the document's place in the row, or nil if it has to be put together.
     func place(in row: RowReader) throws(HornbeamError) -> Range<Int>? {
         guard row.isText(columns), let bytes = try row.stringBytes(columns[0]), let start = bytes.baseAddress,
             let rowStart = row.bytes.baseAddress

@@ -25,7 +25,7 @@ struct WantedValues: Equatable {
     let values: [Value]
 }
 
-/// What an index can do for a conjunction. A class, because candidates and plans are copied, and it has lists.
+/// The use that a conjunction can make of an index. A class, because candidates and plans are copied, and it has lists.
 package final class IndexMatch {
     let index: EntityIndex
     /// The range, if it is one, as nearly always: it takes no list.
@@ -42,7 +42,7 @@ package final class IndexMatch {
     package let count: Int
     /// The key that the fixed components make; empty if that isn't known, as of several ranges.
     let prefix: [UInt8]
-    /// Where a scan backwards begins, if not at its end.
+    /// The place at which a scan backwards begins, if not at its end.
     let last: IndexPlace?
 
     init(

@@ -10,7 +10,7 @@ package import HornbeamTree
 package struct IndexTrees: Sendable, Equatable {
     /// The catalogue's name for the number of trees besides the first one.
     static let setting = "trees"
-    /// As many as a byte can tell, less the first one and one that is left free.
+    /// Maximum number of other trees: as many as a byte can tell, less the first one and one that is left free.
     package static let mostOthers = 254
 
     /// With the reduction, if the index has one.
@@ -48,7 +48,7 @@ package struct IndexTrees: Sendable, Equatable {
 
     package var all: [TreeID] { [first] + others }
 
-    /// Where an entry lies, and the key that it has there.
+    /// Returns the tree in which an entry lies, and the key that it has there.
     private func place(_ key: Bytes) throws(StorageError) -> (TreeID, Bytes) {
         if others.isEmpty { return (first, key) }
         guard let number = key.first, Int(number) <= others.count else {

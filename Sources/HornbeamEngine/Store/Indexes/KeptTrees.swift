@@ -124,7 +124,7 @@ struct KeptConcern: Sendable {
         try trees.removeAll(from: row.key, to: KeyWriter.successor(ofPrefix: row.key) ?? [])
     }
 
-    /// By entity types.
+    /// Returns the concerns of all indexes, by entity types.
     static func all(_ indexes: [StoredIndex]) -> [String: [KeptConcern]] {
         var concerns: [String: [KeptConcern]] = [:]
         for index in indexes {

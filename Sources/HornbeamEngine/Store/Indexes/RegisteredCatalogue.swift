@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the file knows of registered indexes: an entry each in the tree `schema`, `index:Name` → identity ‖ JSON, the
-// tree of their entries, `m:Type:Name`, and what they have missed, `c:Type:Name`. One that is being built in the
-// background stands beside the one that it is to follow, under its name and one byte more, with `r:Type:Name:Number`
-// for its sorted runs.
+// The file's catalogue of registered indexes. Each has an entry in the tree `schema`, `index:Name` → identity ‖ JSON,
+// the tree of its entries, `m:Type:Name`, and the rows that it has missed, `c:Type:Name`. An index that is being built
+// in the background stands beside the one that it is to follow, under its name and one byte more, with
+// `r:Type:Name:Number` for its sorted runs.
 
 import FoundationEssentials
 package import HornbeamPages
@@ -19,12 +19,12 @@ package struct StoredIndex: Sendable, Equatable {
         package var settings: [String: String]
         /// A hash of the entity type's columns, as they were when the index was built: other ones give other entities.
         package var columns: String
-        /// How far it is built, if that goes on in the background.
+        /// Progress of the build, if it goes on in the background.
         package var build: Build?
     }
 
-    /// How far a background build has come. What the rows were when it began can be read at any later time: they are as
-    /// they are now, but for those that the index has missed, which are noted as they were.
+    /// Progress of a background build. The rows as they were when it began can be read at any later time: they are as
+    /// they are now, except for those that the index has missed, which are noted as they were.
     package struct Build: Codable, Sendable, Equatable {
         /// The write transaction that began it: tells it from another one of the same name.
         package var began: UInt64
@@ -64,15 +64,15 @@ package struct StoredIndex: Sendable, Equatable {
 
     var treeName: String { RegisteredCatalogue.treeName(of: name, record.entity) }
     package var missedName: String { RegisteredCatalogue.missedName(of: name, record.entity) }
-    /// Of the trees beside the first one.
+    /// Names of the trees beside the first one.
     var otherNames: [String] {
         let count = Int(record.settings[IndexTrees.setting] ?? "") ?? 0
-        // What the file claims: more than any index has, there are none of.
+        // If the file claims more trees than any index has, there are none.
         guard (1...IndexTrees.mostOthers).contains(count) else { return [] }
         return (1...count).map { "m\($0):\(record.entity):\(name)" }
     }
     package func runName(_ number: Int) -> String { "r:\(record.entity):\(name):\(number)" }
-    /// Of all trees that it may have.
+    /// Names of all trees that it may have.
     var allNames: [String] {
         let names = [treeName, missedName, placesName] + otherNames
         // One more run may have been begun.
@@ -165,7 +165,7 @@ package enum RegisteredCatalogue {
         return record
     }
 
-    /// What the catalogue has of an index.
+    /// Returns the catalogue's record of an index.
     package static func record(of name: String, in transaction: Transaction) throws -> Bytes? {
         guard let tree = try transaction.tree(SchemaTree.name) else { return nil }
         return try transaction.get(tree, prefix + Array(name.utf8))
@@ -272,7 +272,7 @@ package enum RegisteredCatalogue {
         return true
     }
 
-    /// What was built takes the place of the index of its name.
+    /// Puts the finished build in the place of the index of its name.
     package static func finish(_ build: StoredIndex, in transaction: Transaction) throws -> StoredIndex {
         let index = StoredIndex(name: build.publicName, identity: build.identity, record: build.record.finished)
         if let former = try read(index.name, in: transaction) { try drop(former, in: transaction) }
@@ -325,7 +325,7 @@ package enum RegisteredCatalogue {
         }
     }
 
-    /// What `StoredIndex.Record.columns` says of a type.
+    /// Returns the text that `StoredIndex.Record.columns` has for a type.
     package static func fingerprint(_ type: EntityDescription) -> String {
         let parts = type.columns.map { "\($0.name):\($0.type)" }.sorted()
         let hash = IndexKeyBytes.hashed(Array(parts.joined(separator: "\n").utf8))

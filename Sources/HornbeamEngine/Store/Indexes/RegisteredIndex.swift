@@ -13,15 +13,15 @@ public protocol RegisteredIndex: Sendable {
     var registration: IndexRegistration { get }
 }
 
-/// What a database knows of a registered index: its name, and the program's code, which the file hasn't got.
+/// A registered index as a database knows it: its name, and the program's code, which the file doesn't have.
 public final class IndexRegistration: Sendable {
-    /// Of all registered indexes of a database only one may have it.
+    /// Name of the index. Only one of all registered indexes of a database may have it.
     public let name: String
-    /// To be changed whenever the code is: the index is then built anew.
+    /// Must be changed whenever the code is: the index is then built anew.
     public let version: String
-    /// What kind of index it is.
+    /// The kind of index.
     public let kind: String
-    /// What else the entries depend on.
+    /// Other settings that the entries depend on.
     public let settings: [String: String]
     /// The name of the entity type that it is over.
     public let entity: String
@@ -43,7 +43,7 @@ public final class IndexRegistration: Sendable {
     /// Why it can't be registered; nil if it can.
     private let flaw: String?
 
-    /// What the planner gets of an index, once its tree is known.
+    /// The form in which the planner gets an index, once its tree is known.
     package enum Plannable: Sendable {
         /// Entries as those of declared indexes are.
         case rows(@Sendable (EntityType, TreeID) throws(HornbeamError) -> EntityIndex)
@@ -117,7 +117,7 @@ package struct IndexEntry {
     }
 }
 
-/// What a change of one row does to one registered index. Keys are whole.
+/// The change that a change of one row makes to one registered index. Keys are whole.
 package struct RegisteredChange {
     package let trees: IndexTrees
     /// Whether the row's entries up to now aren't known, and all are to go. They are looked for in the whole tree.
@@ -135,13 +135,14 @@ package struct RegisteredChange {
 
 /// The code of a registered index, whatever entity it is over.
 package protocol IndexEmitter: Sendable {
-    /// Those who keep these indexes of one entity type together; all of them have emitters of this one's type.
+    /// Returns the follower that keeps these indexes of one entity type together. All of them have emitters of this
+    /// one's type.
     func follower(of indexes: [MaintainedIndex]) -> any IndexFollower
 }
 
 /// Keeps the registered indexes of one entity type whose code the program has given.
 package protocol IndexFollower: Sendable {
-    /// What a change of a row does to them. Calls the program's code; changes nothing.
+    /// Returns the changes that a change of a row makes to them. Calls the program's code. Changes nothing itself.
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> [RegisteredChange]
     /// The entries of a row in one of them, in the order of their keys.
     func entries(_ rowID: RowID, _ row: RowReader, in index: Int) throws -> [IndexEntry]

@@ -9,7 +9,7 @@ import HornbeamTree
 /// All registered indexes at one time. Immutable: registering makes another one.
 package final class RegisteredIndexes: Sendable {
     package let stored: [StoredIndex]
-    /// By name, the indexes that this program has registered with their code.
+    /// The indexes that this program has registered with their code, by name.
     package let maintained: [String: MaintainedIndex]
     private let types: [String: TypeIndexes]
 
@@ -52,7 +52,7 @@ package final class RegisteredIndexes: Sendable {
     }
 }
 
-/// Those of one entity type; there is one where there is an index.
+/// The registered indexes of one entity type. It exists only for types with an index.
 final class TypeIndexes: Sendable {
     let maintained: [MaintainedIndex]
     /// One for each kind of emitter that there is.
@@ -70,7 +70,8 @@ final class TypeIndexes: Sendable {
         }
     }
 
-    /// What a change of a row does to all of them. Calls the program's code; changes nothing.
+    /// Returns the changes that a change of a row makes to all of them. Calls the program's code. Changes nothing
+    /// itself.
     func changes(_ rowID: RowID, from old: RowReader?, to new: RowReader?) throws -> RegisteredChanges {
         RegisteredChanges(
             followed: try followers.flatMap { try $0.changes(rowID, from: old, to: new) }, missing: missing,
@@ -78,7 +79,7 @@ final class TypeIndexes: Sendable {
     }
 }
 
-/// What a change of a row does to the registered indexes of its type.
+/// The changes that a change of a row makes to the registered indexes of its type.
 struct RegisteredChanges {
     fileprivate let followed: [RegisteredChange]
     fileprivate let missing: [StoredIndex]
@@ -91,7 +92,7 @@ struct RegisteredChanges {
         for change in followed { try change.apply(rowID, in: transaction) }
         for index in missing {
             guard let tree = try transaction.tree(index.missedName, create: true) else { continue }
-            // What counts is what the index has seen last.
+            // Only the row that the index has seen last counts.
             if try transaction.get(tree, rowID) == nil { try transaction.put(tree, rowID.key, former) }
         }
         for concern in left { try concern.drop(rowID, in: transaction) }

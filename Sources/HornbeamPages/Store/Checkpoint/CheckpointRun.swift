@@ -10,7 +10,7 @@ final class CheckpointRun: @unchecked Sendable {
     let plan: CheckpointPlan
     /// The space pages' bytes, as of the state.
     let images: [SpacePageImage]
-    /// Where the records of later commits begin.
+    /// The position at which the records of later commits begin.
     let mark: JournalMark?
     /// Sectors that the records before it take.
     let ringUse: UInt64
@@ -25,7 +25,7 @@ final class CheckpointRun: @unchecked Sendable {
     private let monitor = Monitor()
     private var result: Outcome?
 
-    /// What came of writing.
+    /// The outcome of writing.
     enum Outcome {
         /// Both slots have it.
         case durable
@@ -124,7 +124,7 @@ extension CheckpointRun {
     /// Slot 0, then slot 1: at any moment one of them is whole. If slot 0 fails, the former header goes back there.
     private func writeSlots(to file: any StoreFile, _ pipeline: CommitPipeline) -> Outcome {
         if let error = writeSlot(0, header, to: file, pipeline) {
-            // What the kernel's cache has not got can't reach the medium.
+            // Bytes that the kernel's cache doesn't have can't reach the medium.
             guard isThere(header, file), let second = writeSlot(0, former, to: file, pipeline) else {
                 return .undone(error)
             }
@@ -166,8 +166,8 @@ extension CheckpointRun {
 // MARK: Pages written since the former checkpoint
 
 extension CheckpointRun {
-    /// From so many bytes on their way begins before the sync. Of fewer the sync finds all at once, and each call costs
-    /// as much as the medium needs for 100 KiB.
+    /// Number of bytes from which on their way begins before the sync. If there are fewer, the sync finds all at once,
+    /// and each call costs as much as the medium needs for 100 KiB.
     private static var largeWriteBack: Int { 8 << 20 }
 
     /// Begins to bring the state's new pages to the medium, so that the sync has less left.
@@ -234,8 +234,8 @@ extension CheckpointRun {
         }
     }
 
-    /// Of each changed map page the sectors that this checkpoint reaches and the former one did not. The former map
-    /// page stays as it is until this checkpoint has ended.
+    /// Hands out the sectors of each changed map page that this checkpoint reaches and the former one did not. The
+    /// former map page stays as it is until this checkpoint has ended.
     private func forEachNewWord(_ file: any StoreFile, _ body: (UInt64, [UInt64]) -> Void) {
         for image in images {
             guard let map = image.map else { continue }

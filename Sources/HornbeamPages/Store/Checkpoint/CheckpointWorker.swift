@@ -186,7 +186,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
     private enum Rest {
         /// For so long that the thread is free for another store. The next commit asks for one again.
         case ended
-        /// By a commit or another occasion.
+        /// Woken by a commit or another occasion.
         case woken
         /// After which it is looked whether somebody waits for what others can't read yet.
         case moment

@@ -16,12 +16,12 @@ final class CommitPace: @unchecked Sendable {
     private var ahead = 0
     private var bound = Int.max
     private var start = ContinuousClock.now
-    /// How long the medium took for a byte in the last checkpoint that had many.
+    /// The time that the medium took for a byte in the last checkpoint that had many.
     private var secondsPerByte = 0.0
     /// Seconds that commits have still to wait: fractions of a millisecond add up until they make one.
     private var owed = 0.0
 
-    /// Of less the time says nothing about the bytes.
+    /// Number of bytes below which the time says nothing about the bytes.
     private static var telling: Int { 1 << 20 }
     /// A checkpoint doesn't hold commits up for longer but by the bound.
     private static var longest: Double { 1 }

@@ -5,7 +5,7 @@
 
 import Synchronization
 
-/// What a checkpoint does with the journal's ring.
+/// The change that a checkpoint makes to the journal's ring.
 enum RingChange {
     case keep
     /// Another of this many sectors, if there is room for it: it gets its place and its zeros within the checkpoint.
@@ -70,8 +70,8 @@ extension WriterSide {
 
 extension PageStore {
     /// Gives the ring the size that it should have. For the store's thread, without the turn, which it takes briefly.
-    /// Whatever goes wrong leaves the ring as it is: the next checkpoint tries again. If the thread ends meanwhile, the
-    /// new ring's sectors stay held as long as the store is open.
+    /// Any failure leaves the ring as it is, and the next checkpoint tries again. If the thread ends meanwhile, the new
+    /// ring's sectors stay held as long as the store is open.
     func resizeRing() {
         replaceRing { side.wantedRing == side.header.journal.count ? nil : side.wantedRing }
     }

@@ -52,7 +52,7 @@ extension PageStore {
         dropLeftLimit()
         guard !isClosed, !hasFailed, side.isChanged, side.space.limit == nil else { return nil }
         guard !side.tip.isRead, !side.older.contains(where: \.isRead) else { return nil }
-        // What a checkpoint under way frees is free after it.
+        // Space that a checkpoint under way frees is free after it.
         try clearWay()
         guard let end = side.space.worthwhileEnd else { return nil }
         side.space.limit = Int(end / FileFormat.extentSectors)
@@ -112,7 +112,7 @@ extension PageStore {
         if side.header.directoryRun.end > end { side.space.changedMaps[0] = true }
         let ring = side.prepareForRing(limit)
         try checkpoint(side.tip, journal: ring.map { .new($0) } ?? .keep)
-        // What only the former checkpoint or its readers reached.
+        // Frees what only the former checkpoint or its readers reached.
         side.collectPins()
     }
 
@@ -125,9 +125,9 @@ extension PageStore {
     }
 
     /// When a store is closed: gives back what growing by eighths left behind the last extent in use, as a load does.
-    /// Of a large file some extents stay, for the next one to open it. For few commits there is mostly room before the
-    /// end, and what they leave free is there too: so a program that opens, writes a little and closes, again and
-    /// again, doesn't cut and grow the file each time.
+    /// In a large file some extents stay, for the next one to open it. If there are few commits, there is mostly room
+    /// before the end, and what they leave free is there too. So a program that opens, writes a little and closes,
+    /// again and again, doesn't cut and grow the file each time.
     func cutGrownTail() throws(StorageError) {
         guard side.run == nil, let end = Self.keptEnd(side.space.usedEnd, of: side.space.sectorCount) else { return }
         do throws(StorageError) {
@@ -193,7 +193,7 @@ extension WriterSide {
             sectors: end, fileSectors: space.sectorCount, toMove: space.liveSectors(from: limit), ring: ring)
     }
 
-    /// Where the space map's limit is for `wanted` sectors beside a ring of `ring` sectors at most, and the file's end.
+    /// Returns the space map's limit for `wanted` sectors beside a ring of `ring` sectors at most, and the file's end.
     /// A ring that is no larger, and lies where it may, is among what is before the limit.
     func ends(for wanted: UInt64, ring: UInt64) -> (limit: UInt64, end: UInt64) {
         let withRing = Self.extents(of: wanted + ringSectors)
@@ -230,7 +230,7 @@ extension PageWriter {
     /// Places of node pages that may be taken before the file grows.
     package var spareNodes: Int { store.side.spareNodes }
 
-    /// How many node pages, at most `enough`, can be moved below the compaction's limit.
+    /// Counts the node pages, at most `enough`, that can be moved below the compaction's limit.
     package func nodesBelowLimit(enough: Int) -> Int { store.side.space.nodesBelowLimit(enough: enough) }
 
     /// Whether a run of `sectors` can be moved below the compaction's limit.

@@ -17,7 +17,7 @@ struct RetiredPages {
         /// A number may be pinned several times.
         var count = 1
         var pages: [Page]
-        /// Of all of them.
+        /// Number of sectors of all these pages.
         var sectors: UInt64 = 0
     }
 

@@ -6,7 +6,7 @@
 /// A space page as it is going to be written.
 struct SpacePageImage {
     let place: PageReference
-    /// Of a map page: its index, and the first sector it tells of.
+    /// The index of a map page, and the first sector that it tells of.
     let map: Int?
     let firstSector: UInt64
     let bytes: [UInt8]
@@ -52,7 +52,7 @@ struct CheckpointPlan {
     private(set) var directory: PageReference
     private(set) var directorySectors: UInt32
     private(set) var journal: JournalRing
-    /// What only the former checkpoint reaches: free once this one is durable.
+    /// Sectors that only the former checkpoint reaches: free once this one is durable.
     private(set) var dropped: [SectorRun] = []
     /// The new places.
     private(set) var taken: [SectorRun] = []
