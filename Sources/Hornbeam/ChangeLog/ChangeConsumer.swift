@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who takes changes from the log: an upload, an index elsewhere, whatever must learn of each change once, also those
-// made while it wasn't running.
+// Consumers of changes from the log: an upload, an index elsewhere, or anything that must learn of each change once,
+// including changes made while it wasn't running.
 
 import HornbeamPages
 import HornbeamTree
@@ -8,26 +8,26 @@ import Synchronization
 
 /// One change of one entity.
 public struct LoggedChange: Sendable, Hashable {
-    /// Of all that the consumer was told: one more than that of the change before.
+    /// The number among all changes of the consumer: one more than that of the change before.
     public let sequence: UInt64
-    /// The number of the state that it was made in: `Context.version` of reads of that.
+    /// The number of the state that the change was made in: `Context.version` of reads of that state.
     public let version: UInt64
     /// The name of the entity's type, as it is now.
     public let type: String
     public let kind: ChangeKind
     package let id: Value
 
-    /// The entity's id if it is of this type, else nil.
+    /// Returns the entity's id if the entity is of this type, or nil.
     public func id<Entity: EntityModelProtocol>(of _: Entity.Type) -> Entity.ID? {
         type == Entity.entityName ? id(as: Entity.ID.self) : nil
     }
 
-    /// The entity's id, if it can be read as this: for types that are known by their name alone.
+    /// Returns the entity's id, or nil if it can't be read as this type. For types that are known by their name alone.
     public func id<ID: ColumnValue>(as _: ID.Type) -> ID? { ID(columnValue: id) }
 }
 
-/// Changes in the order of their commits; those of one commit in the order of the consumer's types, of each the
-/// inserted ones first, then the updated, then those of other links, then the deleted.
+/// Changes in the order of their commits. Those of one commit come in the order of the consumer's types. For each type
+/// the inserted ones come first, then the updated, then those of other links, then the deleted.
 public struct ChangeBatch: Sendable {
     /// One or more.
     public let changes: [LoggedChange]
@@ -36,14 +36,15 @@ public struct ChangeBatch: Sendable {
     public let last: UInt64
 }
 
-/// What a consumer has to do next.
+/// The next work of a consumer.
 public enum PendingChanges: Sendable {
-    /// There is nothing that it isn't done with.
+    /// All changes are acknowledged.
     case none
     case batch(ChangeBatch)
-    /// The changes of these numbers were let go of, because there were more than are kept for it, or because a
-    /// migration made all entities of a type anew, or for who wants links changed its relations: it must look at all
-    /// entities of those of its types that `missedTypes(in:)` names, and acknowledge `to`.
+    /// The changes with these numbers were dropped, because there were more than are kept for the consumer, because a
+    /// migration made all entities of a type anew, or, for a consumer that wants links, because it changed its
+    /// relations. The consumer must look at all entities of the types that `missedTypes(in:)` names, and acknowledge
+    /// `to`.
     case gap(from: UInt64, to: UInt64)
 }
 
@@ -54,16 +55,16 @@ public struct ChangeConsumerDescription: Sendable, Equatable {
     public let types: [String]
     /// Whether it gets changes of links as well.
     public let links: Bool
-    /// Changes that are kept for it.
+    /// Number of changes that are kept for it.
     public let pending: Int
-    /// The last change that it is done with; 0 before the first.
+    /// The number of the last acknowledged change, 0 before the first.
     public let acknowledged: UInt64
-    /// At most so many changes are kept for it; nil is no bound.
+    /// Maximum number of changes that are kept for it, nil for no bound.
     public let retention: Int?
 }
 
-/// Takes changes from a database's log, under a name that the file knows. A value, which any thread may use; what two
-/// of one name acknowledge counts for both.
+/// Takes changes from a database's log, under a name that the file knows. It is a value, which any thread may use.
+/// Acknowledgements by two consumers of one name count for both.
 public struct ChangeConsumer: Sendable {
     public let name: String
     private let database: Database
@@ -73,16 +74,16 @@ public struct ChangeConsumer: Sendable {
         self.database = database
     }
 
-    /// The changes that come after those it has acknowledged: the same ones again until they are. `.invalid` if the
-    /// consumer is no longer registered.
-    /// - Parameter limit: of so many changes at most, 1 or more.
+    /// Returns the changes after the acknowledged ones. It returns the same ones again until they are acknowledged.
+    /// Throws `.invalid` if the consumer is no longer registered.
+    /// - Parameter limit: the maximum number of changes, 1 or more.
     public func next(limit: Int = 100) throws -> PendingChanges {
         try database.read { try next(limit: limit, in: $0) }
     }
 
-    /// What `next(limit:)` gives, as of the state that the context reads: its entities are then as all changes up to
-    /// that state have made them, of which these are the first. A write's own changes aren't among them: they are
-    /// logged when it commits.
+    /// Returns the result of `next(limit:)` for the state that the context reads. The context's entities include all
+    /// changes up to that state, of which these are the first. A write's own changes aren't among them: they are logged
+    /// when it commits.
     public func next(limit: Int = 100, in context: Context) throws -> PendingChanges {
         guard limit > 0 else {
             throw HornbeamError(.invalid, "a consumer asks for \(limit) changes: give 1 or more")
@@ -103,20 +104,21 @@ public struct ChangeConsumer: Sendable {
         }
     }
 
-    /// The names of those of the consumer's types of which a gap may have taken changes: it needs to look at the
+    /// Returns the names of those of the consumer's types whose changes may be lost in a gap: it needs to look at the
     /// entities of these alone. Read the gap, the types and the entities in one context, so that they are of one state.
-    /// Empty without a gap, and if the gap has taken changes only of types that it no longer wants.
+    /// The result is empty without a gap, and if the gap has taken changes only of types that the consumer no longer
+    /// wants.
     public func missedTypes(in context: Context) throws -> [String] {
         try context.session.run { try stored(try $0.core.transaction).1.missed }
     }
 
-    /// What the consumer has noted in the file; empty at first.
+    /// Returns the note that the consumer keeps in the file, empty at first.
     public func note(in context: Context) throws -> [UInt8] {
         try context.session.run { try stored(try $0.core.transaction).1.note }
     }
 
-    /// Keeps a note with the consumer's place in the log, such as the name that another system gives to what was sent:
-    /// in the same write as an acknowledgement, both are kept or neither. `.tooLarge` beyond 500 bytes.
+    /// Keeps a note with the consumer's place in the log, such as the name that another system gives to the sent
+    /// changes. In the same write as an acknowledgement, both are kept or neither. Throws `.tooLarge` beyond 500 bytes.
     public func setNote(_ note: [UInt8], in context: inout Context) throws {
         try context.session.change("noted", of: "consumer “\(name)”") { session in
             let (log, consumer) = try stored(try session.core.transaction)
@@ -147,19 +149,19 @@ public struct ChangeConsumer: Sendable {
         return (log, consumer)
     }
 
-    /// Says that the consumer is done with a batch and all before it: it is never told of them again, and they go from
-    /// the file. As durable as a write.
+    /// Acknowledges a batch and all changes before it. They are never returned again, and are removed from the file.
+    /// The acknowledgement is as durable as a write.
     public func acknowledge(_ batch: ChangeBatch) throws { try acknowledge(through: batch.last) }
 
-    /// Acknowledges a batch within a write, with whatever else that changes: what the consumer has made of the batch
-    /// and its word for it are kept both, or neither. `.conflict` if the batch isn't the next one any more, because
-    /// somebody of the same name was faster: then the write must not be.
+    /// Acknowledges a batch within a write, together with the write's other changes: the consumer's results and the
+    /// acknowledgement are both kept, or neither. Throws `.conflict` if the batch isn't the next one any more, because
+    /// another consumer of the same name was faster. The write must not be committed then.
     public func acknowledge(_ batch: ChangeBatch, in context: inout Context) throws {
         try acknowledge(through: batch.last, in: &context, expecting: batch.first)
     }
 
-    /// Acknowledges up to a change, or the end of a gap. Without effect for what was acknowledged before. `.invalid` if
-    /// there was no such change yet.
+    /// Acknowledges up to a change, or the end of a gap. Has no effect for changes that were acknowledged before.
+    /// Throws `.invalid` if there was no such change yet.
     public func acknowledge(through sequence: UInt64) throws {
         try database.write { try acknowledge(through: sequence, in: &$0) }
     }
@@ -190,16 +192,16 @@ extension Database {
     /// these types says so in the log, until the consumer has acknowledged it, across any number of openings. The same
     /// name again is the same consumer; other types and another bound then count from now on.
     ///
-    /// What the file keeps of a change is an entry of 24 bytes and the entity's id for each consumer. Give a bound to
-    /// one that may stay away for long: of what is beyond it, it is told that it missed it. While there are consumers,
-    /// a write keeps in memory what those rows were before that it changes of types which one of them wants. A
-    /// migration that makes the rows of a type anew is a gap to those who want it.
+    /// For each change the file keeps an entry of 24 bytes and the entity's id for each consumer. Give a bound to a
+    /// consumer that may stay away for long: it is told of a gap for the changes beyond the bound. While there are
+    /// consumers, a write keeps in memory the former content of the rows that it changes, if a consumer wants their
+    /// types. A migration that makes the rows of a type anew is a gap for the consumers that want the type.
     ///
-    /// `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
+    /// Throws `.invalid` for a name that is empty or longer than 200 bytes, and for a bound below 1.
     /// - Parameters:
-    ///   - links: whether entities whose relations come to lead elsewhere are told too, as `.relinked`: both, where
-    ///     both sides declare the relation.
-    ///   - retention: at most so many changes are kept for it; nil is no bound.
+    ///   - links: whether changes of an entity's relations are reported too, as `.relinked`: for both entities, where
+    /// both sides declare the relation.
+    ///   - retention: maximum number of changes that are kept for it, nil for no bound.
     public func consumer(
         named name: String, of types: any EntityModelProtocol.Type..., links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {
@@ -212,8 +214,8 @@ extension Database {
         try consumer(name, types.map { $0.entityName }, models: types, links: links, retention: retention)
     }
 
-    /// A consumer of types that are known by their names alone: the program needn't have their models.
-    /// `.unregisteredEntity` for one that there isn't.
+    /// A consumer of types that are known by their names alone: the program needn't have their models. Throws
+    /// `.unregisteredEntity` for a name without a type.
     public func consumer(
         named name: String, ofTypes types: [String], links: Bool = false, retention: Int? = nil
     ) throws -> ChangeConsumer {
@@ -260,7 +262,8 @@ extension Database {
         return ChangeConsumer(name, self)
     }
 
-    /// Ends a consumer, also a damaged one: what is kept for it goes. False if none of that name is registered.
+    /// Ends a consumer, also a damaged one, and removes its changes from the file. Returns false if none of that name
+    /// is registered.
     @discardableResult
     public func unregisterConsumer(named name: String) throws -> Bool {
         try write { context in
@@ -270,7 +273,7 @@ extension Database {
         }
     }
 
-    /// The consumers that the file knows, in the order of their names.
+    /// Returns the consumers that the file knows, in the order of their names.
     public func changeConsumers() throws -> [ChangeConsumerDescription] {
         try read { context in
             try context.session.run { session in

@@ -3,11 +3,11 @@
 
 import HornbeamTree
 
-/// What a batch of updates gave, and what it has changed.
+/// The result of a batch of updates, and the changes that it has made.
 public struct BatchUpdates<Value> {
-    /// What the closure returned.
+    /// The value that the closure returned.
     public let value: Value
-    /// By entity types, with what middleware, hooks and delete rules changed: `changes[Book.self].updated`.
+    /// The changes by entity type, with those of middleware, hooks and delete rules: `changes[Book.self].updated`.
     public let changes: StoreChanges
 }
 
@@ -23,8 +23,8 @@ extension BatchUpdates {
 }
 
 extension Database {
-    /// A write that tells what it has changed: all that `updates` does to entities and indexes is committed as one
-    /// step, or, if it throws, none of it. Within it, reads see what it has done so far. Takes memory as `onWillCommit`
+    /// Runs a write and returns its changes. All that `updates` does to entities and indexes is committed as one step,
+    /// or none of it if it throws. Within it, reads see the changes made so far. It takes memory as `onWillCommit`
     /// does.
     @discardableResult
     public func performBatchUpdates<Value>(
@@ -35,8 +35,8 @@ extension Database {
         return try BatchUpdates(value: value, told: changes)
     }
 
-    /// A write that tells what it has changed, without blocking the caller's thread. Its turn, and what becomes of it
-    /// when the task is cancelled, are as with an asynchronous `write`.
+    /// Runs a write and returns its changes, without blocking the caller's thread. Its turn, and the effect of
+    /// cancelling the task, are as with an asynchronous `write`.
     @discardableResult
     public func performBatchUpdates<Value: Sendable>(
         _ updates: @escaping @Sendable (inout Context) throws -> Value
@@ -45,8 +45,8 @@ extension Database {
         return try BatchUpdates(value: value, told: changes)
     }
 
-    /// The number of the newest committed state. It grows with each commit that has changed something, and with no
-    /// other: equal numbers mean equal content.
+    /// The number of the newest committed state. It grows only with commits that have changed something: equal numbers
+    /// mean equal content.
     public var version: UInt64 {
         get throws { try newestState() }
     }

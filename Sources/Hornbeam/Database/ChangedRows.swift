@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entities of a type differ between two states: told by their rows, of which only those are read that have
-// changed, however many commits lie between.
+// The entities of a type that differ between two states. They are found by their rows. Only rows that have changed are
+// read, however many commits lie between.
 
 import HornbeamPages
 import HornbeamTree
 
 extension TypedTransaction {
-    /// Whether a row of a type differs from what it was in another read. Reads what differs of the tree, up to the
-    /// first row that does.
+    /// Returns whether any row of a type differs from its content in another read. Reads the differing parts of the
+    /// tree, up to the first row that differs.
     package func hasChangedRows<Entity: EntityModelProtocol>(of _: Entity.Type, since old: TypedTransaction) throws
         -> Bool
     {
@@ -20,7 +20,7 @@ extension TypedTransaction {
         return hasChanged
     }
 
-    /// Calls `body` with each row of a type that differs from what it was in another read, in the order of row ids.
+    /// Calls `body` with each row of a type that differs from its content in another read, in the order of row ids.
     package func forEachChangedRow<Entity: EntityModelProtocol>(
         of _: Entity.Type, since old: TypedTransaction,
         _ body: (RowID, _ before: RowReader?, _ after: RowReader?) throws -> Void
@@ -40,16 +40,16 @@ extension TypedTransaction {
 }
 
 extension EntityChanges {
-    /// The entities of a type that differ between the states of two reads of one database; either may be the earlier
-    /// one. `.invalid` for the context of a write. Takes time by what has changed. A save counts as a change also if
-    /// all values are the same: its time is another.
+    /// Finds the entities of a type that differ between the states of two reads of one database. Either may be the
+    /// earlier one. Throws `.invalid` for the context of a write. The time depends on the amount of changes. A save
+    /// counts as a change even if all values stay the same, because its time differs.
     public init(from old: Context, to new: Context) throws {
         self = try new.session.run { try StoreChanges(of: Entity.self, from: old.session, to: $0)[Entity.self] }
     }
 }
 
-/// What became of an entity's place, by row. An id that is no row id gets another row when it is saved again: what left
-/// one row and came to another is one entry then.
+/// Joins the changes of rows that belong to one entity. An entity whose id is not a row id gets another row when it is
+/// saved again. Its removal from one row and its arrival in another are one entry then.
 package func joined<Item, ID: Hashable>(
     _ entries: [(before: Item?, after: Item?)], id: (Item) -> ID
 ) -> [(before: Item?, after: Item?)] {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program has run before each commit, in the same transaction: to keep indexes by rule, to complete entities, to
-// refuse what must not be.
+// Code that a program runs before each commit, in the same transaction: to keep indexes by rule, to complete entities,
+// or to refuse a commit.
 
 import Synchronization
 
-/// What `Database.onWillCommit` registered, to remove it by.
+/// A handle to a registration by `Database.onWillCommit`, to remove it.
 public struct CommitMiddleware: Sendable, Hashable {
     fileprivate let number: Int
 }
 
-/// Those of a database.
+/// The middleware of a database.
 final class CommitMiddlewareList: Sendable {
     struct Hook: Sendable {
         fileprivate let number: Int
@@ -23,7 +23,7 @@ final class CommitMiddlewareList: Sendable {
 
     private let state = Mutex(State())
 
-    /// In the order of their registering.
+    /// All hooks, in the order of their registration.
     var all: [Hook] { state.withLock { $0.hooks } }
 
     fileprivate func add(_ body: @escaping @Sendable (inout Context, StoreChanges) throws -> Void) -> CommitMiddleware {
@@ -44,17 +44,17 @@ final class CommitMiddlewareList: Sendable {
 }
 
 extension Database {
-    /// Has `body` run in each write transaction that has changed something, when its own closure is done and before it
-    /// is committed. It may change entities and indexes in turn; if it throws, nothing of the transaction remains, and
-    /// `write` throws the error.
+    /// Registers `body` to run in each write transaction that has changed something, when the transaction's own closure
+    /// is done and before it is committed. It may change entities and indexes in turn. If it throws, nothing of the
+    /// transaction remains, and `write` throws the error.
     ///
-    /// Each runs once in a transaction, in the order in which they were registered. `changes` is what the transaction
-    /// has changed until then, with the changes of those that ran before, never with its own: no chain of effects can
-    /// go in circles. Observers, `performBatchUpdates` and the next middleware see what it changes. Registered during a
-    /// write, it runs from the next one on.
+    /// Each middleware runs once in a transaction, in the order of registration. `changes` has everything that the
+    /// transaction has changed until then, including the changes of the middleware that ran before, but never its own:
+    /// no chain of effects can go in circles. Observers, `performBatchUpdates` and the next middleware see its changes.
+    /// Middleware registered during a write runs from the next write on.
     ///
-    /// As long as there is one, each write keeps in memory what the rows that it changes were before: to hold all of a
-    /// large import takes about 100 bytes for each new entity, and the former row of each changed one.
+    /// As long as there is any middleware, each write keeps in memory the former content of the rows that it changes.
+    /// For a large import this takes about 100 bytes for each new entity, and the former row of each changed one.
     @discardableResult
     public func onWillCommit(
         _ body: @escaping @Sendable (_ context: inout Context, _ changes: StoreChanges) throws -> Void
@@ -62,7 +62,8 @@ extension Database {
         middleware.add(body)
     }
 
-    /// Removes what `onWillCommit` or `keep` registered; whether it was there. A write that is under way still has it.
+    /// Removes a registration made by `onWillCommit` or `keep`. Returns whether it was there. A write that is under way
+    /// still uses it.
     @discardableResult
     public func remove(_ middleware: CommitMiddleware) -> Bool { self.middleware.remove(middleware) }
 }

@@ -28,31 +28,31 @@ public final class Database: Sendable {
     let builds = IndexBuilds()
     /// Whether the file is open for reading alone.
     package var isReadOnly: Bool { followedVersion != nil }
-    /// Of reads that have ended.
+    /// Transactions of reads that have ended, kept for later reads.
     private let idle = IdleReads<TypedTransaction>()
     // Asynchronous transactions run here, so that a waiting writer never holds up a thread of the cooperative pool.
     private let readers = DispatchQueue(label: "hornbeam.readers", attributes: .concurrent)
     private let writer = DispatchQueue(label: "hornbeam.writer")
-    // Here the medium is waited for, commit by commit in their order, while `writer` runs the next closures: what has
-    // been committed by the time that one wait is over shares the next write-through.
+    // Commits wait for the medium here, one after the other in their order, while `writer` runs the next closures. All
+    // commits made by the end of one wait share the next write-through.
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// The observers of the database.
     let live = LiveHub()
     /// The reads that hold a state of the database.
     let longReads = LongLivedReads()
-    /// Whether the log may have consumers: each write looks into the file then. Writes come one after the other, so the
-    /// one that finds none says so to the next ones.
+    /// Whether the log may have consumers: each write looks into the file then. Writes come one after the other, so a
+    /// write that finds no consumers clears this for the next ones.
     let mayLog = Atomic<Bool>(true)
-    /// What runs before each commit.
+    /// The middleware that runs before each commit.
     let middleware = CommitMiddlewareList()
 
     /// Opens the database in the file at `path`, and makes it if there is none.
     ///
-    /// The declared types are compared with the stored ones, and the file is brought up to them in one transaction: new
+    /// The declared types are compared with the stored ones, and the file is brought up to them in one transaction. New
     /// types, properties and indexes are added, stored entities get the defaults of new properties, and `migrations`
-    /// say what can't be told from the models. `.schemaMismatch` for a change that needs a migration. Whatever fails in
-    /// that, a closure of yours too, the file stays as it was. Takes time by the number of entities where rows or
-    /// indexes have to be made.
+    /// describe the changes that can't be told from the models. Throws `.schemaMismatch` for a change that needs a
+    /// migration. If anything fails in that, a closure of yours included, the file stays as it was. The time depends on
+    /// the number of entities where rows or indexes have to be made.
     ///
     /// - Parameters:
     ///   - migrations: in the order in which they were added to the program. Those that don't apply cost nothing.
@@ -83,7 +83,7 @@ public final class Database: Sendable {
         try register(indexes, progress)
     }
 
-    /// Registers what the database is opened with; closes it if one can't be.
+    /// Registers the indexes that the database is opened with. Closes the database if one of them can't be registered.
     private func register(_ indexes: [any RegisteredIndex], _ progress: MigrationProgress.Handler?) throws {
         do {
             for index in indexes { try register(index, progress: progress) }
@@ -129,7 +129,7 @@ public final class Database: Sendable {
             do {
                 (schema, followedVersion) = try opening.run(in: store)
             } catch {
-                // The reason to give is that of the schema, not of a close that follows it.
+                // The error to report is that of the schema, not of a close that follows it.
                 try? store.close()
                 throw error
             }
@@ -155,7 +155,7 @@ public final class Database: Sendable {
         try read(endingBy: nil, body)
     }
 
-    /// - Parameter interruption: has the read throw when it goes on after it was set.
+    /// - Parameter interruption: once it is set, the read throws when it goes on.
     @inline(__always)
     private func read<Result>(
         endingBy interruption: Interruption?, _ body: (Context) throws -> Result
@@ -196,8 +196,8 @@ public final class Database: Sendable {
         if isKnownUniquelyReferenced(&session), session.suspend() { idle.give(session) } else { session.end() }
     }
 
-    /// Runs `body` in the one write transaction, after waiting its turn. What it did is durable when this returns, as
-    /// the database's options say; if it throws, nothing of it remains. A write inside a write throws `.invalid`:
+    /// Runs `body` in the one write transaction, after waiting its turn. When this returns, the changes are durable as
+    /// the database's options say. If it throws, nothing of them remains. A write inside a write throws `.invalid`:
     /// pass the context on instead.
     @discardableResult
     public func write<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
@@ -223,7 +223,7 @@ public final class Database: Sendable {
         return result
     }
 
-    /// Waits until the commit is durable, and visible, and tells whoever observes.
+    /// Waits until the commit is durable and visible, and tells the observers.
     private func finish(_ commit: CommitInFlight) throws {
         try engine { () throws(StorageError) in try commit.wait() }
         live.noteCommit()
@@ -286,9 +286,10 @@ public final class Database: Sendable {
         }
     }
 
-    /// Runs `body` in a read without blocking the caller's thread. If its task is cancelled, it throws a
-    /// `CancellationError`: before the closure has begun, or from within it, where a query, a statement or a search
-    /// that runs, or the next one, throws `.cancelled`. What a closure returns that catches this is the result.
+    /// Runs `body` in a read without blocking the caller's thread. If its task is cancelled before the closure has
+    /// begun, it throws a `CancellationError`. If the task is cancelled later, a running query, statement or search
+    /// throws `.cancelled` in the closure, or else the next one does, and the call throws a `CancellationError`. A
+    /// closure that catches `.cancelled` determines the result by what it returns.
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Context) throws -> Result
     ) async throws -> Result {
@@ -323,7 +324,7 @@ public final class Database: Sendable {
         try await enqueue(durability, body)
     }
 
-    /// Runs what takes its time, beside reads and writes. Its second argument tells whether the task was cancelled.
+    /// Runs long work beside reads and writes. The second argument of `body` tells whether the task was cancelled.
     func inBackground<Result: Sendable>(
         _ body: @escaping @Sendable (Database, _ isCancelled: @escaping () -> Bool) throws -> Result
     ) async throws -> Result {
@@ -340,7 +341,7 @@ public final class Database: Sendable {
         }
     }
 
-    /// Runs what takes write transactions of its own, in the order of asynchronous writes.
+    /// Runs work that begins write transactions of its own, in the order of asynchronous writes.
     func inWriterQueue(_ body: @escaping @Sendable (Database) throws -> Void) async throws {
         try await inTurn(of: writer) { continuation, _ in continuation.resume(with: Swift.Result { try body(self) }) }
     }
@@ -366,7 +367,7 @@ public final class Database: Sendable {
         }
     }
 
-    /// Resumes with what `begin` gives, once its commit is durable.
+    /// Resumes with the result of `begin`, once its commit is durable.
     private func commit<Result: Sendable>(
         _ continuation: CheckedContinuation<Result, any Error>, _ begin: () throws -> (Result, CommitInFlight)
     ) {
@@ -384,8 +385,8 @@ public final class Database: Sendable {
         }
     }
 
-    /// Runs `body`, which resumes what it is given, when its turn on the queue comes, unless the task has been
-    /// cancelled by then. Its second argument is set when the task is cancelled later.
+    /// Runs `body` when its turn on the queue comes, unless the task has been cancelled by then. `body` resumes the
+    /// continuation that it is given. Its second argument is set when the task is cancelled later.
     private func inTurn<Result: Sendable>(
         of queue: DispatchQueue,
         _ body: @escaping @Sendable (CheckedContinuation<Result, any Error>, Interruption) -> Void
@@ -405,7 +406,7 @@ public final class Database: Sendable {
 
     // MARK: - Observers' reads
 
-    /// A read of its own: which trees it looks at is of interest.
+    /// Runs `body` in a read of its own that records the trees it reads.
     func look<Result>(_ body: (LiveView) throws -> Result) throws -> Result {
         do {
             let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
@@ -420,7 +421,7 @@ public final class Database: Sendable {
         }
     }
 
-    /// A read of the newest state that whoever asks for it ends.
+    /// Begins a read of the newest state. The caller must end it.
     func beginLongRead() throws -> TypedTransaction {
         do {
             let core = StoreTransaction(try store.beginRead(), schema: schema, planned: planned)
@@ -449,9 +450,9 @@ public final class Database: Sendable {
     // MARK: - Upkeep
 
     /// Checkpoints and releases the file, and ends all live queries and the building of indexes. After a large load it
-    /// first moves the last pages, 64 MiB at most, if that may make the file shorter by twice as much. `.busy` while
-    /// transactions are open, or long-lived reads.
-    /// What it ends stays ended if it throws: register an index again to go on building it.
+    /// first moves the last pages, 64 MiB at most, if that may make the file shorter by twice as much. Throws `.busy`
+    /// while transactions or long-lived reads are open. Live queries and builds stay ended even if it throws: register
+    /// an index again to go on building it.
     public func close() throws {
         // Inside a write none can end, and nothing can be closed.
         builds.stopAll(waiting: !store.isWriting)
@@ -467,8 +468,8 @@ public final class Database: Sendable {
         }
     }
 
-    /// Verifies everything, from pages up to relations and indexes; calls `report` for each problem. True if there was
-    /// none.
+    /// Verifies everything, from pages up to relations and indexes. Calls `report` for each problem. Returns true if
+    /// there was none.
     @discardableResult
     public func check(report: (String) -> Void = { _ in }) throws -> Bool {
         func tell(_ problem: String) { report(problem.shownAsMessage()) }

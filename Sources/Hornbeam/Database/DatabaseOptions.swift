@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a database is opened, and what it tells about itself. Public faces of the engine's own types.
+// The options of a database, and the figures that it reports. Public wrappers of the engine's own types.
 
 import HornbeamPages
 import HornbeamTree
 
 extension Database {
-    /// When a write counts as done.
+    /// The time at which a write counts as done.
     public enum Durability: Sendable {
         /// Survives power loss.
         case full
@@ -23,31 +23,32 @@ extension Database {
         }
     }
 
-    /// How to open a database. All sizes in bytes.
+    /// The options for opening a database. All sizes in bytes.
     public struct Options: Sendable {
-        /// The default for writes that don't choose.
+        /// The durability of writes that don't choose one.
         public var durability = Durability.full
         /// Size of a node page of a new file: a power of two, 4,096 to 65,536. An existing file keeps its own.
         public var pageSize = 8192
-        /// Open without the right to write; the file must exist and fit the models as it is.
+        /// Opens without the right to write. The file must exist and fit the models as it is.
         public var isReadOnly = false
-        /// Create the file if there is none.
+        /// Creates the file if there is none.
         public var createsIfMissing = true
-        /// How long to wait for another process that has the file open.
+        /// Time to wait for another process that has the file open.
         public var lockWaitMilliseconds = 0
-        /// Refuse a write with `.missingRelation` if an entity that it saves, or takes a link from, lacks a required
-        /// relation to a stored entity when the write ends. Otherwise a required relation only can't be set to null.
+        /// Refuses a write with `.missingRelation` if an entity that it saves, or takes a link from, lacks a required
+        /// relation to a stored entity when the write ends. Without this option a required relation only can't be set
+        /// to null.
         public var requiresRelations = false
-        /// How long deleted entities are kept, each as a `Deleted` of its type. By default they are gone, but for those
-        /// of types that say `static let keepsDeleted = true`. What a file has kept stays until it is purged:
-        /// `Deleted<Post>.purge(before: nil, from: &context)`.
+        /// The time for which deleted entities are kept, each as a `Deleted` of its type. By default none are kept,
+        /// except those of types that say `static let keepsDeleted = true`. Deleted entities that a file has kept stay
+        /// until they are purged: `Deleted<Post>.purge(before: nil, from: &context)`.
         public var keepsDeleted = DeletedRetention.never
-        /// Checkpoint when the journal holds this much; 0 means half of the journal.
+        /// Number of journal bytes that starts a checkpoint. 0 means half of the journal.
         public var checkpointBytes = 0
 
         public init() {}
 
-        /// The engine's own; `.invalid` for a number that can't be.
+        /// The engine's options. Throws `.invalid` for a number that is not possible.
         var engine: StoreOptions {
             get throws(StorageError) {
                 for (name, value) in [
@@ -67,18 +68,18 @@ extension Database {
         }
     }
 
-    /// Figures of an open database. All sizes in bytes. Those of the file are as of its newest commit or checkpoint,
-    /// the others of the moment they were asked for.
+    /// Figures of an open database. All sizes in bytes. The figures of the file are as of its newest commit or
+    /// checkpoint, the others as of the moment they were asked for.
     public struct Statistics: Sendable {
         private let engine: PageStatistics
 
         public var fileBytes: UInt64 { engine.fileBytes }
         /// The part of the file that holds data.
         public var usedBytes: UInt64 { engine.usedBytes }
-        /// The part that only older snapshots or the last checkpoint hold: free once they let go.
+        /// The part that only older snapshots or the last checkpoint hold. It becomes free once they let go.
         public var retiredBytes: UInt64 { engine.retiredBytes }
-        /// The part of it that snapshots hold and nothing newer: reads that are under way and long-lived ones, those of
-        /// other processes too. A read-only database doesn't know it: 0.
+        /// The part of it that only snapshots hold: running reads and long-lived ones, those of other processes too. It
+        /// is 0 for a read-only database, which doesn't know it.
         public var snapshotBytes: UInt64 { engine.snapshotBytes }
         public var journalBytes: UInt64 { engine.journalBytes }
         public var pageSize: Int { engine.pageSize }
@@ -86,7 +87,7 @@ extension Database {
         public var transaction: UInt64 { engine.transaction }
         /// Number of the newest checkpoint.
         public var checkpoint: UInt64 { engine.checkpoint }
-        /// Pages that were written and that no checkpoint has: the medium may lack them, and the journal has what is
+        /// Pages that were written since the last checkpoint. The medium may lack them, and the journal has all that is
         /// needed to make them again.
         public var dirtyBytes: UInt64 { engine.dirtyBytes }
         /// Memory of the open write transaction's pages.
@@ -96,23 +97,23 @@ extension Database {
         init(_ engine: PageStatistics) { self.engine = engine }
     }
 
-    /// Figures of a database's page cache, which serves what isn't read through the mapping. All sizes in bytes.
+    /// Figures of a database's page cache, which serves pages that aren't read through the mapping. All sizes in bytes.
     public struct CacheStatistics: Sendable {
         fileprivate let engine: HornbeamPages.CacheStatistics
 
-        /// What the cache may take of memory, and what it takes.
+        /// The memory that the cache may use, and the memory that it uses.
         public var budgetBytes: UInt64 { engine.budgetBytes }
         public var residentBytes: UInt64 { engine.residentBytes }
         public var hits: UInt64 { engine.hits }
         public var misses: UInt64 { engine.misses }
         public var evictions: UInt64 { engine.evictions }
-        /// What open read transactions hold together.
+        /// The part that open read transactions hold together.
         public var readers: CacheHolders { CacheHolders(engine: engine.readers) }
-        /// What the open write transaction holds.
+        /// The part that the open write transaction holds.
         public var writer: CacheHolders { CacheHolders(engine: engine.writers) }
     }
 
-    /// What open transactions of one kind keep of the page cache. All sizes in bytes.
+    /// The part of the page cache that open transactions of one kind hold. All sizes in bytes.
     public struct CacheHolders: Sendable {
         fileprivate let engine: HornbeamPages.CacheStatistics.Holders
 
@@ -120,7 +121,7 @@ extension Database {
         public var transactions: Int { engine.views }
         /// Pages that can't be evicted.
         public var pinnedBytes: UInt64 { engine.pinnedBytes }
-        /// Copies of values that they were handed out.
+        /// Copies of values that were handed out to them.
         public var copiedBytes: UInt64 { engine.copiedBytes }
         /// Memory beside the cache's budget.
         public var privateBytes: UInt64 { engine.privateBytes }

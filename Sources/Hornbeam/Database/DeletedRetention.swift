@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a database keeps what was deleted, and the purge that keeps to it.
+// The time for which a database keeps deleted entities, and the purge at its end.
 
 import FoundationEssentials
 import HornbeamPages
 import Synchronization
 
 extension Database {
-    /// How long deleted entities are kept, each as a `Deleted` of its type.
+    /// The time for which deleted entities are kept, each as a `Deleted` of its type.
     public struct DeletedRetention: Sendable, Equatable {
         private enum Rule: Equatable {
             case never
@@ -16,18 +16,18 @@ extension Database {
 
         private let rule: Rule
 
-        /// Nothing is kept, but for the types that say `keepsDeleted`.
+        /// Keeps nothing, except for the types that say `keepsDeleted`.
         public static let never = Self(rule: .never)
 
-        /// Kept until the program purges them.
+        /// Keeps deleted entities until the program purges them.
         public static let forever = Self(rule: .forever)
 
-        /// Kept for that long, then purged by later writes. After opening, and again when the oldest one is due but an
-        /// hour later at the earliest, all kept entities are looked at, 1,000 in each write that changes something.
-        /// Deleted entities of types that say `keepsDeleted` are purged too.
+        /// Keeps deleted entities for that long. Later writes purge them then. After opening, and again when the oldest
+        /// one is due but an hour later at the earliest, all kept entities are looked at, 1,000 in each write that
+        /// changes something. Deleted entities of types that say `keepsDeleted` are purged too.
         public static func duration(_ duration: Duration) -> Self { Self(rule: .duration(duration)) }
 
-        /// Kept for so many times 24 hours; see `duration(_:)`.
+        /// Keeps deleted entities for this number of days of 24 hours. See `duration(_:)`.
         public static func days(_ days: Int) -> Self {
             let (seconds, overflow) = Int64(days).multipliedReportingOverflow(by: 86_400)
             return .duration(.seconds(overflow ? (days < 0 ? Int64.min : Int64.max) : seconds))
@@ -55,7 +55,7 @@ final class DeletedPurge: Sendable {
         /// The first row that has not been looked at.
         fileprivate var row: RowID?
         fileprivate var passBegins = Date.distantPast
-        /// When the oldest of the rows that stay was saved, in seconds since the reference date.
+        /// The time when the oldest of the rows that stay was saved, in seconds since the reference date.
         fileprivate var oldest = TimeInterval.infinity
     }
 

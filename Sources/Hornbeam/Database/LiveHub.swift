@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who observes a database, and what was committed meanwhile. Writers only leave word here; all else happens on a queue
-// of the hub's own, one observer after the other.
+// The observers of a database, and the commits since they last looked. Writers only leave a note here. Everything else
+// happens on a queue of the hub's own, one observer after the other.
 //
 // Why no commit is missed: an observer counts before it reads for the first time, and a writer looks at that count
 // after its commit is visible. So either the read sees the commit, or the writer sees the observer. Whether the
@@ -12,13 +12,13 @@ import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// One observer as the hub knows it.
+/// An observer, as the hub knows it.
 protocol LiveObserver: AnyObject, Sendable {
-    /// On the hub's queue: gives the consumer, if it waits, what has become of its query.
+    /// Gives a waiting consumer the changes of its query. Called on the hub's queue.
     func look()
-    /// The state that it has taken account of; nil before the first. On the hub's queue.
+    /// The last state that it has taken account of, nil before the first. Called on the hub's queue.
     var seen: UInt64? { get }
-    /// Ends the sequence. From any thread.
+    /// Ends the sequence. Any thread may call it.
     func finish()
 }
 
@@ -41,16 +41,16 @@ final class LiveHub: Sendable {
     /// Whether there is anybody to gather changes for.
     var isWatched: Bool { count.load(ordering: .sequentiallyConsistent) > 0 }
 
-    /// To be called in the writer's turn, before the commit can be visible.
+    /// Notes the changes of a commit. Call it in the writer's turn, before the commit can be visible.
     func enter(_ changes: CommitChanges) { state.withLock { $0.log.append(changes) } }
 
-    /// To be called once a commit is visible, and so as durable as was asked.
+    /// Notes a commit. Call it once the commit is visible, and so as durable as was asked.
     func noteCommit() {
         guard isWatched, !isDue.exchange(true, ordering: .acquiringAndReleasing) else { return }
         queue.async { self.pass() }
     }
 
-    /// Tells all observers that wait what has been committed. On the queue.
+    /// Tells all waiting observers about the commits. Runs on the queue.
     func pass() {
         // Before looking at anything: a commit from here on makes another pass due.
         isDue.store(false, ordering: .sequentiallyConsistent)
@@ -83,27 +83,27 @@ final class LiveHub: Sendable {
         for observer in state.withLock({ Array($0.observers.values) }) { observer.finish() }
     }
 
-    /// The commits between two states; nil if they are not all known.
+    /// Returns the commits between two states, or nil if they are not all known.
     func commits(after seen: UInt64, to number: UInt64) -> [CommitChanges]? {
         state.withLock { $0.log.commits(after: seen, to: number) }
     }
 
     var observerCount: Int { count.load(ordering: .sequentiallyConsistent) }
 
-    /// Commits that are kept for observers.
+    /// Number of commits that are kept for observers.
     var logCount: Int { state.withLock { $0.log.count } }
 }
 
-/// What observing has cost so far. Tests hold it to account.
+/// Counts of the work of observing so far. Tests check them.
 package final class LiveFigures: Sendable {
     struct Counts: Sendable, Equatable {
-        /// Times that an observer looked into the store.
+        /// Number of times that an observer read the store.
         var looks = 0
-        /// Times that a whole query was asked, the first time included.
+        /// Number of times that a whole query was run, the first time included.
         var queries = 0
-        /// Changed rows that were looked at.
+        /// Number of changed rows that were read.
         var rows = 0
-        /// Elements handed to consumers.
+        /// Number of elements handed to consumers.
         var elements = 0
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that outlive a closure: a state that stays as it is until its owner moves on to a newer one, and learns then
-// what has changed between. For lists on a screen, exports that take long, and whoever must see one state in several
+// Reads that outlive a closure: a state that stays as it is until its owner moves on to a newer one, and then learns
+// the changes between the two. For lists on a screen, long exports, and any code that must see one state in several
 // steps.
 //
-// What such a read costs is space: pages that later writes replace stay in the file until it moves or ends. So every
-// one is listed with its age, and may have an age at which it ends by itself.
+// Such a read costs space: pages that later writes replace stay in the file until it moves or ends. So every read is
+// listed with its age, and may have an age at which it ends by itself.
 
 import Dispatch
 import HornbeamPages
@@ -12,7 +12,7 @@ import HornbeamTree
 import Synchronization
 
 /// A read of one state of a database, for as long as it is kept. Any thread may use it, one at a time: others wait. It
-/// ends with `close`, or when nobody has it any more.
+/// ends with `close`, or when the last reference to it goes.
 public final class LongLivedRead: Sendable {
     /// `@unchecked Sendable`: its session and the transaction in it are used by one thread at a time, that of whoever
     /// has the turn, and nothing else leads to them.
@@ -31,12 +31,12 @@ public final class LongLivedRead: Sendable {
     private static let nobody = UInt.max
 
     private let database: Database
-    /// From the beginning of a state to its end by itself.
+    /// Time from the beginning of a state to its end by itself, nil if it doesn't end by itself.
     public let maximumAge: Duration?
-    /// Of an observer's read: whether what is shown of two states is the same.
+    /// A test of an observer's read: whether two states show the same.
     package typealias Comparison = @Sendable (_ old: TypedTransaction, _ new: TypedTransaction) throws -> Bool
     private let isSame: Comparison?
-    /// Whether it is an observer's, whom the database tells when it closes.
+    /// Whether it is the read of an observer, whom the database tells when it closes.
     var isObservers: Bool { isSame != nil }
     private let turn = DispatchSemaphore(value: 1)
     /// The thread that has the turn.
@@ -59,13 +59,14 @@ public final class LongLivedRead: Sendable {
 
     // MARK: - Reading
 
-    /// Runs `body` in the state of this read. `.snapshotExpired` once its age has ended it, `.invalid` once it is
-    /// closed, or inside another use of it.
+    /// Runs `body` in the state of this read. Throws `.snapshotExpired` once its age has ended it, and `.invalid` once
+    /// it is closed, or inside another use of it.
     public func read<Result>(_ body: (Context) throws -> Result) throws -> Result {
         try inTurn { try $0.run { try body(Context($0)) } }
     }
 
-    /// Moves on to the newest state; whether it is another one. All that was read of the former state is history.
+    /// Moves on to the newest state. Returns whether it is another one. Everything read from the former state may be
+    /// outdated then.
     @discardableResult
     public func moveForward() throws -> Bool {
         let former = version
@@ -73,8 +74,8 @@ public final class LongLivedRead: Sendable {
         return version != former
     }
 
-    /// Moves to the newest state, with a look at both states: what has changed between them, and whatever else is of
-    /// interest. If `body` throws, the read stays where it was.
+    /// Moves to the newest state, and runs `body` with both states, for example to find the changes between them. If
+    /// `body` throws, the read stays where it was.
     public func moveForward<Result>(_ body: (Step) throws -> Result) throws -> Result {
         try inTurn { old in
             let new = try database.beginLongRead()
@@ -93,7 +94,7 @@ public final class LongLivedRead: Sendable {
         }
     }
 
-    /// Begins anew with the newest state, also after it has expired: what has changed since the former one isn't known.
+    /// Begins anew with the newest state, also after it has expired. The changes since the former state aren't known.
     public func restart() throws {
         try takeTurn()
         defer { giveTurn() }
@@ -101,7 +102,7 @@ public final class LongLivedRead: Sendable {
         try begin(try database.beginLongRead())
     }
 
-    /// Ends it. Without effect if it has ended.
+    /// Ends the read. Has no effect if it has ended.
     public func close() throws {
         try takeTurn()
         defer { giveTurn() }
@@ -115,7 +116,7 @@ public final class LongLivedRead: Sendable {
 
     /// The number of the state's last write.
     public var version: UInt64 { held.withLock { $0.version } }
-    /// Since it began, or moved to its state.
+    /// The time since it began, or moved to its state.
     public var age: Duration { ContinuousClock.now - held.withLock { $0.began } }
     /// Whether it holds a state.
     public var isOpen: Bool { held.withLock { $0.session != nil } }
@@ -183,7 +184,7 @@ public final class LongLivedRead: Sendable {
         queue.asyncAfter(deadline: .now() + max(0, delay)) { [weak self] in self?.lookAtAge() }
     }
 
-    /// What the timer does: a state that came since has the rest of its time, one of the full age ends.
+    /// Runs when the timer fires. A newer state gets the rest of its time. A state of the full age ends.
     private func lookAtAge() {
         guard let maximumAge else { return }
         let (generation, rest) = held.withLock { held -> (Int?, Duration?) in
@@ -225,13 +226,13 @@ public final class LongLivedRead: Sendable {
             try begin(new)
             return true
         } catch {
-            // Whoever moves it on next meets what is wrong.
+            // The error is met by the next move of the read.
             new.end()
             return false
         }
     }
 
-    /// Lets go of the state. Waits for whoever is reading: what they read must stay.
+    /// Lets go of the state. Waits for the current reader, whose pages must stay.
     func expire(_ generation: Int? = nil) {
         turn.wait()
         defer { turn.signal() }
@@ -254,18 +255,18 @@ extension LongLivedRead {
         public let before: Context
         public let after: Context
 
-        /// Which entities of a type came, changed and went.
+        /// Returns the entities of a type that were added, changed and removed.
         public func changes<Entity>(of type: Entity.Type) throws -> EntityChanges<Entity> {
             try EntityChanges(from: before, to: after)
         }
     }
 }
 
-/// A long-lived read, as a list of them shows it.
+/// A long-lived read, as listed by `longLivedReads`.
 public struct LongLivedReadDescription: Sendable, Equatable {
     /// The number of the state's last write.
     public let version: UInt64
-    /// Since it began, or moved to its state.
+    /// The time since it began, or moved to its state.
     public let age: Duration
     public let maximumAge: Duration?
 }
@@ -284,12 +285,12 @@ final class LongLivedReads: Sendable {
 }
 
 extension Database {
-    /// A read of the newest state that lasts until it is closed or moved forward. Pages that writes replace meanwhile
-    /// stay in the file, which grows by them: `longLivedReads` lists who holds them, `statistics.snapshotBytes` says
-    /// how much that is. The database can't be closed before it.
+    /// Begins a read of the newest state that lasts until it is closed or moved forward. Pages that writes replace
+    /// meanwhile stay in the file, which grows by them. `longLivedReads` lists the open reads, and
+    /// `statistics.snapshotBytes` is the size of these pages. The database can't be closed before the read is.
     ///
-    /// - Parameter maximumAge: how long it may stay at one state. Then it ends by itself, and reads throw
-    ///   `.snapshotExpired`; the file grows no further.
+    /// - Parameter maximumAge: the time that it may stay at one state. Then it ends by itself, and reads throw
+    /// `.snapshotExpired`. The file grows no further.
     public func longLivedRead(maximumAge: Duration? = nil) throws -> LongLivedRead {
         if let maximumAge, maximumAge <= .zero {
             throw HornbeamError(.invalid, "a long-lived read can't have the maximal age \(maximumAge)")

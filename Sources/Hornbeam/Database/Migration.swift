@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program says about changes of its models that opening can't find out by itself: a rename looks like one
-// property that went and another that came.
+// Steps for changes of the models that opening can't find out by itself: a rename looks like one property removed and
+// another added.
 
 /// A step from an earlier form of the models to the present one, given to `Database(at:models:options:migrations:)`.
 ///
-/// Each step looks at what is stored and applies where that is of the earlier form: a rename where the old name is
+/// Each step looks at the stored data and applies where that has the earlier form: a rename where the old name is
 /// stored, a conversion where the type differs. So no version numbers are needed, steps can stay in the program for as
-/// long as files of old versions are about, and a new file needs none of them. Steps work in the order they are listed,
-/// each on what those before it left.
+/// long as files of old versions are in use, and a new file needs none of them. Steps run in the order they are listed,
+/// each on the result of those before it.
 ///
-/// Deleted entities go through them as the stored ones do, except that they are in no opening's way: where a closure
-/// throws for one, the property is left out of it.
+/// Deleted entities go through them as the stored ones do, but they never prevent an opening: where a closure throws
+/// for one, the property is left out of it.
 public struct Migration: Sendable {
     let step: MigrationStep
     /// The body of a step of the program's own.
@@ -44,14 +44,14 @@ public struct Migration: Sendable {
 // MARK: - Names
 
 extension Migration {
-    /// An entity type has another name. All its data stay where they are, so this takes no time. `.schemaMismatch` if
+    /// Renames an entity type. All its data stay where they are, so this takes no time. Throws `.schemaMismatch` if
     /// both names are stored, unless there is no entity under the new one. The name of a nested type has those of its
-    /// outer types before it, as in `"V1.Worker"`; `.schemaMismatch` if only such a one is stored.
+    /// outer types before it, as in `"V1.Worker"`. Throws `.schemaMismatch` if only such a name is stored.
     public static func rename<Entity: EntityModelProtocol>(_ old: String, to _: Entity.Type) -> Migration {
         Migration(.renameType(from: old, to: Entity.entityName))
     }
 
-    /// A property has another name. Its values and indexes stay as they are.
+    /// Renames a property. Its values and indexes stay as they are.
     public static func rename<Entity: EntityModelProtocol, Property>(
         _: Entity.Type, _ old: String, to keyPath: KeyPath<Entity, Property>
     ) -> Migration {
@@ -60,7 +60,7 @@ extension Migration {
         }
     }
 
-    /// A relation has another name: `.rename(Person.self, "boss", to: \.$manager)`. Its links stay as they are.
+    /// Renames a relation: `.rename(Person.self, "boss", to: \.$manager)`. Its links stay as they are.
     public static func rename<Entity: EntityModelProtocol, Target, D, C, K>(
         _: Entity.Type, _ old: String, to keyPath: KeyPath<Entity, Relation<Target, D, C, K>>
     ) -> Migration {
@@ -74,15 +74,16 @@ extension Migration {
 // MARK: - Values
 
 extension Migration {
-    /// A property has another type: `convert` makes the new value of the old one. Every row of the type is rewritten.
+    /// Converts a property to another type: `convert` makes the new value from the old one. Every row of the type is
+    /// rewritten.
     ///
-    /// Applies where the property is stored with another type than declared; `.schemaMismatch` if that is not `Old`
-    /// either. A file may come from several earlier versions: give a conversion for each. Where the old type is
-    /// optional and `Old` is not, nil stays nil; a new type without nil is refused with the first row that would need
+    /// Applies where the property is stored with another type than declared. Throws `.schemaMismatch` if that is not
+    /// `Old` either. A file may come from several earlier versions: give a conversion for each. Where the old type is
+    /// optional and `Old` is not, nil stays nil. A new type without nil is refused with the first row that would need
     /// it. The id can't be converted.
     ///
     /// `Old` and the new type may be stored alike: a `String` and an enum with strings as raw values, or two `Codable`
-    /// types. A file doesn't tell then which of the two wrote it. The conversion applies to the values that the new
+    /// types. The file then doesn't show which of the two wrote it. The conversion applies to the values that the new
     /// type can't read, and each opening reads entities until it finds such a value, O(n). Remove the step when no such
     /// files are left.
     ///
@@ -108,8 +109,8 @@ extension Migration {
         }
     }
 
-    /// An added property gets a value derived from the stored row. Every row of the type is rewritten. Applies where
-    /// the property isn't stored. If the closure throws, the opening fails as in `convert`.
+    /// Fills an added property with a value derived from the stored row. Every row of the type is rewritten. Applies
+    /// where the property isn't stored. If the closure throws, the opening fails as in `convert`.
     public static func fill<Entity: EntityModelProtocol, Property>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, Property>,
         _ value: @escaping @Sendable (StoredRow) throws -> Property
@@ -124,25 +125,25 @@ extension Migration {
 // MARK: - What goes
 
 extension Migration {
-    /// A property's stored values, or a relation's links, go for good: without this, what a model no longer declares
-    /// stays in the store, so that an earlier version of the program still finds it. Applies where the model doesn't
-    /// declare the name, or declares a property of another type; that one begins anew then, with its default. Every row
-    /// of the type is rewritten, and so are its deleted entities. The old rows' pages are free space, overwritten in
-    /// the course of things.
+    /// Removes a property's stored values, or a relation's links, for good. Without this, data that a model no longer
+    /// declares stay in the store, so that an earlier version of the program still finds them. Applies where the model
+    /// doesn't declare the name, or declares a property of another type, which then begins anew with its default. Every
+    /// row of the type is rewritten, and so are its deleted entities. The pages of the old rows become free space and
+    /// are overwritten later.
     public static func forget<Entity: EntityModelProtocol>(_: Entity.Type, _ name: String) -> Migration {
         Migration(.forget(type: Entity.entityName, name: name))
     }
 
-    /// An entity type goes, with all its entities, deleted ones too, and all links from and to them. `.invalid` if it
-    /// is among the models.
+    /// Removes an entity type with all its entities, deleted ones too, and all links from and to them. Throws
+    /// `.invalid` if it is among the models.
     public static func drop(_ name: String) -> Migration {
         Migration(.dropType(name))
     }
 
-    /// A relation that led to many entities leads to one: the first of each, the other links go. Without this, opening
-    /// refuses the change if an entity has several. Of a relation that is its own inverse an entity keeps its first
-    /// link if the other one has not been linked before, by its own first link or another's: entities that were saved
-    /// earlier come first.
+    /// Changes a to-many relation to a to-one relation. The first link of each entity stays, the other links go.
+    /// Without this, opening refuses the change if an entity has several. In a relation that is its own inverse, an
+    /// entity keeps its first link if the other entity has not been linked before, by its own first link or another's.
+    /// Entities that were saved earlier come first.
     public static func toOne<Entity: EntityModelProtocol, Target, D, C, K>(
         _: Entity.Type, _ keyPath: KeyPath<Entity, Relation<Target, D, C, K>>
     ) -> Migration {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a database comes by its schema: a look whether the store fits the models, and if not, one write transaction that
-// makes it fit and runs the program's own steps.
+// Opening a database with its schema. First a look whether the store fits the models. If it doesn't, one write
+// transaction makes it fit and runs the program's own steps.
 
 import HornbeamPages
 import HornbeamTree
 
-/// What a database is opened with, as far as its schema is concerned.
+/// The parts of opening a database that concern its schema.
 package struct SchemaOpening {
     package let models: ModelSet
     var migrations: [Migration] = []

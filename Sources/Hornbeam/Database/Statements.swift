@@ -2,7 +2,7 @@
 // Statements of the query language in the transactions of a database.
 
 extension Statement {
-    /// All rows of the result. Errors of names and of values are `.invalid`, and show the place.
+    /// Returns all rows of the result. Throws `.invalid` for errors of names and of values, with the place in the text.
     /// - Parameters:
     ///   - parameters: of `?` and `?2`, in order.
     ///   - named: of `$name` and `:name`.
@@ -12,7 +12,7 @@ extension Statement {
         try resolve(in: context, parameters, named: named)
     }
 
-    /// All rows of the result, with the parameters as an array.
+    /// Returns all rows of the result, with the parameters as an array.
     public func resolve(
         in context: Context, _ parameters: [any ColumnValue], named: [String: any ColumnValue] = [:]
     ) throws -> [ResultRow] {
@@ -27,8 +27,8 @@ extension Statement {
         return rows
     }
 
-    /// Calls `body` with each row of the result until it returns false: rows behind that are not looked for, where the
-    /// order lets them come one at a time. `body` must not change the store.
+    /// Calls `body` with each row of the result until it returns false. Later rows are then not looked for, if the
+    /// order lets rows come one at a time. `body` must not change the store.
     public func forEach(
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:],
         _ body: (ResultRow) throws -> Bool
@@ -37,7 +37,7 @@ extension Statement {
         try context.session.run { try run(in: try $0.core, values, mayStop: true, body) }
     }
 
-    /// How the statement would be answered, for people: the text of `EXPLAIN`.
+    /// Returns the plan of the statement, for people: the text of `EXPLAIN`.
     public func explain(
         in context: Context, _ parameters: [any ColumnValue] = [], named: [String: any ColumnValue] = [:]
     ) throws -> String {
@@ -47,7 +47,7 @@ extension Statement {
 }
 
 extension Database {
-    /// The rows of a statement, in a read of its own: see `Statement`.
+    /// Returns the rows of a statement, in a read of its own: see `Statement`.
     ///
     ///     try database.query("SELECT name FROM Person WHERE age >= ?", 18)
     public func query(

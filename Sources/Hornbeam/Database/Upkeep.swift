@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A database's file kept well while it is used: checkpoints, copies, and the file made short again.
+// Upkeep of a database's file while it is used: checkpoints, copies, and compaction.
 
 import HornbeamPages
 import HornbeamTree
 
 extension Database {
-    /// How far a backup or a compaction is. Sizes in bytes.
+    /// The progress of a backup or a compaction. Sizes in bytes.
     public struct UpkeepProgress: Sendable, Equatable {
-        /// Copied, or moved, up to now.
+        /// Bytes copied or moved up to now.
         public var doneBytes: UInt64
-        /// What there is to do, as far as that is known.
+        /// Bytes to copy or move, as far as that is known.
         public var totalBytes: UInt64
     }
 
-    /// Called now and then with how far it is; throws to end it.
+    /// A closure that is called now and then with the progress. It throws to end the work.
     public typealias UpkeepHandler = (UpkeepProgress) throws -> Void
 
-    /// What a compaction has done. Sizes in bytes.
+    /// The result of a compaction. Sizes in bytes.
     public struct Compaction: Sendable, Equatable {
-        /// Of the file, before it and now.
+        /// The size of the file, before the compaction and now.
         public var bytesBefore: UInt64
         public var bytesAfter: UInt64
-        /// Moved within the file.
+        /// Bytes moved within the file.
         public var movedBytes: UInt64
     }
 
@@ -31,11 +31,12 @@ extension Database {
     }
 
     /// Copies the newest state to a new file, beside readers and writers, which it never makes wait. The copy is a
-    /// database like any other, without gaps. It has its name only once it is whole and durable: an error, a crash, or
-    /// a handler that throws leaves no file; the handler is called for the last time before that. Every page is
-    /// verified on its way; one that is damaged ends it with `.corrupt`. `.invalid` if there is something at `path`.
+    /// database like any other, without gaps. It gets its name only once it is whole and durable: an error, a crash, or
+    /// a handler that throws leaves no file. The handler is called for the last time before that. Every page is
+    /// verified on its way. A damaged page ends the copy with `.corrupt`. Throws `.invalid` if there is something at
+    /// `path`.
     ///
-    /// O(size of what is stored). The file keeps what is changed meanwhile until the copy is done.
+    /// O(size of the stored data). The file keeps the former content of all changes until the copy is done.
     public func backup(to path: String, progress: UpkeepHandler? = nil) throws {
         try indexing {
             var failure: (any Error)?
@@ -58,13 +59,13 @@ extension Database {
         }
     }
 
-    /// Gives the file's free space back to the file system, in place: the last pages move to free places before them,
-    /// in short transactions between those of others, which wait for one of these at most. Readers go on; what they
-    /// still see stays where it is, for a later compaction. It may end at any point, by an error, a crash or a handler
-    /// that throws: nothing is lost, and the next one goes on from there.
+    /// Gives the file's free space back to the file system, in place. The last pages move to free places before them,
+    /// in short transactions between those of others, which wait for one of these at most. Readers go on. Pages that
+    /// they still see stay where they are, for a later compaction. The compaction may end at any point, by an error, a
+    /// crash or a handler that throws: nothing is lost, and the next one goes on from there.
     ///
-    /// `.busy` while another one runs, `.invalid` inside a write, `.readOnly` for a file that is open for reading
-    /// alone.
+    /// Throws `.busy` while another one runs, `.invalid` inside a write, and `.readOnly` for a file that is open for
+    /// reading alone.
     @discardableResult
     public func compact(progress: UpkeepHandler? = nil) throws -> Compaction {
         try indexing {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when an entity is saved whose unique key another entity holds.
+// The rules for saving an entity whose unique key another entity holds.
 
 /// The rule of a unique index for entities that want the same key.
 public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
-    /// The id that holds the key, the entity to be saved, the index's name.
+    /// Handles a collision. It gets the id that holds the key, the entity to be saved, and the index's name.
     public typealias Handler = @Sendable (Entity.ID, Entity, String, inout Context) throws -> Void
 
     @usableFromInline
@@ -21,7 +21,8 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
         self.rule = rule
     }
 
-    /// Calls `handler` before the entity is saved. What it leaves as it is stays: both entities then hold the key.
+    /// Calls `handler` before the entity is saved. If it doesn't change the other entity, both entities then hold the
+    /// key.
     public init(resolveCollisionHandler handler: @escaping Handler) {
         rule = .custom(handler)
     }
@@ -37,18 +38,19 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
         rule = .custom { existing, entity, index, context in try handler(existing, entity.id, index, &context) }
     }
 
-    /// The save fails with `.uniqueViolation`; nothing of it is left behind. The default.
+    /// Lets the save fail with `.uniqueViolation`. Nothing of it is left behind. The default.
     @inlinable
     public static var `throw`: Self { Self(rule: .throw) }
 
-    /// The entity is saved in place of the one that has the key, under that one's id: with its links, merged with it by
-    /// the options of the save, and without a deletion. The value that `save` was called on keeps the id that it has;
-    /// `didSave` gets the stored one. `.uniqueViolation` if the entity is stored under its own id already: two stored
+    /// Saves the entity in place of the one that has the key, under that one's id: with its links, merged with it by
+    /// the options of the save, and without a deletion. The value that `save` was called on keeps its own id. `didSave`
+    /// gets the stored one. Throws `.uniqueViolation` if the entity is already stored under its own id: two stored
     /// entities don't become one. Also called "insert or update".
     @inlinable
     public static var update: Self { Self(rule: .update) }
 
-    /// The other entity is deleted, by the rules and with the hooks of a deletion: with what its relations cascade to.
+    /// Deletes the other entity, by the rules and with the hooks of a deletion, and with the entities that its
+    /// relations cascade to.
     @inlinable
     public static var replace: Self { Self(rule: .replace) }
 
@@ -58,13 +60,13 @@ public struct CollisionResolver<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension CollisionResolver {
-    /// A collision in the terms of the type, for resolvers of one's own to throw, and for programs to switch over.
+    /// A collision in the terms of the type, for custom resolvers to throw, and for programs to switch over.
     public enum Errors: Error, Equatable {
         /// The entity `new` wants the key that `existing` has.
         case uniqueValueIndexViolation(existing: Entity.ID, new: Entity.ID, indexName: String)
 
-        /// What a save of an `Entity` was refused for; nil for any other error. The library throws `HornbeamError`s:
-        /// `catch { if let collision = CollisionResolver<User>.Errors(error) { … } }`.
+        /// Returns the reason for which a save of an `Entity` was refused, or nil for any other error. The library
+        /// throws `HornbeamError`s: `catch { if let collision = CollisionResolver<User>.Errors(error) { … } }`.
         public init?(_ error: any Error) {
             if let error = error as? Self {
                 self = error

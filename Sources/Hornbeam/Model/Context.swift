@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What entities are saved to and queries are resolved in: a view of one transaction. Copies are views of the same
+// The view of one transaction, in which entities are saved and queries are resolved. Copies are views of the same
 // transaction, so a copy is no snapshot and never disagrees with its original.
 
 /// A view of a transaction. `Context()` is a store in memory with one open transaction, for tests and previews.
 ///
-/// A context that a database gives is good in the closure that got it, in the thread of that: any use of it elsewhere,
-/// or later, throws `.invalid`. A `Context()` of one's own may go from one thread to another; while one is using it,
-/// any other gets `.invalid`.
+/// A context from a database is valid in the closure that got it, in that closure's thread. Any use of it elsewhere, or
+/// later, throws `.invalid`. A `Context()` of one's own may go from one thread to another. While one thread is using
+/// it, any other gets `.invalid`.
 ///
 /// `@unchecked Sendable`: queries are values that any thread may hold, and may begin with a context. The transaction
 /// behind it looks at the thread whenever it is used.
@@ -21,8 +21,8 @@ public struct Context: @unchecked Sendable {
         self.session = session
     }
 
-    /// Runs `body` within the write; if it throws, all that it did is undone, and the write can go on: catch the error
-    /// then. May be nested. In a read it throws `.readOnly`.
+    /// Runs `body` within the write. If it throws, all its changes are undone. The write can go on if the error is
+    /// caught. May be nested. In a read it throws `.readOnly`.
     @discardableResult
     public mutating func transaction<Result>(_ body: (inout Context) throws -> Result) throws -> Result {
         try session.run { session in
@@ -33,25 +33,25 @@ public struct Context: @unchecked Sendable {
         }
     }
 
-    /// The ids of all stored entities of a type, in the order of their row ids.
+    /// Returns the ids of all stored entities of a type, in the order of their row ids.
     public func ids<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity.ID] {
         try session.run { try $0.store(Entity.self).allIDs().compactMap { Entity.ID(columnValue: $0) } }
     }
 
-    /// All stored entities of a type, in the order of their row ids.
+    /// Returns all stored entities of a type, in the order of their row ids.
     public func all<Entity: EntityModelProtocol>() throws -> [Entity] {
         try Entity.query().resolve(in: self)
     }
 
-    /// All stored entities of a type, in the order of their row ids.
+    /// Returns all stored entities of a type, in the order of their row ids.
     public func all<Entity: EntityModelProtocol>(_: Entity.Type) throws -> [Entity] { try all() }
 
-    /// The entity with this id; nil if there is none.
+    /// Returns the entity with this id, or nil if there is none.
     public func find<Entity: EntityModelProtocol>(_ id: Entity.ID) throws -> Entity? {
         try session.run { try $0.entity(id, Entity.self) }
     }
 
-    /// The entity of a type with this id, `find(Book.self, 1)`; nil if there is none.
+    /// Returns the entity of a type with this id, `find(Book.self, 1)`, or nil if there is none.
     public func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) throws -> Entity? { try find(id) }
     public func find<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws -> Entity? { try find(id) }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What deleting an entity leaves behind: the entity as it was, with the ids of its relations, in an entity type of its
-// own. It is stored as JSON by names, so that it outlives changes of the type: what the type no longer has is left out
-// when it is read, what it has gained since is nil or its default.
+// Deleted entities: each entity as it was, with the ids of its relations, in an entity type of its own. It is stored as
+// JSON by names, so that it outlives changes of the type. When it is read, properties that the type no longer has are
+// left out, and properties added since are nil or have their defaults.
 
 public import FoundationEssentials
 import HornbeamPages
 
-/// A deleted entity. It is an entity itself: query it, sort it by when it was deleted (`.updatedAt`), delete it to
-/// forget it for good. Saving one deletes the entity.
+/// A deleted entity. It is an entity itself: query it, sort it by the time of its deletion (`.updatedAt`), or delete it
+/// to forget it for good. Saving one deletes the entity.
 public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
-    /// As it was, its relations as ids.
+    /// The entity as it was, its relations as ids.
     public let entity: Entity
-    /// Whether this stands for what is stored under the id; `entity` says nothing but the id then.
+    /// Whether this stands for the state that is stored under the id. Of `entity` only the id counts then.
     private(set) var isAsStored = false
 
     public var id: Entity.ID { entity.id }
@@ -29,23 +29,23 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
         return deleted
     }
 
-    /// What this stands for, as a value of its own.
+    /// Returns the deleted entity that this stands for, as a value of its own.
     func resolved(in context: Context) throws -> Self {
         guard isAsStored else { return self }
         if let stored = try Entity.query(id).with(.ids).resolve(in: context) { return Self(stored) }
-        // What its deletion has left behind already has the links.
+        // The `Deleted` that the deletion has stored already has the links.
         return try Self.query(id).resolve(in: context) ?? Self(entity)
     }
 
-    /// Saves the entity with the links that it had, those to entities that aren't stored included, and removes the
-    /// deleted one. To-many relations keep what has been linked since.
+    /// Saves the entity with its former links, including those to entities that aren't stored, and removes the deleted
+    /// one. To-many relations keep the links added since.
     public func restore(in context: inout Context) throws {
         var entity = entity
         for relation in Entity.entityShape.relations { relation.access.keepOthers(&entity) }
         try entity.save(to: &context)
     }
 
-    /// Forgets, without hooks, all entities that were deleted before `date`, or all for nil; gives how many.
+    /// Forgets, without hooks, all entities that were deleted before `date`, or all if it is nil. Returns their number.
     @discardableResult
     public static func purge(before date: Date?, from context: inout Context) throws -> Int {
         try context.session.run { session in
@@ -75,7 +75,7 @@ extension Deleted {
     public var customMirror: Mirror { Mirror(self, children: ["entity": entity], displayStyle: .struct) }
 }
 
-// By their entities alone.
+// Compares the entities alone.
 
 extension Deleted: Equatable where Entity: Equatable {
     public static func == (left: Self, right: Self) -> Bool { left.entity == right.entity }
@@ -94,7 +94,7 @@ protocol Tombstone {}
 extension Deleted: Tombstone {}
 
 extension EntityModelProtocol {
-    /// The type that its deleted entities have; nil for one of these.
+    /// The type of its deleted entities, nil if this is such a type itself.
     static var tombstone: (any EntityModelProtocol.Type)? {
         Self.self is any Tombstone.Type ? nil : Deleted<Self>.self
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delete rule `deny`. A deletion is looked through with all that cascades from it before anything of it happens, so
-// that a refused one changes nothing. Links to what the same deletion takes deny nothing.
+// The delete rule `deny`. Before a deletion changes anything, it is examined with everything that cascades from it, so
+// that a refused one changes nothing. Links to entities of the same deletion deny nothing.
 
 /// A row of any type.
 struct EntityRow: Hashable {
@@ -51,17 +51,17 @@ struct EntityRows {
     }
 }
 
-/// What one deletion takes, and whether it may.
+/// The entities that one deletion takes, and whether it is allowed.
 struct DeletionDenials {
     private let core: StoreTransaction
-    /// All that goes, in the order in which it was found.
+    /// All rows to delete, in the order in which they were found.
     private(set) var taken: [EntityRow] = []
     private var known: Set<EntityRow> = []
-    /// What a deletion that is under way takes already.
+    /// The rows that a running deletion already takes.
     private let before: EntityRows
-    /// What goes too if nothing else leads to it by these relations.
+    /// Rows that are deleted too if nothing else leads to them by these relations.
     private var orphans: [Candidate: Holders] = [:]
-    /// Of them those to be asked, in the order in which they were found.
+    /// The candidates still to be asked, in the order in which they were found.
     private var waiting: [Candidate] = []
 
     private struct Candidate: Hashable {
@@ -79,7 +79,7 @@ struct DeletionDenials {
         case count(Int)
     }
 
-    /// - Parameter before: what a deletion that is under way takes already.
+    /// - Parameter before: the rows that a running deletion already takes.
     init(_ core: StoreTransaction, before: EntityRows) {
         self.core = core
         self.before = before
@@ -125,7 +125,7 @@ struct DeletionDenials {
         }
     }
 
-    /// Adds what nothing leads to any more once all of that is gone. To be called when all else is added.
+    /// Adds the rows that nothing leads to any more once all of that is gone. Call it when everything else is added.
     mutating func takeOrphans() throws {
         var place = 0
         while place < waiting.count {
@@ -157,7 +157,7 @@ struct DeletionDenials {
         return count > 0
     }
 
-    /// `.deleteDenied` if a link leads from what goes to what stays, and its relation denies that.
+    /// Throws `.deleteDenied` if a link leads from a deleted row to one that stays, and its relation denies that.
     func refuse() throws {
         for row in taken where core.schema.denying.contains(row.type) {
             let store = try core.store(row.type)
@@ -177,7 +177,7 @@ struct DeletionDenials {
         }
     }
 
-    /// No more than so many are counted for the message.
+    /// Maximum number of rows that are counted for the message.
     private static var counted: Int { 1_000 }
 
     private func denial(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every entity can do. `@EntityModel` writes the first group of requirements; the hooks, the merge strategies and
+// The requirements of every entity. `@EntityModel` writes the first group of them. The hooks, the merge strategies and
 // the verbs have defaults to replace. Saving and deleting are in EntitySaving.swift and EntityDeleting.swift.
 
 /// Makes a struct an entity: a value that is stored under its id, with columns, indexes and relations.
@@ -14,7 +14,7 @@ public macro EntityModel() = #externalMacro(module: "HornbeamMacros", type: "Ent
 
 /// An entity. Conform by `@EntityModel`.
 ///
-/// Its mirror, and with it what `print` and `dump` say, has the stored properties and the relations, not the wrappers
+/// Its mirror, and so the output of `print` and `dump`, has the stored properties and the relations, not the wrappers
 /// around them.
 public protocol EntityModelProtocol: Sendable, CustomReflectable {
     associatedtype ID: Hashable, IndexKey
@@ -25,16 +25,16 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
 
     /// The name in the store.
     static var entityName: String { get }
-    /// Columns, indexes and relations, and which key path means which.
+    /// The columns, indexes and relations, with the meaning of each key path.
     static var entityShape: EntityShape<Self> { get }
-    /// Reads the stored properties; every relation is `.none`.
+    /// Reads the stored properties. Every relation is `.none`.
     init(row: RowReader) throws(HornbeamError)
     func write(to row: inout RowWriter)
-    /// Forgets what the value says about its relations.
+    /// Forgets the value's statements about its relations.
     mutating func normalize()
-    /// Saves what the value says about its relations, in order of declaration.
+    /// Saves the value's statements about its relations, in order of declaration.
     func saveRelations(with saver: inout RelationSaver<Self>) throws
-    /// Puts what a query has loaded into one relation of each of the entities.
+    /// Sets one relation of each of the entities to the values that a query has loaded.
     static func setRelation(_ loaded: LoadedRelation, of entities: inout [[Self]])
     /// Keeps stored values where the new entity's optional properties are nil.
     static var patch: MergeStrategy<Self> { get }
@@ -74,24 +74,25 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// All entities of the type with the levels of `nested` loaded.
     static func queryAll(with nested: Nested...) -> QueryList<Self>
 
-    // Hooks. What they throw ends the save or deletion and is thrown from it.
+    // Hooks. An error that a hook throws ends the save or deletion and is thrown from it.
 
-    /// Called first; may change the value that is saved.
+    /// Called first. It may change the value that is saved.
     mutating func willSave(to context: inout Context) throws
     func didSave(to context: inout Context) throws
     func willDelete(from context: inout Context) throws
     func didDelete(from context: inout Context) throws
 
-    /// Called when an entity is deleted one of whose relations has the rule `notify` and led here, once it is gone with
-    /// its links. May change the value; true has it saved, in the same write.
+    /// Called when another entity is deleted whose relation has the rule `notify` and led to this one. It is called
+    /// once that entity is gone with its links. It may change the value. If it returns true, the value is saved, in the
+    /// same write.
     /// - Parameter relation: the name of the relation in `source`.
     mutating func didLoseLink<Source: EntityModelProtocol>(
         from source: Source, relation: String, in context: inout Context
     ) throws -> Bool
 
     /// Whether a database keeps deleted entities of the type, each as a `Deleted`, until they are purged:
-    /// `static let keepsDeleted = true`. False by default: they are gone, unless the database's options keep those of
-    /// all types.
+    /// `static let keepsDeleted = true`. False by default: they are not kept, unless the database's options keep those
+    /// of all types.
     static var keepsDeleted: Bool { get }
     /// Returns the `Deleted` that deleting the entity leaves behind, or nil if it leaves none.
     ///
@@ -100,13 +101,14 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// each entity: it is called whatever the options say.
     func asDeleted(in context: Context) throws -> Deleted<Self>?
 
-    /// What the store keeps of each entity of the type beside its properties, and `updatedAt`, which it keeps of all:
-    /// `static let storedMetadata: [Metadata] = [.createdAt, .version]`. None by default; each takes 8 bytes of a row.
+    /// The metadata that the store keeps of each entity of the type beside its properties and `updatedAt`, which it
+    /// keeps of all entities: `static let storedMetadata: [Metadata] = [.createdAt, .version]`. None by default. Each
+    /// takes 8 bytes of a row.
     static var storedMetadata: [Metadata] { get }
 
-    /// For entities saved without options.
+    /// The merge strategy for entities saved without options.
     static var defaultMergeStrategy: MergeStrategy<Self> { get }
-    /// For entities saved as fragments.
+    /// The merge strategy for entities saved as fragments.
     static var fragmentMergeStrategy: MergeStrategy<Self> { get }
 }
 
@@ -205,7 +207,7 @@ extension EntityModelProtocol {
     public static var defaultMergeStrategy: MergeStrategy<Self> { .replace }
     public static var fragmentMergeStrategy: MergeStrategy<Self> { Self.patch }
 
-    /// The value without what it says about its relations.
+    /// Returns the value without its statements about its relations.
     public func normalized() -> Self {
         var copy = self
         copy.normalize()

@@ -23,7 +23,7 @@ extension EntityModelProtocol {
         try save(to: &context, options: options, checking: nil)
     }
 
-    /// - Parameter check: is asked of what `willSave` has left, before anything of it is stored.
+    /// - Parameter check: is called with the value that `willSave` has left, before anything of it is stored.
     func save(
         to context: inout Context, options: MergeStrategy<Self>, checking check: ((Self, Context) throws -> Void)?
     ) throws {
@@ -58,7 +58,8 @@ extension EntityModelProtocol {
         try entity.store(in: &context, options: options)
     }
 
-    /// Saves an entity that lies in the relation of one that is being saved. Its row, and its id if a hook changed it.
+    /// Saves an entity that lies in the relation of one that is being saved. Returns its row, and its id if a hook
+    /// changed it.
     func saveRelated(
         to context: inout Context, options: MergeStrategy<Self>
     ) throws -> (row: RowID, renamed: Value?) {
@@ -75,14 +76,14 @@ extension EntityModelProtocol {
         return (row, entity.id == id ? nil : entity.id.columnValue)
     }
 
-    /// Saves what `willSave` has left, and gives its row.
+    /// Saves the value that `willSave` has left, and returns its row.
     @discardableResult
     func store(in context: inout Context, options: MergeStrategy<Self>) throws -> RowID {
         if options.replaces { return try store(self, options, in: &context) }
         return try store(try context.session.run { try mergedWithStored(options, $0) }, options, in: &context)
     }
 
-    /// - Parameter merged: what this value comes to with the one stored before.
+    /// - Parameter merged: this value merged with the one stored before.
     private func store(
         _ merged: Self, _ options: MergeStrategy<Self>, in context: inout Context
     ) throws -> RowID {
@@ -93,7 +94,7 @@ extension EntityModelProtocol {
         return try finish(row, merged, options, in: &context)
     }
 
-    /// Stores the row; nil, with nothing changed, if others have to make room for it first.
+    /// Stores the row. Returns nil, with nothing changed, if others have to make room for it first.
     private func storeUnlessHeld(_ session: TypedTransaction) throws -> RowID? {
         let shape = Self.entityShape
         if !shape.hasResolvers { return try session.save(self) }
@@ -122,7 +123,8 @@ extension EntityModelProtocol {
         }
     }
 
-    /// What follows once the row is there: what the value says about its relations, and the hook. The row in the end.
+    /// Finishes a save once the row is there: saves the value's relations, and calls the hook. Returns the row in the
+    /// end.
     private func finish(
         _ row: RowID, _ merged: Self, _ options: MergeStrategy<Self>, in context: inout Context
     ) throws -> RowID {
@@ -175,7 +177,7 @@ extension EntityModelProtocol {
         }
     }
 
-    /// For an entity that was stored a second time, and is gone again.
+    /// The error for an entity that was stored a second time, and is gone again.
     static func keepsGoing(_ what: String) -> HornbeamError {
         HornbeamError(
             .invalid,
@@ -183,7 +185,8 @@ extension EntityModelProtocol {
                 + "with the same unique key, whose delete rules lead back to it, or for a hook that deletes it")
     }
 
-    /// What will be stored: the entity merged with the stored one. Indexes follow this, never the value passed in.
+    /// Returns the value to store: the entity merged with the stored one. Indexes follow this, never the value passed
+    /// in.
     func merged(_ options: MergeStrategy<Self>, _ session: TypedTransaction) throws -> Self {
         if options.replaces { return self }
         return try mergedWithStored(options, session)
@@ -314,12 +317,12 @@ extension EntityModelProtocol {
         return holder
     }
 
-    /// The rule of an index; nil if the model doesn't declare it.
+    /// Returns the rule of an index, or nil if the model doesn't declare it.
     private static func resolver(of index: IndexDescription) -> CollisionResolver<Self>? {
         entityShape.resolvers.first { $0.index.name == index.name }?.resolver
     }
 
-    /// This value under another id: its stored properties, and what it says about its relations.
+    /// Returns this value under another id: its stored properties, and its statements about its relations.
     private func withID(_ id: ID, _ session: TypedTransaction) throws -> Self {
         let type = try session.store(Self.self).type
         let row = try session.encode(self).withBytes { bytes in
@@ -358,8 +361,8 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Calls a resolver for each entity with the same key; whether there was any. One that it leaves as it is may keep
-    /// the key.
+    /// Calls a resolver for each entity with the same key. Returns whether there was any. An entity that it doesn't
+    /// change may keep the key.
     private func resolve(
         _ index: IndexDescription, _ handler: CollisionResolver<Self>.Handler, in context: inout Context
     ) throws -> Bool {
@@ -375,7 +378,7 @@ extension EntityModelProtocol {
 
 // MARK: - Relations
 
-/// Saves what an entity says about its relations. Made for `saveRelations`, which the macro writes.
+/// Saves an entity's statements about its relations. Made for `saveRelations`, which the macro writes.
 ///
 /// One is made for each entity that is saved. It is kept so small that generic code copies it without the metadata of
 /// its type, which take longer to find than an entity without relations takes to save.
@@ -466,7 +469,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         if let batch { notes = .batch(batch) }
     }
 
-    /// Saves the entities in a relation. Their rows, unless one of them may have been removed again; nil also where the
+    /// Saves the entities in a relation. Returns their rows, or nil if one of them may have been removed again or the
     /// relation holds no entities.
     private mutating func saveEntities<Target, D, C, K>(
         of relation: Relation<Target, D, C, K>, _ number: Int, _ options: MergeStrategy<Target>
@@ -527,7 +530,7 @@ private func linkedRows<Target, D, C, K>(
     return try session.rowsToLink(ids.indices.map { renamed.id(number, $0) ?? ids[$0].columnValue }, Target.self)
 }
 
-/// What a saver has to remember: while it checks, what it checks; while it saves, nearly always nothing.
+/// The notes of a saver: while it checks, the batch that it checks; while it saves, nearly always nothing.
 private enum SavingNotes {
     case none
     case batch(UniqueBatch)

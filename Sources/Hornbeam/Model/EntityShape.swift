@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the macro knows of an entity type, as a value: the description that the store gets, and the tables from key
+// The macro's knowledge of an entity type, as a value: the description that the store gets, and the tables from key
 // paths to columns and relations. Built once a type, then shared by all threads.
 
 import FoundationEssentials
@@ -56,8 +56,8 @@ public struct DeclaredColumn<Entity> {
 public struct DeclaredIndex<Entity: EntityModelProtocol> {
     let description: IndexDescription
     let collisions: CollisionResolver<Entity>?
-    /// Which entities it has; nil for all. Not made before it is asked for: it looks at the shape that this is a part
-    /// of.
+    /// The condition for its entities, nil for all. It is made only when asked for, because it looks at the shape that
+    /// this is a part of.
     var condition: (@Sendable () -> Predicate<Entity>)?
 
     public static func value(
@@ -81,8 +81,8 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
         return Self(description: description, collisions: nil)
     }
 
-    /// A resolver of one's own may let two entities keep the same key, so its index can't be one that refuses this: it
-    /// is an ordinary index, and saving asks it for collisions.
+    /// A custom resolver may let two entities keep the same key, so its index can't be one that refuses this: it is an
+    /// ordinary index, and saving asks it for collisions.
     public static func unique(
         _ name: String, _ components: [IndexDescription.Component], nilsDistinct: Bool = true,
         collation: TextCollation = .binary, collisions: CollisionResolver<Entity> = .throw
@@ -156,7 +156,7 @@ final class SearchedColumns: SearchedIndex, Sendable {
     func answers(_ match: TextMatch) -> Bool { description.answers(match) }
 }
 
-/// A relation's number of entities as a key path names it.
+/// A relation's number of entities, as a key path names it.
 struct LinkCountPlace {
     let relation: String
     let descending: Bool
@@ -180,11 +180,12 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Whether one of them has an entity saved under the id of another.
     let hasUpdatingResolvers: Bool
     private let columns: [AnyKeyPath: ColumnPlace]
-    /// Columns by where their properties lie in a value, which a key path tells in a third of what its hash takes.
+    /// Columns by the offsets of their properties in a value. A key path gives its offset in a third of the time of its
+    /// hash.
     private let places: [(offset: Int, type: Any.Type, place: ColumnPlace)]
-    /// Columns without an order that an index is over: comparisons go by what is stored, as the index does.
+    /// Columns without an order that an index is over. Comparisons go by their stored form, as the index does.
     private let keyedColumns: Set<Int>
-    /// What sorts have gone by.
+    /// The columns that sorts have used.
     let orders = SortColumnCache()
     private let relationNumbers: [AnyKeyPath: Int]
     private let linkCounts: [AnyKeyPath: LinkCountPlace]
@@ -193,7 +194,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let linkedIDs: [AnyKeyPath: ColumnPlace]
     /// The full-text indexes with their columns, as they are declared.
     let searched: [SearchedColumns]
-    /// Of the indexes that have one, with their places in the description.
+    /// The conditions of the indexes that have one, with the places of these indexes in the description.
     private let conditions: [(place: Int, make: @Sendable () -> Predicate<Entity>)]
 
     /// - Parameter shown: the properties that show what is loaded of relations, in the order of `relations`.
@@ -267,7 +268,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         conditions = indexes.enumerated().compactMap { place, index in index.condition.map { (place, $0) } }
     }
 
-    /// What a store gets: the description with the conditions of its indexes. `.invalid` if a file can't keep one.
+    /// Returns the description for a store, with the conditions of its indexes. Throws `.invalid` if a file can't keep
+    /// one.
     func storedDescription() throws(HornbeamError) -> EntityDescription {
         var stored = description
         for (place, make) in conditions {
@@ -312,7 +314,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 + (names.isEmpty ? "it has none" : "those it has are \(names)"))
     }
 
-    /// Why a query can't be sorted by a property; nil if it can, as far as the key path tells.
+    /// Returns the reason why a query can't be sorted by a property, or nil if it can, as far as the key path tells.
     func refusal<Property>(ofSortBy keyPath: KeyPath<Entity, Property>) -> HornbeamError? {
         guard let name = linkID(keyPath)?.description.name else { return refusal(of: keyPath) }
         return HornbeamError(
@@ -324,9 +326,9 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// The hidden column of the time of the last save: the first one behind the declared ones.
     let updatedAtColumn: Int
 
-    /// The column that a key path names; nil for computed and nested properties.
+    /// Returns the column that a key path names, or nil for computed and nested properties.
     func column<Property>(_ keyPath: KeyPath<Entity, Property>) -> ColumnPlace? {
-        // What lies at the same place with the same type is the same property, unless it takes no place.
+        // A property at the same offset with the same type is the same property, unless it takes no space.
         if MemoryLayout<Property>.size > 0, let offset = MemoryLayout<Entity>.offset(of: keyPath) {
             for place in places where place.offset == offset && place.type == Property.self { return place.place }
         }
@@ -368,7 +370,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         shownRelations.place(of: keyPath).map { relations[$0] }
     }
 
-    /// Why a property can't be asked of stored entities; nil if it can, as far as the key path tells.
+    /// Returns the reason why a property can't be asked of stored entities, or nil if it can, as far as the key path
+    /// tells.
     func refusal(of keyPath: AnyKeyPath) -> HornbeamError? {
         shownRelations.place(on: keyPath).map { place in
             let (name, toMany) = (relations[place].description.name, relations[place].description.toMany)

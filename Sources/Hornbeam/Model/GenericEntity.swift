@@ -4,18 +4,18 @@
 
 import Synchronization
 
-/// Names and shapes of the specialisations of generic entity types. Called by what `@EntityModel` writes.
+/// Names and shapes of the specialisations of generic entity types. Called by code that `@EntityModel` writes.
 public enum GenericEntity {
     /// A generic type can't keep its shape in a static property.
     private static let shapes = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
-    /// What a parameter is called within the name of a type: an entity type's name in the store, or else the type's
-    /// own name, without its module.
+    /// Returns the name of a parameter within the name of a type: an entity type's name in the store, or else the
+    /// type's own name, without its module.
     public static func name<Parameter>(of type: Parameter.Type) -> String {
         (type as? any EntityModelProtocol.Type)?.entityName ?? String(describing: type)
     }
 
-    /// The shape of a specialisation, made when it is first asked for. O(1).
+    /// Returns the shape of a specialisation, made when it is first asked for. O(1).
     public static func shape<Entity>(_ make: () -> EntityShape<Entity>) -> EntityShape<Entity> {
         let key = ObjectIdentifier(Entity.self)
         if let shape = shapes.withLock({ $0[key] }) as? EntityShape<Entity> { return shape }

@@ -23,7 +23,8 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
     ) {}
 
-    /// By a rule for its texts: `@Index<Self>(\.name, collation: .unicode(locale: "sv")) private var byName`.
+    /// An index with a rule for its texts:
+    /// `@Index<Self>(\.name, collation: .unicode(locale: "sv")) private var byName`.
     public init<each Property>(
         _ keyPaths: repeat KeyPath<Entity, each Property>, collation: @autoclosure () -> TextCollation
     ) {}
@@ -42,8 +43,8 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
         collation: @autoclosure () -> TextCollation
     ) {}
 
-    /// Over what the store keeps of each entity: `@Index<Self>(.updatedAt) private var byUpdate`. It serves
-    /// `.updated(within:)` and `sorted(by: .updatedAt)`.
+    /// An index over metadata that the store keeps of each entity: `@Index<Self>(.updatedAt) private var byUpdate`. It
+    /// serves `.updated(within:)` and `sorted(by: .updatedAt)`.
     @inlinable @inline(__always)
     public init(_ metadata: Metadata) {}
 
@@ -78,8 +79,8 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
         _ first: KeyPath<Entity, A>, _ second: KeyPath<Entity, B>, _ third: KeyPath<Entity, C>
     ) {}
 
-    /// By a rule for its texts: it finds those that are equal under it, in comparisons by the same rule.
-    /// `@HashIndex<Self>(\.url, collation: .asciiCaseInsensitive) private var byURL`.
+    /// An index with a rule for its texts. It finds texts that are equal under the rule, in comparisons by the same
+    /// rule. `@HashIndex<Self>(\.url, collation: .asciiCaseInsensitive) private var byURL`.
     public init<each Property>(
         _ keyPaths: repeat KeyPath<Entity, each Property>, collation: @autoclosure () -> TextCollation
     ) {}
@@ -106,9 +107,9 @@ public struct HashIndex<Entity>: Hashable, Codable, Sendable {
 }
 
 /// An index that admits each key once. Entities in which one of its properties is nil are exempt, unless it says
-/// `nilsDistinct: false`: nil is a value as any other then, that one entity may have. With a collation, keys are the
-/// same that are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`. What a save does when another
-/// entity has the key is said by `collisions`: by default it fails with `.uniqueViolation`.
+/// `nilsDistinct: false`: nil is then a value like any other, which one entity may have. With a collation, keys are the
+/// same if they are equal under it: `@Unique<Self>(\.email, collation: .caseInsensitive)`. `collisions` determines what
+/// a save does when another entity has the key. By default it fails with `.uniqueViolation`.
 @propertyWrapper
 public struct Unique<Entity: EntityModelProtocol>: Hashable, Codable, Sendable {
     public init<each Property>(
@@ -212,7 +213,7 @@ extension FullTextIndex where Entity: EntityModelProtocol {
         where condition: @autoclosure () -> Predicate<Entity>
     ) {}
 
-    /// Of the entities whose property is true: `where: \.isPublished`.
+    /// An index of the entities whose property is true: `where: \.isPublished`.
     public init<each Property>(
         _ keyPaths: repeat KeyPath<Entity, each Property>,
         analyzer: @autoclosure () -> TextAnalyzer = .unicode(keepsAccents: true), positions: Bool = true,

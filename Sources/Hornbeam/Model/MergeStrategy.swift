@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an entity that is saved is merged with the one stored under its id.
+// The rules for merging a saved entity with the one stored under its id.
 
 /// From the stored entity and the new one to the entity to store. A function without side effects: a save may call it
 /// more than once, in any thread.

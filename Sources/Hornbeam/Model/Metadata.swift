@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store itself keeps of each entity: when it was last saved, and, of types that ask for it, when it was first
-// saved and how often it was changed. It lies in hidden columns behind the declared ones, so that filters, sorts and
-// indexes treat it as any property; the Swift value never has it.
+// Metadata that the store keeps of each entity: the time of the last save and, for types that ask for it, the time of
+// the first save and the number of changes. It lies in hidden columns behind the declared ones, so that filters, sorts
+// and indexes treat it as any property. The Swift value never has it.
 
 public import FoundationEssentials
 
-/// What the store keeps of each entity beside its properties: `sorted(by: .updatedAt.desc)`.
+/// Metadata that the store keeps of each entity beside its properties: `sorted(by: .updatedAt.desc)`.
 public struct Metadata: Hashable, Sendable {
     let column: String
     let isDescending: Bool
 
-    /// When the entity was last touched, or saved with a change. Nil for entities that were stored before the store
-    /// kept it.
+    /// The time when the entity was last touched, or saved with a change. Nil for entities that were stored before the
+    /// store kept it.
     public static let updatedAt = Metadata(column: ColumnDescription.updatedAt.name, isDescending: false)
 
-    /// When the entity was stored under its id; kept of types that name it in `storedMetadata`. Nil for entities that
-    /// were stored before their type did, for ever.
+    /// The time when the entity was stored under its id, kept for types that name it in `storedMetadata`. Always nil
+    /// for entities that were stored before their type named it.
     public static let createdAt = Metadata(column: ColumnDescription.createdAt.name, isDescending: false)
 
-    /// How often the entity's properties were changed, the first save counted: it only grows while the entity is
-    /// stored. Kept of types that name it in `storedMetadata`. What was stored before their type did has none, which
-    /// counts as 0.
+    /// The number of times the entity's properties were changed, the first save included. It only grows while the
+    /// entity is stored. It is kept for types that name it in `storedMetadata`. Entities that were stored before their
+    /// type named it have none, which counts as 0.
     public static let version = Metadata(column: ColumnDescription.version.name, isDescending: false)
 
-    /// As it is: the earliest first.
+    /// Ascending order: the earliest first.
     public var asc: Metadata { Metadata(column: column, isDescending: false) }
-    /// The latest first.
+    /// Descending order: the latest first.
     public var desc: Metadata { Metadata(column: column, isDescending: true) }
 }
 
 /// A condition on what the store keeps of entities of any type: `.updated(within: start...end)`.
 public enum MetadataPredicate: Hashable, Sendable {
-    /// Last saved in this time, its ends included.
+    /// The last save was in this time, its ends included.
     case updated(within: ClosedRange<Date>)
 
     /// The condition on entities of one type.
@@ -70,8 +70,8 @@ extension IndexDescription.Component {
 // MARK: - Asking
 
 extension EntityModelProtocol {
-    /// When the stored entity with this one's id was last saved; nil if none is stored, or since before the store kept
-    /// it.
+    /// Returns the time when the stored entity with this one's id was last saved. Returns nil if none is stored, or if
+    /// it was last saved before the store kept the time.
     public func updatedAt(in context: Context) throws -> Date? {
         try Self.updatedAt(id: id, in: context)
     }
@@ -80,7 +80,8 @@ extension EntityModelProtocol {
         try context.session.run { try $0.updatedAt(id.columnValue, Self.self) }
     }
 
-    /// When the entity with this one's id was first stored; nil if none is, or since before its type kept it.
+    /// Returns the time when the entity with this one's id was first stored. Returns nil if none is stored, or if it
+    /// was stored before its type kept the time.
     public func createdAt(in context: Context) throws -> Date? { try Self.createdAt(id: id, in: context) }
 
     public static func createdAt(id: ID, in context: Context) throws -> Date? {
@@ -91,7 +92,8 @@ extension EntityModelProtocol {
         }.flatMap(\.self)
     }
 
-    /// How often the stored entity with this one's id was changed, its first save counted; nil if none is stored.
+    /// Returns how often the stored entity with this one's id was changed, its first save included, or nil if none is
+    /// stored.
     public func version(in context: Context) throws -> Int? { try Self.version(id: id, in: context) }
 
     public static func version(id: ID, in context: Context) throws -> Int? {
@@ -102,8 +104,8 @@ extension EntityModelProtocol {
         }
     }
 
-    /// The latest time at which this entity or one in its relations was saved, as far as the relations of this value
-    /// have been loaded, as entities or as ids; one element of `nested` a level.
+    /// Returns the latest time at which this entity or one in its relations was saved. Only relations of this value
+    /// that have been loaded count, as entities or as ids, one element of `nested` a level.
     public func updatedAt(in context: Context, withNested nested: Nested...) throws -> Date? {
         try updatedAt(in: context, levels: nested.count)
     }
@@ -112,13 +114,13 @@ extension EntityModelProtocol {
         try updatedAt(in: context, levels: nested.count)
     }
 
-    /// The latest time at which this entity was saved, or, if `nested` is true, one in its relations, in theirs, and so
-    /// on, as far as this value has them.
+    /// Returns the latest time at which this entity was saved. If `nested` is true, the entities in its relations, in
+    /// theirs, and so on count too, as far as this value has them.
     public func updatedAt(in context: Context, withNested nested: Bool) throws -> Date? {
         try updatedAt(in: context, levels: nested ? .max : 0)
     }
 
-    /// When an entity of the type was last saved, of those that are stored. Returns nil if there is none.
+    /// Returns the time of the last save of any stored entity of the type, or nil if none is stored.
     public static func lastUpdatedAt(in context: Context) throws -> Date? {
         try QueryList<Self>().sorted(by: .updatedAt.desc).limit(1).ids(in: context).first
             .flatMap { try updatedAt(id: $0, in: context) }
@@ -149,7 +151,8 @@ extension TypedTransaction {
 }
 
 extension TypedTransaction {
-    /// What `read` makes of a stored entity's row; nil if there is none. `.invalid` if its type doesn't keep it.
+    /// Returns the result of `read` for a stored entity's row, or nil if there is none. Throws `.invalid` if its type
+    /// doesn't keep the metadata.
     fileprivate func metadata<Entity: EntityModelProtocol, Found>(
         _ metadata: Metadata, _ id: Value, _: Entity.Type, _ read: (RowReader, Int) throws -> Found
     ) throws -> Found? {
@@ -161,7 +164,7 @@ extension TypedTransaction {
 }
 
 extension EntityShape {
-    /// The hidden column. `.invalid` if the type doesn't keep it.
+    /// Returns the hidden column. Throws `.invalid` if the type doesn't keep the metadata.
     func column(of metadata: Metadata) throws(HornbeamError) -> Int {
         if let column = description.column(metadata.column) { return column }
         let name = ColumnDescription.label(metadata.column)
@@ -173,8 +176,8 @@ extension EntityShape {
 }
 
 extension SortTerm {
-    /// By what the store keeps of each entity; a query that sorts so fails at its first entity if the type doesn't keep
-    /// it.
+    /// Makes a sort by metadata that the store keeps. A query with such a sort fails at its first entity if the type
+    /// doesn't keep it.
     init<Entity: EntityModelProtocol>(_ metadata: Metadata, of _: Entity.Type) {
         do {
             self = .column(try Entity.entityShape.column(of: metadata), descending: metadata.isDescending)
@@ -187,7 +190,7 @@ extension SortTerm {
 // MARK: - Selecting and ordering
 
 extension Predicate {
-    /// Last saved in this time, its ends included.
+    /// Selects entities that were last saved in this time, its ends included.
     public static func updated(within range: ClosedRange<Date>) -> Self {
         let column = Entity.entityShape.updatedAtColumn
         return Self(
@@ -199,16 +202,16 @@ extension Predicate {
 }
 
 extension Predicate {
-    /// First saved in this time, its ends included. Of a type that keeps it.
+    /// Selects entities that were first saved in this time, its ends included. The type must keep `createdAt`.
     public static func created(within range: ClosedRange<Date>) -> Self {
         metadata(.createdAt, range.lowerBound.columnValue, range.upperBound.columnValue)
     }
 
-    /// Changed so often. Of a type that keeps it.
+    /// Selects entities whose number of changes is in this range. The type must keep `version`.
     public static func version(in range: ClosedRange<Int>) -> Self {
         let isAny = range.lowerBound <= 0
         let counted = metadata(.version, .int(Int64(range.lowerBound)), .int(Int64(range.upperBound)))
-        // What was stored before its type kept it has been changed 0 times.
+        // Entities that were stored before their type kept it have been changed 0 times.
         guard isAny, range.upperBound >= 0, let column = try? Entity.entityShape.column(of: .version) else {
             return counted
         }
@@ -227,7 +230,7 @@ extension Predicate {
 }
 
 extension QueryList {
-    /// In the order in which the entities were last saved, or the latest first: `sorted(by: .updatedAt.desc)`.
+    /// Sorts by metadata that the store keeps of each entity, ascending or `.desc`: `sorted(by: .updatedAt.desc)`.
     public consuming func sorted(by metadata: Metadata) -> Self {
         sorted([SortTerm(metadata, of: Entity.self)])
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The saves and deletions that a transaction is in the middle of. Hooks and collision resolvers save and delete within
-// the save that called them: whoever sets something here sets it back when it is done, or has failed.
+// the save that called them: code that sets something here sets it back when it is done, or has failed.
 
 /// The state that nested saves and deletions of one transaction share.
 struct RunningSave {
-    /// Saves and deletions that are under way, one inside the other: each was asked for by a hook or a resolver of the
-    /// one before. Entities nested in a value, and those that a cascade leads to, are part of theirs.
+    /// Number of saves and deletions that are under way, one inside the other: each was asked for by a hook or a
+    /// resolver of the one before. Entities nested in a value, and those that a cascade leads to, are part of theirs.
     var depth = 0
     /// The depth of the save or deletion that is undone as a whole if it throws; -1 if there is none.
     fileprivate var undoneDepth = -1
-    /// How deep in one another the values lie that are being saved or looked at. Those that a hook saves lie deeper
-    /// than the one whose hook it is.
+    /// Nesting depth of the values that are being saved or looked at. The values that a hook saves lie deeper than the
+    /// one whose hook it is.
     var nesting = 0
     /// The entities that the innermost save stores, if unique keys change hands among them.
     var batch: UniqueBatch?
@@ -27,8 +27,8 @@ extension TypedTransaction {
     /// thread's stack, which may be as small as 512 KiB.
     static let maximumDepth = 32
 
-    /// Counts a save or deletion; the caller takes one from `running.depth` when it is done. `.invalid` if there are
-    /// too many, which are all undone then: the write can't be committed, except for a part of it that goes back to
+    /// Counts a save or deletion. The caller takes one from `running.depth` when it is done. Throws `.invalid` if there
+    /// are too many, which are all undone then: the write can't be committed, except for a part of it that goes back to
     /// its start.
     @inline(__always)
     func descend(_ what: String, of entity: @autoclosure () -> String) throws(HornbeamError) {

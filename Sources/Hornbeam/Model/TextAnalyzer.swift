@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as a word: declared with a full-text index, stored with it, applied to texts and to what is searched for.
+// The rules for words: declared with a full-text index, stored with it, and applied to texts and to searches.
 
 package import HornbeamText
 
-/// How a full-text index makes words of texts. Another analyzer in the declaration, another version of it, or of the
-/// Unicode data or the stemmer behind it, is never mixed with what is stored: the index is built anew when the database
-/// is opened.
+/// The rules by which a full-text index makes words of texts. If the declaration has another analyzer, or another
+/// version of it, of the Unicode data or of the stemmer behind it, the index is built anew when the database is opened.
+/// Words of two analyzers are never mixed.
 public struct TextAnalyzer: Sendable {
     package let analyzer: Analyzer
 
@@ -18,9 +18,9 @@ public struct TextAnalyzer: Sendable {
         case portuguese, romanian, russian, serbian, spanish, swedish, tamil, turkish, yiddish
     }
 
-    /// Lower case by Unicode's full mapping; a word is a run of letters and numbers, and all else separates, combining
-    /// accents and the vowel signs of Hindi too. Texts that Unicode takes for equal may be other words. The fastest for
-    /// texts of ASCII, and the default of earlier versions.
+    /// Lower case by Unicode's full mapping. A word is a run of letters and numbers. Everything else separates words,
+    /// including combining accents and the vowel signs of Hindi. Texts that are equal to Unicode may be different
+    /// words. This is the fastest for texts of ASCII, and the default of earlier versions.
     public static let words = TextAnalyzer(analyzer: .words)
 
     /// Words as readers of most scripts see them (Unicode's annex 29): `can't`, `3.14` and `example.com` are one word
@@ -30,7 +30,7 @@ public struct TextAnalyzer: Sendable {
     public static let unicode = unicode()
 
     /// `unicode` with stems, so that *running* finds *runs*, or with accents that count. The default is
-    /// `.unicode(keepsAccents: true)`: words without case, where what Unicode takes for equal is equal.
+    /// `.unicode(keepsAccents: true)`: words without case, where texts that are equal to Unicode are equal.
     public static func unicode(stemming: Language? = nil, keepsAccents: Bool = false) -> TextAnalyzer {
         let language = stemming.flatMap { StemmingLanguage(rawValue: $0.rawValue) }
         return TextAnalyzer(analyzer: Analyzer(.unicode(keepsAccents: keepsAccents, stemming: language)))
@@ -43,7 +43,7 @@ public struct TextAnalyzer: Sendable {
         TextAnalyzer(analyzer: Analyzer(.trigrams(keepsAccents: keepsAccents)))
     }
 
-    /// Rules of the program's own. Each index keeps the version it was declared with, also where a program has several.
+    /// The program's own rules. Each index keeps the version it was declared with, even if a program has several.
     public static func custom(_ tokenizer: any TextTokenizer) -> TextAnalyzer {
         let custom = CustomTokenizer(
             name: tokenizer.name, version: tokenizer.version, locate: { tokenizer.forEachToken(in: $0, locating: $1) },
@@ -52,12 +52,12 @@ public struct TextAnalyzer: Sendable {
         return TextAnalyzer(analyzer: Analyzer(.custom(custom)))
     }
 
-    /// The words of a text, in order: what an index would have of it, to try an analyzer out.
+    /// Returns the words of a text, in order, as an index would have them. Use it to try an analyzer out.
     public func tokens(of text: String) -> [String] {
         analyzer.tokens(of: text).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// As it stands in the schema.
+    /// The analyzer as it stands in the schema.
     package var declaration: String? { analyzer == .words ? nil : analyzer.specification }
 }
 
@@ -70,15 +70,16 @@ extension TextAnalyzer: CustomStringConvertible {
     public var description: String { analyzer.specification }
 }
 
-/// A program's own rules for what counts as a word. They must give the same tokens for the same text, always.
+/// A program's own rules for words. They must always give the same tokens for the same text.
 public protocol TextTokenizer: Sendable {
-    /// Stored with the index, and how another process that opens the file knows the rules: unlike any other's, such as
-    /// the reverse domain of the program. 200 bytes of UTF-8 at most: a longer one is `.invalid` when a database is
-    /// opened with it.
+    /// The name that is stored with the index, by which another process that opens the file knows the rules. It must
+    /// differ from any other name: use the reverse domain of the program, for example. It has 200 bytes of UTF-8 at
+    /// most. A longer one throws `.invalid` when a database is opened with it.
     var name: String { get }
-    /// Another one has the indexes of these rules built anew: raise it when the rules change.
+    /// The version of the rules. Another version has the indexes of these rules built anew: raise it when the rules
+    /// change.
     var version: Int { get }
-    /// Calls `emit` with each token of the text, in order. Empty ones are left out.
+    /// Calls `emit` with each token of the text, in order. Empty tokens are left out.
     func forEachToken(in text: String, _ emit: (_ token: String) -> Void)
     /// Calls `emit` with each token and the part of the text that it was made of, for highlights and snippets. By
     /// default the part is nil, and tokens are looked for in the text: as they are, then without regard to case.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that the compiler tells apart by what they are of.
+// Ids whose entity types the compiler tells apart.
 
-/// An id of one entity type: `let id: TypedID<Book, Int>`. A book's id is no author's then, though both are numbers:
-/// a query of authors, a relation to an author or a comparison with its id doesn't take one.
+/// An id of one entity type: `let id: TypedID<Book, Int>`. A book's id is then not an author's, though both are
+/// numbers: a query of authors, a relation to an author or a comparison with its id doesn't accept it.
 ///
 /// It is stored, ordered and coded as the value in it, so a type whose ids were plain values opens the same file.
 /// Literals can be written for it: `Book(id: 7)`, `Book.query("b-1")`.

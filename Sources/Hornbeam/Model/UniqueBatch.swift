@@ -14,7 +14,7 @@ final class UniqueBatch {
         /// In the order of the save; of an entity that is saved several times the last row.
         var ids: [Value] = []
         var rows: [Value: [UInt8]] = [:]
-        /// Those whose rows are what will be stored. Others are refused, if at all, when their turn comes.
+        /// Entities whose rows are final. Others are refused, if at all, when their turn comes.
         var final: Set<Value> = []
     }
 

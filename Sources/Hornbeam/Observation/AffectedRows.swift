@@ -31,7 +31,7 @@ extension LiveView {
     }
 }
 
-/// What several commits changed.
+/// The changes of several commits together.
 private struct MergedChanges {
     private var former: [TreeID: FormerRows] = [:]
     private var links: [UInt16: Set<RowID>] = [:]

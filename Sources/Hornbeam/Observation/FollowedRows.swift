@@ -6,13 +6,13 @@
 import HornbeamPages
 import HornbeamTree
 
-/// What has become of a list of rows.
+/// The changes of a list of rows.
 struct RowDelta {
     var changes = ListChanges()
-    /// At `changes.insertions` and `changes.updates`.
+    /// The rows at `changes.insertions` and `changes.updates`.
     var inserted: [RowID] = []
     var updated: [RowID] = []
-    /// Those that were looked at and are in the list, in no order.
+    /// The rows that were read and are in the list, in no order.
     var looked: [RowID] = []
 }
 
@@ -28,12 +28,12 @@ struct FollowedRows: Sendable {
     private var tree = RankTree()
     /// The state of each row in the list, nil if the row's former values tell it.
     private var members: [RowID: RankedRow]?
-    /// How many rows the query looked at when it was asked.
+    /// Number of rows that the query read when it was run.
     private var looked = 0
 
     /// Follows the rows of a list. Returns nil if the list can't be followed row by row, or has a limit.
     /// - Parameter ignoresOrder: whether only membership is of interest.
-    /// - Parameter relation: what is read of the entities beside.
+    /// - Parameter relation: the links that are read of the entities beside.
     init?(_ parts: ListParts, ignoresOrder: Bool = false, reading relation: LinkDependency? = nil) {
         guard !parts.isCut, var rule = RowRule(parts, ignoresOrder: ignoresOrder) else { return nil }
         self.parts = parts
@@ -48,10 +48,10 @@ struct FollowedRows: Sendable {
     var count: Int { tree.count }
     var rows: [RankedRow] { tree.rows }
 
-    /// Where a row is, of a list whose rows are known.
+    /// Returns the position of a row in a list whose rows are known.
     func position(of row: RowID) -> Int? { members?[row].flatMap(tree.position) }
 
-    /// Asks the whole query, and follows its rows from here.
+    /// Runs the whole query, and follows its rows from here.
     /// - Parameters:
     ///   - prints: nil where the rows alone count.
     ///   - each: gets the rows in order.
@@ -81,7 +81,7 @@ struct FollowedRows: Sendable {
         members = rule.isAlone ? nil : Dictionary(rows.map { ($0.row, $0) }) { first, _ in first }
     }
 
-    /// Takes account of commits; nil, with nothing done, if the query must be asked anew.
+    /// Takes account of commits. Returns nil, with nothing done, if the query must be asked anew.
     mutating func advance(
         _ view: LiveView, _ store: EntityStore, _ commits: [CommitChanges]?, prints: Prints? = nil
     ) throws -> RowDelta? {
@@ -94,7 +94,7 @@ struct FollowedRows: Sendable {
         return apply(entries)
     }
 
-    /// What rows that may have changed were to the list, and are.
+    /// Returns the former and the present state in the list of the rows that may have changed.
     private func entries(_ view: LiveView, _ store: EntityStore, _ commits: [CommitChanges]?) throws -> [Entry]? {
         let probe = try rule.probe(store)
         var entries: [Entry] = []
@@ -105,7 +105,7 @@ struct FollowedRows: Sendable {
             }
             return isKnown ? entries : nil
         }
-        // Where the query had to look at all rows of a type, four of them in a row take as long as one by itself.
+        // If the query had to read all rows of a type, four of them in a row take as long as one by itself.
         let reach = max(members.count, looked / 4)
         guard let affected = try view.affected(rule.dependency, store, commits, reach: reach) else { return nil }
         for row in affected.rows {
@@ -166,7 +166,7 @@ struct FollowedRows: Sendable {
         rows.compactMap { row in tree.position(of: row).map { ($0, row.row) } }.sorted { $0.position < $1.position }
     }
 
-    /// The difference that a new answer makes: too much has changed to be followed.
+    /// Returns the difference to a new result of the query, when too much has changed to follow it.
     mutating func askAnew(_ view: LiveView, _ store: EntityStore, prints: Prints? = nil) throws -> RowDelta {
         let old = tree.rows
         try begin(view, store, prints: prints)

@@ -4,10 +4,10 @@
 import HornbeamPages
 import HornbeamTree
 
-/// What has become of a list.
+/// The changes of a list.
 struct ListDelta<Entity: EntityModelProtocol>: Sendable {
     var changes: ListChanges
-    /// At `changes.insertions` and `changes.updates`.
+    /// The entities at `changes.insertions` and `changes.updates`.
     var inserted: [Entity] = []
     var updated: [Entity] = []
     var count: Int

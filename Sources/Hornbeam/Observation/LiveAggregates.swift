@@ -13,7 +13,7 @@ import HornbeamTree
 public struct LiveGroups<Key: Sendable, Values: Sendable>: Sendable {
     /// The whole result, as `GroupedQuery.resolve` gives it.
     public let rows: [(key: Key, values: Values)]
-    /// What has changed since the element before, groups being told apart by their keys; nil in the first one.
+    /// The changes since the element before, with groups identified by their keys, nil in the first element.
     public let changes: ListChanges?
 }
 
@@ -31,7 +31,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         var rows = 0
         /// Whether what is gathered of it isn't right any more.
         var isStale = false
-        /// What its rows have in the columns of the keys; only of one that has to be asked for.
+        /// The values of its rows in the columns of the keys. Set only for a group that has to be asked for.
         var values: [Value] = []
 
         init(_ bytes: [UInt8], _ key: Key, _ state: GroupState<Entity, Values>) {
@@ -71,7 +71,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         group.rows += times
     }
 
-    /// False if what is gathered isn't right any more.
+    /// Takes out a row. Returns false if the gathered values aren't right any more.
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool {
         let bytes = try bytes(&row)
         guard let group = groups[bytes] else { return false }
@@ -83,7 +83,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         }
         if !group.isStale, try !group.state.remove(&row) { group.isStale = true }
         if !group.isKnown, unknown[bytes] == nil {
-            // Keys that are no columns are in no index.
+            // Keys that are not columns are in no index.
             guard let columns = query.keys.columns else { return false }
             group.values = try columns.map { try row.row.value($0) }
             unknown[bytes] = group
@@ -109,7 +109,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         return true
     }
 
-    /// The rows of a group.
+    /// Returns the rows of a group.
     private func list(of group: Group) -> QueryList<Entity> {
         var list = query.list
         for (column, value) in zip(query.keys.columns ?? [], group.values) {
@@ -255,7 +255,7 @@ struct GroupedResult<Entity: EntityModelProtocol, Key: Sendable, Values: Sendabl
         let found = try groups.query.selected(all)
         let former = Dictionary(shown.map { ($0.bytes, $0.values) }) { first, _ in first }
         let maker = groups.query.maker
-        // What is the same as before has the same print.
+        // Items that are the same as before have the same fingerprint.
         let items = found.map { group in
             let isSame = former[group.bytes].map { maker.areSame($0, group.row.values) } ?? false
             return ListItem(id: group.bytes, fingerprint: isSame ? 0 : 1)
@@ -266,7 +266,7 @@ struct GroupedResult<Entity: EntityModelProtocol, Key: Sendable, Values: Sendabl
     }
 }
 
-/// Aggregates of a whole query: of one group, which is there also without rows.
+/// Aggregates of a whole query, as one group, which is there even without rows.
 struct AggregateResult<Entity: EntityModelProtocol, Values: Sendable>: LiveResult {
     private var groups: FollowedGroups<Entity, Void, Values>
     private var shown: Values?
@@ -310,20 +310,20 @@ extension Database {
     /// Groups and their aggregates, now and after each commit that changes what is shown of them:
     /// `database.observe(Sale.query().grouped(by: \.region).aggregate(.count, .sum(\.price)))`.
     ///
-    /// Where the query is a filter over the entity's own properties, changed rows are read, and the groups made into
-    /// the result, in O(g log g) for g groups, which have an order. A least or greatest value that goes without one as
-    /// good in the same commit is read at the end of an index over the groups and the property, as by `min` and `max`;
-    /// for `countDistinct` and sums of decimals the changed group is read anew, by an index over the groups. Without
-    /// one, and where texts are joined, the query is asked anew.
+    /// If the query is a filter over the entity's own properties, only changed rows are read, and the result is made
+    /// from the groups, in O(g log g) for g groups, which have an order. If a least or greatest value goes and the same
+    /// commit adds none as good, it is read at the end of an index over the groups and the property, as by `min` and
+    /// `max`. For `countDistinct` and sums of decimals the changed group is read anew, by an index over the groups.
+    /// Without an index, and where texts are joined, the query is asked anew.
     public func observe<Entity, Key: Sendable, Values: Sendable>(
         _ query: GroupedQuery<Entity, Key, Values>
     ) -> LiveQuery<LiveGroups<Key, Values>> {
         LiveQuery(self) { GroupedResult(query) }
     }
 
-    /// Aggregates of a query, now and whenever one of them is another:
-    /// `for try await (count, total) in database.observe(Sale.query(), aggregating: .count, .sum(\.price))`. What it
-    /// costs is said at groups.
+    /// Aggregates of a query, now and whenever one of them changes:
+    /// `for try await (count, total) in database.observe(Sale.query(), aggregating: .count, .sum(\.price))`. The cost
+    /// is as for groups.
     public func observe<Entity, each Result: Sendable>(
         _ query: QueryList<Entity>, aggregating aggregates: repeat Aggregate<Entity, each Result>
     ) -> LiveQuery<(repeat each Result)> {

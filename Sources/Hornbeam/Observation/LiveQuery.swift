@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A live query as a sequence: each iteration is an observation of its own, which ends with its iterator.
 
-/// What a query gives now, and again whenever a commit changes it.
+/// The result of a query, now and again whenever a commit changes it.
 ///
-/// The first element comes at once. After it there is one for each commit that changes the result, in their order; to a
-/// consumer that takes its time, several commits come as one. The sequence ends when the task is cancelled or the
-/// database is closed, and throws a `HornbeamError` if the store can't be read.
+/// The first element comes at once. Then there is one for each commit that changes the result, in their order. For a
+/// slow consumer, several commits come as one element. The sequence ends when the task is cancelled or the database is
+/// closed, and throws a `HornbeamError` if the store can't be read.
 ///
-/// Between two elements nothing is held of the store: no transaction, no old pages.
+/// Between two elements the sequence holds nothing of the store: no transaction, no old pages.
 public struct LiveQuery<Element: Sendable>: AsyncSequence, Sendable {
     private let begin: @Sendable () -> Subscription<Element>
 
@@ -23,7 +23,7 @@ public struct LiveQuery<Element: Sendable>: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(begin: begin) }
 
-    /// Begins to observe when it is first asked, and ends when it goes.
+    /// The iterator begins to observe when it is first asked for an element, and ends when it is released.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let begin: @Sendable () -> Subscription<Element>
         private var subscription: Subscription<Element>?

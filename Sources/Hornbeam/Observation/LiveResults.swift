@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of each kind of live query: lists, changes alone, one entity, counts.
+// The state kept for each kind of live query: lists, changes alone, one entity, counts.
 
 import HornbeamPages
 import HornbeamTree
 
 extension QueryList {
-    /// What is observed: a query holds no context then, and one for a single id is a condition on the id.
+    /// The observed query. It holds no context, and a query for a single id is a condition on the id.
     var observed: ListParts {
         var parts = parts
         parts.context = nil
@@ -123,7 +123,7 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
         var whole = observed
         whole.limit = nil
         whole.offset = 0
-        // How many links an entity has is known without them.
+        // The number of an entity's links is known without the rows.
         rule = RowRule(observed, ignoresOrder: true).flatMap { $0.isLinksAlone ? nil : $0 }
         if let rule, !rule.isAlone { followed = FollowedRows(whole, ignoresOrder: true) }
     }
@@ -180,6 +180,6 @@ struct CountResult<Entity: EntityModelProtocol>: LiveResult {
         return true
     }
 
-    /// What limit and offset leave of the total.
+    /// The part of the total that limit and offset leave.
     private var cut: Int { min(max(0, total - query.offset), max(0, query.limit ?? .max)) }
 }

@@ -5,7 +5,7 @@
 public struct LiveList<Entity: EntityModelProtocol>: Sendable {
     /// The whole result.
     public let entities: [Entity]
-    /// What has changed since the element before; nil in the first one.
+    /// The changes since the element before, nil in the first element.
     public let changes: ListChanges?
 }
 
@@ -15,11 +15,11 @@ extension LiveList: RandomAccessCollection {
     public subscript(position: Int) -> Entity { entities[position] }
 }
 
-/// What has changed in a list, without the list: for results too large to be held.
+/// The changes of a list, without the list: for results too large to be held.
 public struct LiveChanges<Entity: EntityModelProtocol>: Sendable {
-    /// How many entities the list has now.
+    /// Number of entities that the list has now.
     public let count: Int
-    /// Since the element before; nil in the first one, which has no entities.
+    /// The changes since the element before, nil in the first element, which has no entities.
     public let changes: ListChanges?
     /// The entities at `changes.insertions`, in the same order.
     public let inserted: [Entity]
@@ -29,9 +29,10 @@ public struct LiveChanges<Entity: EntityModelProtocol>: Sendable {
 
 /// One entity as it is now.
 public struct LiveEntity<Entity: EntityModelProtocol>: Sendable {
-    /// Its value; the last one if it is no more, nil if it never was since the observation began.
+    /// The value of the entity. It is the last one if the entity is gone, nil if there was none since the observation
+    /// began.
     public let entity: Entity?
-    /// Whether it is there.
+    /// Whether the entity is there.
     public let isLive: Bool
 }
 
@@ -39,6 +40,6 @@ public struct LiveEntity<Entity: EntityModelProtocol>: Sendable {
 public struct LiveGroup<Entity: EntityModelProtocol>: Sendable {
     /// The whole result.
     public let sections: [[Entity]]
-    /// What has changed since the element before; nil in the first one.
+    /// The changes since the element before, nil in the first element.
     public let changes: GroupChanges?
 }

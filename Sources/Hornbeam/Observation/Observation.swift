@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// One consumer's observation of one query. Nothing is worked out before the consumer waits: so a slow one never has
-// more than one element on its way, and what is committed meanwhile is one change when it comes back.
+// One consumer's observation of one query. Nothing is worked out before the consumer waits. So a slow consumer never
+// has more than one element on its way, and all commits in the meantime are one change when it comes back.
 
 import Dispatch
 import HornbeamPages
 package import HornbeamTree
 import Synchronization
 
-/// What is kept of a query between two looks. A value, so that it is in nobody else's hands.
+/// The state kept of a query between two looks. A value, so that nobody else can change it.
 package protocol LiveResult: Sendable {
     associatedtype Element: Sendable
 
-    /// Commits that leave these trees alone can't change the result.
+    /// The trees that the result depends on. Commits that leave them alone can't change it.
     var trees: Set<TreeID> { get }
-    /// The first element.
+    /// Returns the first element.
     mutating func begin(_ view: LiveView) throws -> Element
-    /// The next one; nil if nothing has changed.
-    /// - Parameter commits: what was committed since the last look; nil if that isn't known any more.
+    /// Returns the next element, or nil if nothing has changed.
+    /// - Parameter commits: the commits since the last look, nil if they aren't known any more.
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> Element?
 }
 
@@ -49,7 +49,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
 
     // MARK: The consumer's side
 
-    /// The next element, once there is one; nil when the observation has ended.
+    /// Returns the next element, once there is one, or nil when the observation has ended.
     func next() async throws -> Element? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { wait($0) }
@@ -81,7 +81,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
     /// Whether the consumer waits for an element.
     var isWaiting: Bool { consumer.withLock { $0.waiting != nil } }
 
-    /// The next element if there is one now: a step at a time, for tests.
+    /// Returns the next element if there is one now: a step at a time, for tests.
     func poll() throws -> Element? { try hub.queue.sync { try step() } }
 
     // MARK: The hub's queue

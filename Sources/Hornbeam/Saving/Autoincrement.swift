@@ -12,8 +12,8 @@ extension EntityModelProtocol where ID: FixedWidthInteger {
     /// }
     /// ```
     ///
-    /// Ids of 2^40 and more, which a program may have chosen itself, don't count. `.invalid` if the type of the ids has
-    /// no larger one; `.readOnly` in a read. O(log n).
+    /// Ids of 2^40 and more, which a program may have chosen itself, don't count. Throws `.invalid` if the type of the
+    /// ids has no larger one, and `.readOnly` in a read. O(log n).
     public static func nextID(in context: inout Context) throws -> ID { try nextID(as: ID.self, in: context) }
 }
 

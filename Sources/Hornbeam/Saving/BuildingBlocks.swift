@@ -6,15 +6,15 @@ public import FoundationEssentials
 // MARK: - One relation
 
 extension EntityModelProtocol {
-    /// Saves what this value says about one relation, which is its links and the entities in it, and nothing else of
-    /// the value: it needn't be stored. All of it or, if something throws, nothing.
+    /// Saves one relation of this value, which is its links and the entities in it, and nothing else of the value,
+    /// which needn't be stored. If something throws, nothing is saved.
     public func save<Target, C, K>(
         _ keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>, to context: inout Context
     ) throws {
         try saveRelation(keyPath, to: &context)
     }
 
-    /// Saves what the value says about a relation that has another side.
+    /// Saves one relation of this value that has another side.
     public func save<Target, C, K, InverseC, InverseK>(
         _ keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>,
         inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>, to context: inout Context
@@ -36,7 +36,7 @@ extension EntityModelProtocol {
         try context.transaction { context in
             // Nothing said is nothing saved: not even the id is noted as one that links may lead from.
             if case .none = relation.content { return }
-            // What is nested has its keys looked at together, as in the save of the whole entity.
+            // The keys of nested entities are looked at together, as in the save of the whole entity.
             var check = RelationSaver<Self>(checking: context, batch: nil)
             if session.mayHaveUniqueKeys { try session.run { _ in try check.save(relation, relation: number) } }
             guard let batch = check.batch else { return try saveAlone(relation, number, in: context) }
@@ -80,9 +80,9 @@ extension Relation {
 // MARK: - Touching
 
 extension EntityModelProtocol {
-    /// Saves the stored entity as it is: it counts as changed for views, live queries, what a write tells of its
-    /// changes, and `updatedAt`, though no property and no index has another value. So lists that show it show it anew.
-    /// Counts and aggregates stay as they are. No hook is called. False if no entity is stored under the id.
+    /// Saves the stored entity as it is. It counts as changed for views, live queries, the changes that a write
+    /// reports, and `updatedAt`, though no property and no index has another value. So lists that show it show it anew.
+    /// Counts and aggregates stay as they are. No hook is called. Returns false if no entity is stored under the id.
     @discardableResult
     public static func touch(_ id: ID, in context: inout Context) throws -> Bool {
         try context.session.change("touched", of: "\(entityName) \(id)") { session in
@@ -97,20 +97,20 @@ extension EntityModelProtocol {
 // MARK: - The time of the last save
 
 extension EntityModelProtocol {
-    /// Has the stored entity be one of which nobody knows when it was saved.
+    /// Removes the time of the last save from the stored entity.
     public func deleteMetadata(from context: inout Context) throws {
         try removeFromMetadata(.updatedAt, valueType: Date.self, in: &context)
     }
 
-    /// Has the stored entity be one that was last saved at `value`: for data that comes with times of its own. Its
-    /// properties stay as they are, and no hook is called. Without effect if none is stored. `.invalid` for a date that
-    /// is none: NaN or infinite.
+    /// Sets the time of the last save of the stored entity to `value`, for data that comes with times of its own. Its
+    /// properties stay as they are, and no hook is called. Has no effect if none is stored. Throws `.invalid` for a
+    /// date that is NaN or infinite.
     public func updateMetadata(_ metadata: Metadata, value: Date, in context: inout Context) throws {
         try metadata.requireLastSave()
         try setLastSave(value, in: context)
     }
 
-    /// Has the stored entity be one of which nobody knows when it was saved.
+    /// Removes the time of the last save from the stored entity.
     public func removeFromMetadata(
         _ metadata: Metadata, valueType: Date.Type = Date.self, in context: inout Context
     ) throws {

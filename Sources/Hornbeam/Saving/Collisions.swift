@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds the unique keys that an entity wants. Only looks: nothing is changed, no row id is handed out.
+// Lookups of the holders of unique keys that an entity wants. They only read: nothing is changed, no row id is handed
+// out.
 
 import HornbeamPages
 

@@ -4,7 +4,7 @@
 
 /// The deletion of one entity, whatever its type.
 class DeletionStep {
-    /// What one of the entity's relations led to.
+    /// The rows that one of the entity's relations led to.
     fileprivate struct Reached {
         let relation: RelationDescription
         let type: any EntityModelProtocol.Type
@@ -14,11 +14,12 @@ class DeletionStep {
     /// By the relations that reach on, what comes next behind. Some may be gone meanwhile.
     fileprivate var reached: [Reached] = []
 
-    /// Its entity, for errors.
+    /// The name of its entity, for errors.
     fileprivate var name: String { "" }
     /// Whether other entities are deleted with this one.
     fileprivate func takesOthers(_ session: TypedTransaction) throws -> Bool { false }
-    /// What comes before anything is changed: what denies it, what it leaves behind, the hook.
+    /// Runs the steps before anything is changed: a check of rules that deny the deletion, the `Deleted` to leave
+    /// behind, the hook.
     fileprivate func prepare(in context: inout Context) throws {}
     /// Up to where the entity is gone.
     fileprivate func remove(in context: inout Context) throws {}
@@ -34,7 +35,7 @@ class DeletionStep {
         in context: inout Context
     ) throws {}
 
-    /// Deletes the entity and all that is deleted with it: if a hook of one of these throws, none of them.
+    /// Deletes the entity and all that is deleted with it. If a hook of one of these throws, none of them is deleted.
     final func runWhole(in context: inout Context) throws {
         let session = context.session
         try session.descend("deleted", of: name)
@@ -49,7 +50,7 @@ class DeletionStep {
                     try takeSteps(in: &context)
                 }
             }
-            // Without a savepoint, which has all that was gathered written first: nearly always no others come.
+            // No savepoint here: it has all gathered changes written first, and nearly always no others come.
             try prepare(in: &context)
             guard try takesOthers(session) else { return try takeSteps(in: &context) }
             // The hook has linked the first of them.

@@ -2,11 +2,11 @@
 // Saving many entities as one, and the raw forms: rows and indexes without hooks and relations.
 
 extension Context {
-    /// Saves all entities, or none: if one can't be saved, all that was done is undone, and the write can go on.
+    /// Saves all entities, or none: if one can't be saved, all changes are undone, and the write can go on.
     ///
-    /// Their unique keys count as they are in the end: two entities may exchange theirs, and a later one may take what
-    /// an earlier one gives up. Two that would have the same key in the end are a `.uniqueViolation`, if the index
-    /// refuses that, which names both. The hook `willSave` of all of them runs first.
+    /// Only their final unique keys count: two entities may exchange theirs, and a later one may take a key that an
+    /// earlier one gives up. If two would have the same key in the end and the index refuses that, this throws
+    /// `.uniqueViolation`, which names both. The hook `willSave` of all of them runs first.
     public mutating func saveAll<Entity: EntityModelProtocol>(
         _ entities: [Entity], options: MergeStrategy<Entity> = Entity.defaultMergeStrategy
     ) throws {
@@ -32,7 +32,7 @@ extension Context {
     // MARK: - Raw forms
 
     /// Stores an entity, merged with the stored one by `options`, and its index entries: no hooks, no relations, no
-    /// resolvers of collisions. `.uniqueViolation` if another entity holds one of its keys in an index that is
+    /// resolvers of collisions. Throws `.uniqueViolation` if another entity holds one of its keys in an index that is
     /// `.throw`, `.update` or `.replace`. A deleted entity with this id is forgotten.
     public mutating func insert<Entity: EntityModelProtocol>(
         _ entity: Entity, options: MergeStrategy<Entity> = .replace
@@ -57,7 +57,7 @@ extension Context {
     }
 
     /// Removes an entity and its index entries: no hooks, no delete rules, no `Deleted` left behind. Its links stay and
-    /// lead to an id that isn't stored, as they may before an entity is saved for the first time. Without effect if
+    /// lead to an id that isn't stored, as they may before an entity is saved for the first time. Has no effect if
     /// there is none.
     public mutating func remove<Entity: EntityModelProtocol>(_: Entity.Type, id: Entity.ID) throws {
         try session.change("removed", of: "\(Entity.entityName) \(id)") { try $0.remove([id], Entity.self) }
@@ -70,7 +70,7 @@ extension Context {
 }
 
 extension Collection where Element: EntityModelProtocol {
-    /// Saves all of them, or none, as `Context.saveAll` does.
+    /// Saves all entities, or none, as `Context.saveAll` does.
     public func save(
         to context: inout Context, options: MergeStrategy<Element> = Element.defaultMergeStrategy
     ) throws {

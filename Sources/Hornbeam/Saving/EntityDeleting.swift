@@ -4,16 +4,16 @@
 // so that relations which lead in a circle come to an end.
 
 extension EntityModelProtocol {
-    /// Deletes the entity and, by its delete rules, those related to it. If it isn't stored, the hooks run all the
-    /// same, links that lead from and to its id go, and nothing else: its delete rules say what goes with an entity,
-    /// and none goes.
+    /// Deletes the entity and, by its delete rules, those related to it. If it isn't stored, the hooks still run, and
+    /// links that lead from and to its id are removed. Nothing else is deleted: delete rules apply to related entities
+    /// only when an entity is deleted.
     ///
-    /// What was stored is kept as a `Deleted` of its type, unless `asDeleted` gives nil. If a hook of those related
-    /// throws, none of them is deleted, and the write can go on; what this entity's own `willDelete` has changed is
-    /// undone too, unless it linked the first of them itself.
+    /// The stored entity is kept as a `Deleted` of its type, unless `asDeleted` gives nil. If a hook of the related
+    /// entities throws, none of them is deleted, and the write can go on. The changes of this entity's own `willDelete`
+    /// are undone too, unless it linked the first of them itself.
     ///
-    /// `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities: one of
-    /// this entity, or of one that would be deleted with it.
+    /// Throws `.deleteDenied`, with nothing changed, if a relation with the rule `deny` still leads to stored entities:
+    /// one of this entity, or of one that would be deleted with it.
     public func delete(from context: inout Context) throws {
         let row = try context.session.run { session in
             try session.storedRow(of: id.columnValue, Self.self)
@@ -21,9 +21,8 @@ extension EntityModelProtocol {
         try Deletion(self, at: row).runWhole(in: &context)
     }
 
-    /// Deletes the stored entity with this id; without effect, and without hooks, if there is none. An entity that
-    /// can't be read (`.undecodable`) is deleted by its delete rules too, but its hooks don't run and it leaves no
-    /// `Deleted`.
+    /// Deletes the stored entity with this id. Has no effect, and runs no hooks, if there is none. An entity that can't
+    /// be read (`.undecodable`) is deleted by its delete rules too, but its hooks don't run and it leaves no `Deleted`.
     public static func delete(id: ID, from context: inout Context) throws {
         guard let row = try context.session.run({ try $0.store(Self.self).rowID(ofAny: id.columnValue) }),
             let deletion = try deletion(of: row, in: context)
@@ -31,7 +30,7 @@ extension EntityModelProtocol {
         try deletion.runWhole(in: &context)
     }
 
-    /// What deletes the entity of a row; nil if none is stored there.
+    /// Returns the step that deletes the entity of a row, or nil if none is stored there.
     static func deletion(of row: RowID, in context: Context) throws -> DeletionStep? {
         // Without an optional entity on the way, whose type would be looked up each time.
         try context.session.run { session in
@@ -112,8 +111,8 @@ extension EntityModelProtocol {
         try delete(keyPath, only: nil, from: &context)
     }
 
-    /// Deletes those of these entities that are linked, as one deletion. What it costs depends on how many are named,
-    /// not on how many the relation has.
+    /// Deletes those of these entities that are linked, as one deletion. The cost depends on the number of ids named,
+    /// not on the number of entities in the relation.
     public func delete<Target, C, K>(
         _ ids: Target.ID..., relation keyPath: WritableKeyPath<Self, OneWayRelation<Target, C, K>>,
         from context: inout Context
@@ -145,7 +144,8 @@ extension EntityModelProtocol {
         try delete(keyPath, only: ids, from: &context)
     }
 
-    /// `.invalid` if a relation has another inverse than the one named. What leads to another type doesn't compile.
+    /// Throws `.invalid` if the relation has another inverse than the one named. An inverse of another type doesn't
+    /// compile.
     static func requireInverse<Target, C, K, InverseC, InverseK>(
         _ inverse: WritableKeyPath<Target, MutualRelation<Self, InverseC, InverseK>>,
         of keyPath: WritableKeyPath<Self, MutualRelation<Target, C, K>>

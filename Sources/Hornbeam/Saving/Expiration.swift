@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities that are good up to a time which one of their properties says. A condition leaves out those beyond it, and a
-// purge deletes them. Reads that don't ask pay nothing for it.
+// Entities that expire at a time in one of their properties. A condition leaves out the expired ones, and a purge
+// deletes them. Reads that don't ask pay nothing for it.
 
 public import FoundationEssentials
 
 extension Predicate {
-    /// Good at a time: the property says a later one.
+    /// Holds for entities that have not expired at `now`: the property has a later time.
     public static func unexpired(_ until: KeyPath<Entity, Date>, at now: Date = .now) -> Self {
         until > now
     }
 
-    /// Good at a time: the property says a later one, or nil, which never comes.
+    /// Holds for entities that have not expired at `now`: the property has a later time, or nil, which never expires.
     public static func unexpired(_ until: KeyPath<Entity, Date?>, at now: Date = .now) -> Self {
         until > now || until == nil
     }
 }
 
 extension EntityModelProtocol {
-    /// Deletes for good the entities whose time has come, with their index entries and links; gives how many. Delete
-    /// rules and hooks are as for any deletion, but nothing is left of them as a `Deleted`. All of it or nothing.
+    /// Deletes the expired entities for good, with their index entries and links. Returns their number. Delete rules
+    /// and hooks are as for any deletion, but no `Deleted` is left of them. All are deleted or none.
     ///
-    /// With an index on the property it takes the time of those that go. With a limit it deletes that many at most: a
-    /// program with many of them does it in several writes.
+    /// With an index on the property, the time depends only on the number of expired entities. With a limit it deletes
+    /// that many at most: a program with many of them does it in several writes.
     @discardableResult
     public static func purgeExpired(
         _ until: KeyPath<Self, Date>, at now: Date = .now, limit: Int? = nil,
@@ -30,7 +30,7 @@ extension EntityModelProtocol {
         try purge(filter(until <= now), limit, &context)
     }
 
-    /// Purges entities whose optional date has come; nil never comes.
+    /// Purges entities whose optional date has come. Nil never comes.
     @discardableResult
     public static func purgeExpired(
         _ until: KeyPath<Self, Date?>, at now: Date = .now, limit: Int? = nil,

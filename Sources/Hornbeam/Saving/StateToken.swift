@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimistic concurrency: who read an entity in one transaction and saves it in a later one says which state he read,
-// and the save happens only if it is stored still.
+// Optimistic concurrency: code that reads an entity in one transaction and saves it in a later one names the state it
+// has read. The save happens only if that state is still stored.
 
 import FoundationEssentials
 
-/// What was stored of an entity when somebody looked: its properties and the time of its last save, as a hash of 128
-/// bits. Two tokens of one entity are equal if nothing was saved in between. Links are no part of it.
+/// The stored state of an entity at one time: its properties and the time of its last save, as a hash of 128 bits. Two
+/// tokens of one entity are equal if nothing was saved in between. Links are no part of it.
 ///
-/// Good beyond the transaction, the process and the file's closing, but not beyond a migration that changes the type:
-/// then it is that of another state.
+/// A token stays valid beyond the transaction, the process and the file's closing, but not beyond a migration that
+/// changes the type: it then stands for another state.
 public struct StateToken: Hashable, Sendable, Codable, CustomStringConvertible {
     private let hash: Data
 
@@ -19,14 +19,14 @@ public struct StateToken: Hashable, Sendable, Codable, CustomStringConvertible {
         hash = Data(IndexKeyBytes.hashed(row))
     }
 
-    /// Its first eight digits.
+    /// The first eight digits of the hash.
     public var description: String {
         hash.prefix(4).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
 }
 
 extension EntityModelProtocol {
-    /// The state that is stored under an id; nil if there is none.
+    /// Returns the state that is stored under an id, or nil if there is none.
     public static func stateToken(id: ID, in context: Context) throws -> StateToken? {
         try context.session.run { session in
             let store = try session.store(Self.self)
@@ -35,16 +35,16 @@ extension EntityModelProtocol {
         }
     }
 
-    /// The state that is stored under the id of this value, which need not be this value.
+    /// Returns the state that is stored under the id of this value, which may differ from this value.
     public func stateToken(in context: Context) throws -> StateToken? {
         try Self.stateToken(id: id, in: context)
     }
 
-    /// Saves the entity if what is stored is what is expected, as by `stateToken`; nil expects that nothing is.
-    /// Otherwise `.conflict`, with nothing changed.
+    /// Saves the entity if the stored state is the expected one, as returned by `stateToken`. Nil expects that none is
+    /// stored. Otherwise throws `.conflict`, with nothing changed.
     ///
-    /// What it says about relations is saved with it, and not what is expected of these. Where `willSave` changes the
-    /// id, the same is expected of the other one.
+    /// The value's relations are saved with it, but nothing is expected of their stored state. If `willSave` changes
+    /// the id, the same state is expected under the new id.
     public func save(to context: inout Context, expecting token: StateToken?) throws {
         try expect(token, "saved", in: context)
         let named = id
@@ -53,8 +53,8 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Saves the entity; one that was changed meanwhile is merged with the new one. `.conflict` is left where one was
-    /// to be stored and isn't, or the other way round.
+    /// Saves the entity. If the stored entity was changed meanwhile, the new one is merged with it. Still throws
+    /// `.conflict` if an entity was expected to be stored and isn't, or the other way round.
     public func save(
         to context: inout Context, expecting token: StateToken?, onConflict strategy: MergeStrategy<Self>
     ) throws {
@@ -64,7 +64,7 @@ extension EntityModelProtocol {
         try save(to: &context, expecting: token)
     }
 
-    /// Deletes the entity if what is stored is what is expected. Otherwise `.conflict`, with nothing changed.
+    /// Deletes the entity if the stored state is the expected one. Otherwise throws `.conflict`, with nothing changed.
     public func delete(from context: inout Context, expecting token: StateToken) throws {
         try expect(token, "deleted", in: context)
         try delete(from: &context)

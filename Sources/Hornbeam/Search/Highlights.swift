@@ -11,25 +11,26 @@ extension Snippet {
     }
 }
 
-/// Something that a search found in a property that is an array of texts.
+/// A match in a property that is an array of texts.
 public struct ElementHighlight: Sendable, Hashable {
-    /// Which of the elements it is in, from 0.
+    /// The index of the element, from 0.
     public let element: Int
-    /// Of that element's text: whole characters.
+    /// The range in that element's text, of whole characters.
     public let range: Range<String.Index>
 }
 
 extension SearchQuery {
-    /// Where an entity's text has what the query looks for: whole characters, ascending, apart from each other. Words
-    /// are what the full-text index over the property says, or the one that is named, as in a search over it. Reads the
-    /// text once. `.invalid` if there is no index of that name over it, and for a query that can't be asked.
+    /// Returns the ranges of an entity's text that the query matches: whole characters, ascending, apart from each
+    /// other. Words are determined by the full-text index over the property, or by the named one, as in a search over
+    /// it. Reads the text once. Throws `.invalid` if there is no index of that name over the property, and for a query
+    /// that can't be asked.
     public func highlights<Text: TextValue>(
         _ keyPath: KeyPath<Entity, Text>, of entity: Entity, using index: String? = nil
     ) throws -> [Range<String.Index>] {
         try highlights(SearchedProperty(keyPath), entity, index).map(\.range)
     }
 
-    /// Where the elements of an array have what the query looks for, one after the other.
+    /// Returns the ranges in the elements of an array that the query matches, one element after the other.
     public func highlights(
         _ keyPath: KeyPath<Entity, [String]>, of entity: Entity, using index: String? = nil
     ) throws -> [ElementHighlight] {
@@ -48,9 +49,9 @@ extension SearchQuery {
         ShownTexts([property], of: entity) { $0 }.highlights(try matcher(showing: [property], using: index))
     }
 
-    /// The passage of some `words` words that has the most of the query's different words, out of all these properties,
-    /// arrays of texts among them; the beginning if none has any. Nil if there is no word. Texts are looked at up to
-    /// 4 MiB.
+    /// Returns the passage of about `words` words that has the most of the query's different words, out of all these
+    /// properties, arrays of texts among them. If no passage has any, it is the beginning. Returns nil if there is no
+    /// word. Texts are looked at up to 4 MiB.
     public func snippet<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, of entity: Entity, words: Int = 24,
         using index: String? = nil
@@ -63,7 +64,7 @@ extension SearchQuery {
             .map { Snippet($0, texts) }
     }
 
-    /// What looks for the query in some properties. Fields are columns here.
+    /// Returns a matcher of the query for some properties. Its fields are columns.
     private func matcher(
         showing properties: [SearchedProperty<Entity>], using name: String?
     ) throws(HornbeamError) -> QueryMatcher {
@@ -80,15 +81,15 @@ extension SearchQuery {
 }
 
 extension Ranked {
-    /// Where the hit's text has what the search found: whole characters, ascending, apart from each other. Reads the
-    /// entity.
+    /// Returns the ranges of the hit's text that the search found: whole characters, ascending, apart from each other.
+    /// Reads the entity.
     public func highlights<Text: TextValue>(
         _ keyPath: KeyPath<Entity, Text>
     ) throws -> [Range<String.Index>] {
         try highlights(SearchedProperty(keyPath)).map(\.range)
     }
 
-    /// Where the elements of an array have what the search found, one after the other.
+    /// Returns the ranges in the elements of an array that the search found, one element after the other.
     public func highlights(_ keyPath: KeyPath<Entity, [String]>) throws -> [ElementHighlight] {
         try highlights(SearchedProperty(keyPath))
     }
@@ -105,9 +106,10 @@ extension Ranked {
         }
     }
 
-    /// The passage of some `words` words of these properties, arrays of texts among them, whose different words of the
-    /// search weigh most, rare ones more than others; the beginning if there is none. Nil if there is no word. Texts
-    /// are looked at up to 4 MiB. Reads the entity, so it works as long as the transaction of the search.
+    /// Returns the passage of about `words` words of these properties, arrays of texts among them, in which the
+    /// different words of the search weigh most. Rare words weigh more than others. If there is none, it is the
+    /// beginning. Returns nil if there is no word. Texts are looked at up to 4 MiB. Reads the entity, so it works as
+    /// long as the transaction of the search lasts.
     public func snippet<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, words: Int = 24
     ) throws -> Snippet? {
@@ -126,7 +128,8 @@ extension Ranked {
         }
     }
 
-    /// The hit's texts; nil if it is gone. What isn't searched has no field, and is marked all the same.
+    /// Returns the hit's texts, or nil if the entity is gone. A property that isn't searched has no field, but is
+    /// marked all the same.
     private func texts(_ properties: [SearchedProperty<Entity>]) throws -> ShownTexts? {
         try entity.map { entity in
             ShownTexts(properties, of: entity) { match.columns.firstIndex(of: $0) ?? -1 }

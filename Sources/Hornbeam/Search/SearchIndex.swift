@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a full-text index knows beside its hits: how words go on, how they are spelled, what is like something else, and
-// which words there are.
+// Word functions of a full-text index beside its hits: completions, corrections, similar entities, statistics and the
+// list of words.
 
 import HornbeamPages
 import HornbeamText
@@ -12,17 +12,16 @@ import HornbeamText
 ///     try index.corrected("databsae", in: context)
 ///     Page.filter(.string(\.title, \.text, matches: try index.query(like: page, in: context)))
 ///
-/// It needs the index: over exactly these properties, in this order; `.invalid` otherwise. Of an index of some entities
-/// (`where:`) it knows these alone. Answers are those of the
-/// context's state. With an analyzer that stems, words are stems (`happi` for *happy*, *happiness*), and what is typed
-/// is compared with these: for suggestions declare an index that doesn't stem. Words of `.trigrams` are runs of three
-/// letters, which suggest nothing to a person.
+/// The index must be over exactly these properties, in this order. Otherwise calls throw `.invalid`. For an index of
+/// some entities (`where:`) only these count. Answers are those of the context's state. With an analyzer that stems,
+/// words are stems (`happi` for *happy*, *happiness*), and typed text is compared with these: for suggestions declare
+/// an index that doesn't stem. Words of `.trigrams` are runs of three letters, which suggest nothing to a person.
 public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     private let properties: [SearchedProperty<Entity>]
     private let name: String?
 
-    /// - Parameter index: its name, that of the property that declares it, where several are over these properties;
-    ///   the first one if nil, of those that have all entities if there are any.
+    /// - Parameter index: the name of the index, which is that of the property that declares it, if several are over
+    /// these properties. If nil, the first one, preferably one that has all entities.
     public init<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, using index: String? = nil
     ) {
@@ -30,23 +29,23 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         name = index
     }
 
-    /// A word of the index, and how many entities have it.
+    /// A word of the index, and the number of entities that have it.
     public struct Suggestion: Sendable, Hashable {
-        /// As the index has it: folded, and a stem if it stems.
+        /// The word as the index has it: folded, and a stem if the index stems.
         public let word: String
         public let count: Int
     }
 
-    /// Words that the last word of a text may be the beginning of, those that most entities have first. Goes through
-    /// all words that begin so.
+    /// Returns words that begin with the last word of a text, the words that most entities have first. Reads all words
+    /// with this beginning.
     public func completions(of text: String, limit: Int = 10, in context: Context) throws -> [Suggestion] {
         try run(context) { try $0.completions(of: text, limit: limit).map(Suggestion.init) }
     }
 
-    /// Words that are spelled most nearly like one, the nearest first, then those that most entities have: one edit
-    /// away from words of up to five letters, two from longer ones; none from a single letter. Of several words the
-    /// first is looked at. Goes through all words with the same first letter, through all there are if none of them is
-    /// near.
+    /// Returns words with the most similar spelling to one word, the nearest first, then those that most entities have.
+    /// They are one edit away from words of up to five letters, two from longer ones. A single letter has none. If
+    /// there are several words, only the first is corrected. Reads all words with the same first letter, and all words
+    /// of the index if none of these is near.
     public func corrections(of word: String, limit: Int = 5, in context: Context) throws -> [Suggestion] {
         try run(context) { searcher in
             guard let token = searcher.index.analyzer.tokens(of: word).first else { return [] }
@@ -54,16 +53,16 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// “Did you mean”: the query with each word that no entity has replaced by the nearest that some have, and the
-    /// beginning of a word, as the last one that somebody is typing is, if no word begins so. Nil if every word is
-    /// there, or nothing is near. Patterns and fuzzy words stay as they are.
+    /// Returns the corrected query (“Did you mean”). Each word that no entity has is replaced by the nearest word that
+    /// some have. So is the beginning of a word, such as the last word while somebody is typing, if no word begins so.
+    /// Returns nil if every word is there, or nothing is near. Patterns and fuzzy words stay as they are.
     public func corrected(_ query: SearchQuery<Entity>, in context: Context) throws -> SearchQuery<Entity>? {
         let asked = try query.query(amongst: try columns())
         return try run(context) { try $0.corrected(asked).map { SearchQuery($0) } }
     }
 
-    /// A query for entities like one: the words of its text that say most about it, those that it has often and few
-    /// others have. It finds the entity itself too, if that is stored.
+    /// Returns a query for entities like one, made of the most significant words of its text: those that it has often
+    /// and few others have. It finds the entity itself too, if that is stored.
     public func query(like entity: Entity, words: Int = 25, in context: Context) throws -> SearchQuery<Entity> {
         let texts = properties.flatMap { $0.texts(entity) }
         return try run(context) { searcher in
@@ -73,7 +72,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
 
     // MARK: Statistics
 
-    /// What scores are made of, of the whole index.
+    /// The figures of the whole index that scores are made of.
     public struct Statistics: Sendable, Hashable {
         /// All entities of the index, those without a word included.
         public let entities: Int
@@ -82,21 +81,21 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         /// Different words.
         public let words: Int
 
-        /// Words of an entity on average; 0 without any.
+        /// Average number of words of an entity, 0 if there are no entities.
         public var averageLength: Double { entities > 0 ? Double(occurrences) / Double(entities) : 0 }
     }
 
     /// A word of the index.
     public struct Word: Sendable, Hashable {
-        /// As the index has it: folded, and a stem if it stems.
+        /// The word as the index has it: folded, and a stem if the index stems.
         public let text: String
-        /// How many entities have it.
+        /// Number of entities that have it.
         public let entities: Int
-        /// How often it stands in all of them.
+        /// Number of its occurrences in all of them.
         public let occurrences: Int
     }
 
-    /// Counts the different words if any are pending; else looks at three numbers.
+    /// Returns the figures. Counts the different words if any are pending. Otherwise it only reads three numbers.
     public func statistics(in context: Context) throws -> Statistics {
         try run(context) { searcher in
             Statistics(
@@ -108,7 +107,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
 
     /// Calls `body` with the words of the index, in the order of their UTF-8 bytes, until it returns false. Words of
     /// more than 200 bytes that begin alike come in any order. The body must not use the context.
-    /// - Parameter first: only words from this one on; it need not be one.
+    /// - Parameter first: only words from this one on, which need not be in the index.
     public func forEachWord(
         from first: String = "", in context: Context, _ body: (Word) throws -> Bool
     ) throws {

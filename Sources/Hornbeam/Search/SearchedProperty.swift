@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A property whose words are looked for or shown: one text, or an array of them, of which each element is a section of
+// A property whose words are searched or shown: one text, or an array of them, in which each element is a section of
 // its own.
 
 import HornbeamText
 
 /// A property with text to search: its column if it is stored as that, and how to read it from an entity.
 struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
-    /// −1 for one that isn't stored as its text.
+    /// The column, −1 if the property isn't stored as its text.
     let column: Int
     let texts: @Sendable (Entity) -> [String]
     private let keyPath: any PartialKeyPath<Entity> & Sendable
@@ -18,7 +18,7 @@ struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
         self.keyPath = keyPath
     }
 
-    /// For people.
+    /// The property's name, for people.
     var label: String { keyPath.label }
 
     /// A pack of key paths as a list.
@@ -31,12 +31,12 @@ struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
     }
 }
 
-/// The texts that something is looked for in, and what each of them is of.
+/// The texts that are searched for matches, each with its property and its place in an array.
 struct ShownTexts {
     private(set) var sections: [TextSection] = []
     private(set) var places: [(property: Int, element: Int)] = []
 
-    /// - Parameter field: the field of a column; −1 for what isn't searched.
+    /// - Parameter field: returns the field of a column, −1 if it isn't searched.
     init<Entity>(_ properties: [SearchedProperty<Entity>], of entity: Entity, field: (_ column: Int) -> Int) {
         for (number, property) in properties.enumerated() {
             for (element, text) in property.texts(entity).enumerated() {
@@ -46,7 +46,7 @@ struct ShownTexts {
         }
     }
 
-    /// What a query finds in each of them.
+    /// Returns the matches of a query in each of the texts.
     func highlights(_ matcher: QueryMatcher) -> [ElementHighlight] {
         sections.indices.flatMap { number in
             matcher.highlights(in: sections[number]).map {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Array indexes: an entry for each element of an array, or of arrays within arrays, by the element or by properties of
-// it. Equal elements of one entity have an entry each, numbered; so the index counts elements, and loses one entry
-// where one of two equal elements goes.
+// it. Equal elements of one entity have a numbered entry each. So the index counts elements, and loses one entry if one
+// of two equal elements goes.
 
 import HornbeamPages
 import HornbeamTree
@@ -13,12 +13,12 @@ import HornbeamTree
 ///     try database.register(ArrayIndex("deep", ArrayPath(\Person.contacts).each(\.phones).each(\.calls), \.minutes))
 ///
 /// Queries that ask for any element (`.any(\.likes) { $0 == "travel" }`, `.array(\.likes, contains: "travel")`) and
-/// those over elements (`Person.query().unnest(\.contacts).unnest(\.phones).filter { $0.type == "mobile" }`) use it of
-/// themselves, as they use a value index: by equality with its first expressions, and a range of the next one.
+/// queries over elements (`Person.query().unnest(\.contacts).unnest(\.phones).filter { $0.type == "mobile" }`) use it
+/// automatically, as they use a value index: by equality with its first expressions, and a range of the next one.
 ///
-/// An array without elements, or nil, has no entry. An expression that isn't stored must give the same for the same
-/// element, always, and `version` has to change when its code does; all others the file tells by itself, so that the
-/// index is kept from one opening to the next.
+/// An array without elements, or nil, has no entry. An expression that isn't stored must always give the same value for
+/// the same element, and `version` has to change when its code does. All others are described by the file itself, so
+/// that the index is kept from one opening to the next.
 public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
 
@@ -62,7 +62,7 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
         }
     }
 
-    /// Of an array of the entity.
+    /// An index of an array of the entity.
     public init<Element: Sendable, each Property: Sendable>(
         _ name: String, _ array: KeyPath<Entity, [Element]>,
         _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"
@@ -77,7 +77,7 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
         self.init(name, ArrayPath(array), repeat each expressions, version: version)
     }
 
-    /// Of an array of each element of an array.
+    /// An index of an array of each element of an array.
     public init<Middle: Sendable, Element: Sendable, each Property: Sendable>(
         _ name: String, _ array: KeyPath<Entity, [Middle]>,
         each nested: KeyPath<Middle, [Element]>,
@@ -91,7 +91,7 @@ extension ArrayPath {
     fileprivate var isNamed: Bool { steps.allSatisfy(\.isNamed) }
 }
 
-/// What is taken of an element.
+/// An expression of an element.
 private struct ElementExpression<Element: Sendable>: Sendable {
     let component: ElementIndex.Component
     let isNamed: Bool
@@ -115,7 +115,7 @@ private struct ElementExpression<Element: Sendable>: Sendable {
 }
 
 extension ArrayIndexLayout {
-    /// What the settings of a registered index say; nil if only code can tell it.
+    /// Returns the configuration in the settings of a registered index, or nil if only code can tell it.
     static func configuration(_ settings: [String: String]) -> ArrayIndexConfiguration? {
         guard let path = settings[Setting.path], settings[Setting.computed] == nil else { return nil }
         return ArrayIndexConfiguration(

@@ -38,7 +38,7 @@ public struct ArrayIndexConfiguration: IndexConfiguration {
         return open(model)
     }
 
-    /// Why there can't be such an index.
+    /// The reason why there can't be such an index.
     fileprivate struct Flaw: Error {
         let text: String
     }
@@ -111,13 +111,13 @@ private struct NamedProperty: @unchecked Sendable {
     }
 }
 
-/// A path by names, and what is taken of its elements.
+/// A path by names, and the expressions of its elements.
 private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
     typealias Flaw = ArrayIndexConfiguration.Flaw
     /// The arrays, each from the element of the one before.
     let steps: [NamedProperty]
     let components: [ElementIndex.Component]
-    /// None for the elements themselves.
+    /// The expressions, none for the elements themselves.
     private let expressions: [NamedProperty]
 
     init(_ configuration: ArrayIndexConfiguration) throws(Flaw) {
@@ -188,7 +188,7 @@ private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
         return _openExistential(type, do: open)
     }
 
-    /// What the elements of an entity have, each in the order of the expressions.
+    /// Returns the values of an entity's elements, each in the order of the expressions.
     func values(of entity: Entity) -> [[Value]] {
         var elements: [Any] = [entity]
         for step in steps {

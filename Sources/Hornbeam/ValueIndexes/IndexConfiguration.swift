@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that are made by name, listed and dropped by it: the calls of Couchbase Lite.
+// Indexes that are made, listed and dropped by name: the calls of Couchbase Lite.
 
 import HornbeamPages
 import HornbeamTree
 
-/// What an index is of, in names: `ValueIndexConfiguration(["type", "name"])`.
+/// The contents of an index, by names: `ValueIndexConfiguration(["type", "name"])`.
 public protocol IndexConfiguration: Sendable {
-    /// The index of an entity type. What the type hasn't got is an error when the index is registered.
+    /// The index of an entity type. A property that the type lacks is an error when the index is registered.
     func index<Entity: EntityModelProtocol>(_ name: String, of _: Entity.Type) -> any RegisteredIndex
 }
 
 /// A value index over properties by their names, and over what is computed of them: `["type", "name desc"]`,
 /// `["lower(name)"]`, `["address.city"]`, `["name COLLATE UNICODE"]`.
 ///
-/// Expressions are those of the query language, on one entity's stored properties; conditions and orders of statements
-/// that have the same one use the index. With `where` it has entries for the entities alone that the condition is true
-/// of, and serves queries that ask for no others.
+/// Expressions are those of the query language, on one entity's stored properties. Conditions and orders of statements
+/// that have the same expression use the index. With `where` it has entries only for the entities that fulfil the
+/// condition, and serves queries that ask for no others.
 public struct ValueIndexConfiguration: IndexConfiguration {
     public var expressions: [String]
-    /// As a statement has it behind WHERE; nil for all entities.
+    /// The condition as in a statement behind WHERE, nil for all entities.
     public var condition: String?
-    /// Of texts among the properties.
+    /// The collation of texts among the properties.
     public var collation: TextCollation
 
     /// - Parameters:
@@ -54,8 +54,8 @@ public struct ValueIndexConfiguration: IndexConfiguration {
 }
 
 extension Database {
-    /// Gives the database an index under a name that is its alone. If it has just this one already, nothing is done;
-    /// if another one has the name, that is `.indexMismatch`, unless `replace` says to drop it.
+    /// Creates an index under a name that no other index has. Does nothing if the database has just this one already.
+    /// Throws `.indexMismatch` if another one has the name, unless `replace` says to drop it.
     ///
     /// The index is built from all entities, in one transaction that readers don't notice and other writers wait for; a
     /// crash leaves it absent, or as it was. It stays, for all programs that open the file, until it is dropped.
@@ -98,21 +98,21 @@ extension Database {
         }
     }
 
-    /// Drops an index, whatever its kind. One that there isn't is nothing to drop; whether there was one.
+    /// Drops an index, whatever its kind. Returns whether there was one.
     @discardableResult
     public func deleteIndex(withName name: String) throws -> Bool { try unregister(name) }
 
-    /// The names of the indexes that were made at run time, in their order.
+    /// Returns the names of the indexes that were made at run time, in their order.
     public func indexes() throws -> [String] { try registeredIndexes().map(\.name) }
 
-    /// The index of a name, nil if there is none.
+    /// Returns the index with a name, or nil if there is none.
     public func index(withName name: String) throws -> RegisteredIndexDescription? {
         try registeredIndexes().first { $0.name == name }
     }
 
-    /// Takes up the indexes of the file that tell by themselves what they are, so that they go on following their
-    /// entities, and makes up for what they have missed. Others, and those of properties that there aren't any more,
-    /// wait to be registered.
+    /// Takes up the indexes of the file that describe themselves, so that they go on following their entities, and
+    /// makes up for changes that they have missed. Other indexes, and those of properties that no longer exist, wait to
+    /// be registered.
     func registerStored(_ progress: MigrationProgress.Handler?) throws {
         let registered = registered
         for stored in registered.stored where registered.maintained[stored.name] == nil {
@@ -128,13 +128,13 @@ extension Database {
     }
 }
 
-/// An index as the file tells it.
+/// An index as the file describes it.
 private struct DescribedIndex: RegisteredIndex {
     let registration: IndexRegistration
 }
 
 extension StoredIndex {
-    /// For people.
+    /// A summary for people.
     fileprivate var summary: String { Self.summary(record.kind, record.entity, record.version, record.settings) }
 
     fileprivate static func summary(
@@ -144,7 +144,7 @@ extension StoredIndex {
         return "of kind \(kind) over \(entity), version \(version) (\(details))"
     }
 
-    /// The index without the code that has made it; nil if it can't be had so, or not with these models.
+    /// The index without the code that made it. Nil if that is not possible, or not with these models.
     fileprivate func registration(_ models: ModelSet) -> IndexRegistration? {
         guard let model = models.model(record.entity) else { return nil }
         let found: IndexRegistration?

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has changed between two results of a query, in positions: enough to bring a list on a screen from one to the
-// other.
+// The changes between two results of a query, in positions: enough to bring a list on a screen from one to the other.
 
 /// The difference between two lists.
 ///
-/// To apply it: take out the elements at `deletions` and at the origins of `moves`, all positions of the old list; then
-/// put in those at `insertions` and at the destinations of `moves`, in ascending order, all positions of the new list;
-/// then show anew those at `updates`. `applied(to:element:)` does this to an array.
+/// To apply it, first remove the elements at `deletions` and at the origins of `moves`, all positions of the old list.
+/// Then insert those at `insertions` and at the destinations of `moves`, in ascending order, all positions of the new
+/// list. Then show those at `updates` anew. `applied(to:element:)` does this to an array.
 public struct ListChanges: Sendable, Equatable {
     /// An element whose place among the others is another.
     public struct Move: Sendable, Hashable {
-        /// In the old list.
+        /// The position in the old list.
         public let from: Int
-        /// In the new list.
+        /// The position in the new list.
         public let to: Int
 
         package init(from: Int, to: Int) {
@@ -26,10 +25,11 @@ public struct ListChanges: Sendable, Equatable {
     /// Positions in the new list, ascending.
     public package(set) var insertions: [Int] = []
 
-    /// In the order of their destinations. No more than are needed: elements that only make room for others don't move.
+    /// Moves in the order of their destinations. No more than are needed: elements that only make room for others don't
+    /// move.
     public package(set) var moves: [Move] = []
-    /// Positions in the new list, ascending, of elements that were in the old one too and have another content now,
-    /// whether they moved or not.
+    /// Positions in the new list, ascending, of elements that were in the old one too and have changed content, moved
+    /// or not.
     public package(set) var updates: [Int] = []
 
     package init(deletions: [Int] = [], insertions: [Int] = [], moves: [Move] = [], updates: [Int] = []) {
@@ -39,8 +39,8 @@ public struct ListChanges: Sendable, Equatable {
 
     public var isEmpty: Bool { deletions.isEmpty && insertions.isEmpty && moves.isEmpty && updates.isEmpty }
 
-    /// The new list, of the old one, which must be the list that these are the changes of, and the new elements. O(n).
-    /// - Parameter element: the element at a position of the new list; asked for `insertions` and `updates` alone.
+    /// Makes the new list from the old one, to which the changes must belong, and the new elements. O(n).
+    /// - Parameter element: the element at a position of the new list, asked for `insertions` and `updates` alone.
     public func applied<Element>(
         to old: [Element], element: (_ position: Int) throws -> Element
     ) rethrows -> [Element] {
@@ -95,9 +95,9 @@ public struct ListChanges: Sendable, Equatable {
 /// The difference between two lists of lists, as `ListChanges` tells it of lists: sections are told apart by the entity
 /// that each belongs to.
 public struct GroupChanges: Sendable, Equatable {
-    /// What has changed within a section.
+    /// The changes within a section.
     public struct Section: Sendable, Equatable {
-        /// In the new list.
+        /// The position in the new list.
         public let position: Int
         public let changes: ListChanges
 
@@ -111,7 +111,7 @@ public struct GroupChanges: Sendable, Equatable {
     public let deletions: [Int]
     /// Positions in the new list, ascending.
     public let insertions: [Int]
-    /// In the order of their destinations.
+    /// Moves in the order of their destinations.
     public let moves: [ListChanges.Move]
     /// Sections that are in both lists and have another content, in the order of their positions.
     public let sections: [Section]

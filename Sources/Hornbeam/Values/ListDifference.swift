@@ -5,7 +5,7 @@
 /// An element of a result, without its content.
 package struct ListItem<ID: Hashable & Sendable>: Sendable {
     package let id: ID
-    /// Equal if the content is.
+    /// The fingerprint of the content, equal for equal content.
     package let fingerprint: Int
 
     package init(id: ID, fingerprint: Int) {
@@ -23,7 +23,8 @@ extension Array {
 }
 
 package enum ListDifference {
-    /// An identity that comes several times stands for its first, second … occurrence in both lists.
+    /// Finds the changes between two lists. An identity that comes several times stands for its first, second …
+    /// occurrence in both lists.
     package static func changes<ID>(from old: [ListItem<ID>], to new: [ListItem<ID>]) -> ListChanges {
         var changes = ListChanges()
         var start = 0
@@ -42,7 +43,7 @@ package enum ListDifference {
         return changes
     }
 
-    /// Of the lists without `start` elements in front and `end` behind, which are the same.
+    /// Compares the lists without the `start` elements in front and the `end` elements behind, which are the same.
     private static func between<ID>(
         _ old: [ListItem<ID>], _ new: [ListItem<ID>], _ start: Int, _ end: Int, _ changes: inout ListChanges
     ) {
@@ -69,8 +70,8 @@ package enum ListDifference {
         changes.moves = outOfOrder(pairs)
     }
 
-    /// Those of `pairs`, which are in the order of their destinations, without a longest subsequence that is in the
-    /// order of the origins too.
+    /// Returns the pairs that are not in a longest subsequence in the order of the origins. `pairs` are in the order of
+    /// their destinations.
     static func outOfOrder(_ pairs: [ListChanges.Move]) -> [ListChanges.Move] {
         if zip(pairs, pairs.dropFirst()).allSatisfy({ $0.from < $1.from }) { return [] }
         // By length, the pair that ends such a subsequence with the least origin; and for each pair the one before it.
@@ -95,9 +96,9 @@ package enum ListDifference {
         return pairs.indices.filter { !stays[$0] }.map { pairs[$0] }
     }
 
-    /// The smallest set of moves between two lists. `pairs` are the rows whose keys changed; all other rows are in the
-    /// same order in both lists. If there is a choice, a row whose key changed moves. O(k · log k) for k changed rows,
-    /// however long the lists are.
+    /// Returns the smallest set of moves between two lists. `pairs` are the rows whose keys changed. All other rows are
+    /// in the same order in both lists. If there is a choice, a row whose key changed moves. O(k · log k) for k changed
+    /// rows, however long the lists are.
     package static func moves(
         _ pairs: [ListChanges.Move], _ deletions: [Int], _ insertions: [Int]
     ) -> [ListChanges.Move] {
@@ -133,7 +134,7 @@ package enum ListDifference {
 
 /// A row whose key changed, or a run of unchanged rows between such rows.
 private struct OrderedPart {
-    /// How many unchanged rows are before it, in the old list and in the new one.
+    /// Number of unchanged rows before it, in the old list and in the new one.
     let before: Int
     let beforeNow: Int
     /// The move of the row, nil for a run.
@@ -147,15 +148,16 @@ private struct OrderedPart {
     /// Parts that are in the same order in both lists.
     private struct Chain {
         var rows = 0
-        /// How many of the rows are unchanged.
+        /// Number of unchanged rows among them.
         var unchanged = 0
-        /// The last part; -1 for none.
+        /// The last part, -1 for none.
         var last = -1
 
         func isLess(than other: Chain) -> Bool { (rows, unchanged) < (other.rows, other.unchanged) }
     }
 
-    /// Which of the parts, which are in the order of the new list, stay: the parts of a chain with the most rows.
+    /// Returns whether each part stays: the parts of a chain with the most rows do. The parts are in the order of the
+    /// new list.
     static func staying(_ parts: [OrderedPart]) -> [Bool] {
         var ranks = [Int](repeating: 0, count: parts.count)
         for (rank, index) in parts.indices.sorted(by: { parts[$0].place < parts[$1].place }).enumerated() {
@@ -195,7 +197,7 @@ private struct OrderedPart {
 }
 
 extension [Int] {
-    /// Of ascending numbers, how many are less.
+    /// Returns how many of the ascending numbers are less than `number`.
     package func countBelow(_ number: Int) -> Int {
         var low = 0
         var high = count

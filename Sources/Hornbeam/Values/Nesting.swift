@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How deep values may lie in one another. Whoever goes through them calls itself for each level, and a thread's stack
-// may be as small as 512 KiB: a chain of replies that is built as one value has an end before the stack has.
+// Bounds on how deep values may lie in one another. Code that goes through them calls itself for each level, and a
+// thread's stack may be as small as 512 KiB: a chain of replies that is built as one value must end before the stack
+// does.
 
 import Glibc
 
 package enum Nesting {
-    /// So many levels of entities may lie in the relations of one another.
+    /// Maximum number of levels of entities in the relations of one another.
     package static let most = 32
 
     package static func tooDeep(_ what: String) -> String {
@@ -14,15 +15,15 @@ package enum Nesting {
     }
 }
 
-/// Levels of what is encoded, decoded or described, which knows no session.
+/// The levels of values that are encoded, decoded or described, without a session.
 package enum CodedNesting {
-    /// How many a thread is in. Nil if the system has no key left: then nothing is bounded.
+    /// The number of levels that a thread is in. Nil if the system has no key left: then nothing is bounded.
     private static let level: pthread_key_t? = {
         var key: pthread_key_t = 0
         return pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// Goes down one level, which `ascend` takes back; false if there are too many.
+    /// Goes down one level, which `ascend` takes back. Returns false if there are too many.
     package static func descend() -> Bool {
         guard let level else { return true }
         let now = UInt(bitPattern: pthread_getspecific(level))
@@ -35,7 +36,7 @@ package enum CodedNesting {
         pthread_setspecific(level, UnsafeRawPointer(bitPattern: UInt(bitPattern: pthread_getspecific(level)) - 1))
     }
 
-    /// Goes a level deeper. `.invalid` if there are too many.
+    /// Goes a level deeper. Throws `.invalid` if there are too many.
     package static func descend(into what: @autoclosure () -> String) throws(HornbeamError) {
         guard descend() else { throw HornbeamError(.invalid, Nesting.tooDeep(what())) }
     }

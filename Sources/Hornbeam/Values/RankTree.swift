@@ -7,9 +7,9 @@ import HornbeamPages
 
 /// A row in the order of a query.
 package struct RankedRow: Sendable {
-    /// Bytes in the order of the sort; empty if there is none.
+    /// Bytes in the order of the sort, empty if there is none.
     package var key: [UInt8]
-    /// Ties go by it.
+    /// The row, which decides between equal keys.
     package var row: RowID
     /// A fingerprint of its content.
     package var fingerprint: Int
@@ -31,7 +31,7 @@ package struct RankedRow: Sendable {
 
 /// Rows in order, each once.
 package struct RankTree: Sendable {
-    /// The number of a node; negative for none.
+    /// The number of a node, negative for none.
     private typealias Link = Int32
 
     private struct Node: Sendable {
@@ -68,7 +68,7 @@ package struct RankTree: Sendable {
 
     private func count(_ link: Link) -> Int { link < 0 ? 0 : Int(nodes[Int(link)].count) }
 
-    /// Where the row is; nil if it isn't there.
+    /// Returns the position of the row, or nil if it isn't there.
     func position(of row: RankedRow) -> Int? {
         var link = root
         var before = 0
@@ -82,7 +82,7 @@ package struct RankTree: Sendable {
         return nil
     }
 
-    /// How many rows come before `row`, which need not be there.
+    /// Returns the number of rows before `row`, which need not be there.
     package func rank(of row: RankedRow) -> Int {
         var link = root
         var before = 0

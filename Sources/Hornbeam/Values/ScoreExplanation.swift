@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a hit has its score.
+// The explanation of a hit's score.
 
 import HornbeamText
 
-/// A number of a score, and those that it was made of.
+/// A number in a score, and the numbers that it was made of.
 public struct ScoreExplanation: Sendable, Hashable, CustomStringConvertible {
     public let value: Double
-    /// What it is, in words.
+    /// The meaning of the number, in words.
     public let text: String
     public let parts: [ScoreExplanation]
 
@@ -16,7 +16,7 @@ public struct ScoreExplanation: Sendable, Hashable, CustomStringConvertible {
         parts = explanation.parts.map { Self($0) }
     }
 
-    /// A line for each number, indented under what it is part of.
+    /// One line for each number, indented under the number that it is part of.
     public var description: String { lines("").joined(separator: "\n") }
 
     private func lines(_ indent: String) -> [String] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search says, as far as that is known before it is known which properties are searched: in a text that somebody
-// wrote, `language:en` is a question to a property only if the search is over that one, and two words otherwise. So
-// such a text is read when the search is made of it, and whatever it is part of is put together then.
+// A search before the searched properties are known. In a text that somebody wrote, `language:en` is a question to a
+// property only if the search is over that property, and two words otherwise. So such a text is read only when the
+// search is made, and then combined with any query that it is part of.
 
 import HornbeamText
 
@@ -27,7 +27,7 @@ enum SearchReading: Sendable, Hashable {
     /// of such parts, so that none is deeper: comparing and releasing a query takes stack for each level.
     var asPart: SearchReading { isWithin(TextQuery.maximumDepth - 1) ? self : .tooDeep }
 
-    /// Together, at once if all of them are known.
+    /// Combines the parts, at once if all of them are known.
     static func composed(_ how: SearchComposition, of parts: [SearchReading]) -> SearchReading {
         var queries: [TextQuery] = []
         for part in parts {
@@ -37,7 +37,7 @@ enum SearchReading: Sendable, Hashable {
         return .query(how.query(of: queries))
     }
 
-    /// Whether it is nested no deeper than so many levels, of which a text is one.
+    /// Whether it is nested no deeper than this number of levels. A text counts as one level.
     func isWithin(_ levels: Int) -> Bool {
         switch self {
         case .query(let query): query.isWithin(levels)
@@ -47,7 +47,7 @@ enum SearchReading: Sendable, Hashable {
         }
     }
 
-    /// Of several that are put together so, these.
+    /// Returns the parts, if this is a combination of the given kind.
     func parts(_ how: SearchComposition) -> [SearchReading]? {
         switch (self, how) {
         case (.query(.any(let parts)), .any) where parts.count > 1: parts.map { .query($0) }
@@ -58,7 +58,7 @@ enum SearchReading: Sendable, Hashable {
     }
 }
 
-/// How queries make another one.
+/// The ways to combine queries.
 enum SearchComposition: Sendable, Hashable {
     case any
     case all
@@ -82,13 +82,13 @@ enum SearchComposition: Sendable, Hashable {
     }
 }
 
-/// What somebody wrote into a search field, and how it is read.
+/// A text written into a search field, and the way to read it.
 struct WrittenSearch: Sendable, Hashable {
     let text: String
     let matchesAll: Bool
     let isTyping: Bool
 
-    /// What names none of these columns is words.
+    /// Text that names none of these columns is read as words.
     func query(over columns: [Int], names: [String]) -> TextQuery {
         let names = columns.map { names.indices.contains($0) ? names[$0] : "" }
         return QuerySyntax(fields: names, matchesAll: matchesAll, isTyping: isTyping).parse(lenient: text)
@@ -97,7 +97,7 @@ struct WrittenSearch: Sendable, Hashable {
 }
 
 extension TextQuery {
-    /// Whether it asks for what stands in some fields.
+    /// Whether it searches in particular fields.
     var namesFields: Bool {
         switch self {
         case .words, .phrase, .prefix, .wildcard, .fuzzy, .everything: false

@@ -13,23 +13,23 @@ import HornbeamPages
 import HornbeamTree
 
 struct BackgroundBuilder {
-    /// Others than these are for tests.
+    /// The limits of a build. Only tests use others than the defaults.
     struct Limits: Sendable {
-        /// That call the map function at the same time.
+        /// Number of threads that call the map function at the same time.
         var threads = RowBatch.standardThreads
-        /// Of entries in memory, in bytes, from which on they are put aside.
+        /// Size of the entries in memory, in bytes, from which on they are written to a run.
         var runSize = EntrySorter.standardBound
-        /// Of entries that one transaction stores, in bytes: some milliseconds that writers wait.
+        /// Size of the entries that one transaction stores, in bytes. Writers wait for it some milliseconds.
         var sliceSize = 1 << 18
-        /// Rows that a thread reads in one transaction.
+        /// Number of rows that a thread reads in one transaction.
         var rowsAtOnce = 1024
-        /// Rows that one transaction catches up with, the map function called twice for each.
+        /// Number of rows that one transaction catches up with. The map function is called twice for each.
         var catchUpRows = 512
         /// Called where the build has no transaction open.
         var whenFree: (@Sendable (IndexBuild.Progress.Phase) throws -> Void)?
     }
 
-    /// The build isn't the file's any more: the index was registered otherwise, or dropped.
+    /// The file no longer has this build: the index was registered otherwise, or dropped.
     struct Superseded: Error {}
 
     let database: Database
@@ -39,14 +39,15 @@ struct BackgroundBuilder {
 
     private var store: TreeStore { database.store }
 
-    /// Builds the index, or brings it up to date. Throws what ends it; then the build's record is there still.
+    /// Builds the index, or brings it up to date. Throws the error that ends the build. The build's record is still
+    /// there then.
     func run() throws {
         guard let index = try begin(anew: false) else { return }
         guard index.record.build == nil else { return try finish(index) }
         do {
             try catchUp(index)
         } catch is HornbeamError {
-            // A row as it was can't be read, say. What the rows are now is enough to build it.
+            // For example, a row can't be read as it was. The rows as they are now are enough to build the index.
             guard let index = try begin(anew: true) else { return }
             try finish(index)
         }
@@ -65,11 +66,11 @@ struct BackgroundBuilder {
         try catchUp(index)
     }
 
-    /// Forgets the build, and what there is of it.
+    /// Removes the build and everything that it has stored.
     func drop() throws {
         let transaction = try store.beginWrite(.behindOthers)
         do {
-            // One of another version is somebody else's, who may go on with it.
+            // A build of another version belongs to somebody else, who may go on with it.
             guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
                 build.identity == registration.identity
             else { return transaction.abort() }
@@ -83,7 +84,7 @@ struct BackgroundBuilder {
 
     // MARK: The beginning
 
-    /// What there is to build or to catch up with; nil if the index is ready.
+    /// Returns the index with what is left to build or to catch up with, or nil if the index is ready.
     private func begin(anew: Bool) throws -> StoredIndex? {
         let transaction = try store.beginWrite(.behindOthers)
         do {
@@ -122,7 +123,7 @@ struct BackgroundBuilder {
         }
     }
 
-    /// The build that the file has of an index, if it can go on.
+    /// Returns the build that the file has of an index, if it can go on.
     private func resumable(_ index: StoredIndex, _ registering: IndexRegistering) throws -> StoredIndex? {
         let transaction = registering.transaction
         guard let begun = try RegisteredCatalogue.readBuild(of: index.name, in: transaction),
@@ -179,13 +180,13 @@ struct BackgroundBuilder {
         }
     }
 
-    /// How many of the rows that there are now are in the runs.
+    /// Number of the present rows that are already in the runs.
     private func rowsRead(_ index: StoredIndex, _ read: Transaction, _ type: EntityType) throws -> Int {
         guard let position = index.record.build?.position, let next = RowID(rawValue: position).next else { return 0 }
         return Int(clamping: try read.count(type.rows, from: [], to: next.key))
     }
 
-    /// Makes a run of what was read.
+    /// Makes a run of the entries that were read.
     private func putAside(_ result: BuildScan.Result, _ index: inout StoredIndex) throws {
         guard let number = index.record.build?.runs, number < StoredIndex.Build.mostRuns else {
             throw HornbeamError(.tooLarge, "index “\(registration.name)” has more entries than can be sorted")
@@ -236,13 +237,13 @@ struct BackgroundBuilder {
             let left = try catchUp(index, upTo: size)
             if left == 0 { return }
             try release(.catchingUp, adding: size, of: left + size)
-            // Whoever writes more than is caught up with shall not keep the index from being ready.
+            // Even if others write faster than it catches up, the index must become ready at last.
             if left >= former { size *= 2 }
             former = left
         }
     }
 
-    /// Catches up with some rows; how many are left, none once the index is ready.
+    /// Catches up with some rows. Returns the number of rows left, 0 once the index is ready.
     private func catchUp(_ index: StoredIndex, upTo size: Int) throws -> Int {
         let transaction = try store.beginWrite(.behindOthers)
         do {
@@ -318,12 +319,12 @@ struct BackgroundBuilder {
         guard try RegisteredCatalogue.read(index.name, in: transaction) == index else { throw Superseded() }
     }
 
-    /// Power loss may take the build back by some steps: nobody waits for the medium before the last one.
+    /// Nobody waits for the medium before the last step: power loss may take the build back by some steps.
     private func relax(_ transaction: Transaction) {
         if transaction.durability == .full { transaction.durability = .process }
     }
 
-    /// Tells how far it is; throws if it is to end. No transaction is open.
+    /// Notes the progress while no transaction is open. Throws if the build is to end.
     private func release(_ phase: IndexBuild.Progress.Phase, adding done: Int = 0, of total: Int? = nil) throws {
         try build.note(phase, adding: done, of: total)
         try limits.whenFree?(phase)

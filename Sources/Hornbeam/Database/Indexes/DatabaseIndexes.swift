@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registered indexes at the database: registering, in one write transaction beside any number of readers, dropping, and
-// what there is of them.
+// Registered indexes of a database: registering, in one write transaction beside any number of readers, dropping, and
+// listing.
 
 package import HornbeamPages
 package import HornbeamTree
 import Synchronization
 
 extension Database {
-    /// Gives the database an index: from now on it follows the entities, in the transactions that change them.
+    /// Registers an index with the database: from now on it follows the entities, in the transactions that change them.
     ///
-    /// If the file has it with the same version and settings, nothing is done; entities that were changed while it
-    /// wasn't registered are looked at. Otherwise it is built from all entities, in one transaction that readers don't
-    /// notice and other writers wait for; a crash leaves it absent, or as it was. `.indexMismatch` if the name is an
-    /// index's of another kind, or over another entity type.
+    /// If the file has it with the same version and settings, only the entities that were changed while it wasn't
+    /// registered are looked at. Otherwise it is built from all entities, in one transaction that readers don't notice
+    /// and other writers wait for. A crash leaves it absent, or as it was. Throws `.indexMismatch` if an index of
+    /// another kind, or over another entity type, has the name.
     ///
-    /// Several threads call the index's function at the same time. A write that it begins is `.invalid`; one that it
-    /// has another thread begin, and waits for, would wait for this transaction.
+    /// Several threads call the index's function at the same time. A write that the function begins throws `.invalid`.
+    /// If it has another thread begin a write and waits for that, the write would wait for this transaction.
     ///
-    /// - Parameter progress: called now and then while entities are looked at; throws to cancel.
+    /// - Parameter progress: called now and then while entities are looked at. It throws to cancel.
     public func register(_ index: some RegisteredIndex, progress: MigrationProgress.Handler? = nil) throws {
         try register(index.registration, progress: progress)
     }
@@ -43,7 +43,7 @@ extension Database {
                     (stored, maintained) = try work.run(kind)
                 }
                 if kind == .none { transaction.durability = .none }
-                // Building anew has dropped what was built of it in the background, if anything was.
+                // Building anew has dropped anything that was built of it in the background.
                 let hasBuild = try RegisteredCatalogue.readBuild(of: stored.name, in: transaction) != nil
                 try commit(transaction) { registered in
                     (hasBuild ? registered : registered.removing(buildOf: stored.name)).adding(stored, maintained)
@@ -73,7 +73,8 @@ extension Database {
         if let reduction = registration.reduction { try store.register(reduction) }
     }
 
-    /// A file that is open for reading alone can't be brought up to the code: it must have the index already.
+    /// Registers an index in a file that is open for reading alone. Such a file can't be brought up to the code: it
+    /// must have the index already.
     func registerReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
         let read = try store.beginRead()
         defer { read.abort() }
@@ -84,7 +85,7 @@ extension Database {
             if onDrift != .ignore, let drift = try work.drift(of: maintained) { throw drift }
             registry.withLock { registered in
                 registered = registered.adding(stored, maintained)
-                // Within the lock, or what another thread has added meanwhile might be taken back.
+                // Within the lock: otherwise changes that another thread has made meanwhile might be taken back.
                 planned.publish(registered)
             }
         case .missedRows, .building:
@@ -95,8 +96,8 @@ extension Database {
         }
     }
 
-    /// Drops a registered index, whether this program has registered it or not, what is built of it in the background,
-    /// and what a damaged file has kept of its trees; whether there was any of it.
+    /// Drops a registered index, whether this program has registered it or not, everything built of it in the
+    /// background, and everything that a damaged file has kept of its trees. Returns whether there was any of it.
     @discardableResult
     public func unregister(_ name: String) throws -> Bool {
         try indexing {
@@ -141,7 +142,7 @@ extension Database {
         }
     }
 
-    /// The registered indexes that the file has, by name, behind those that can't be read.
+    /// Returns the registered indexes that the file has, by name, behind those that can't be read.
     public func registeredIndexes() throws -> [RegisteredIndexDescription] {
         try indexing {
             let maintained = registered.maintained
@@ -186,7 +187,7 @@ extension Database {
         return .building(done: Int(clamping: try read.count(rows, from: [], to: next.key)), total: total)
     }
 
-    /// Turns the engine's errors into the typed API's; others pass.
+    /// Turns the engine's errors into those of the typed API. Others pass.
     package func indexing<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()
@@ -197,17 +198,17 @@ extension Database {
 }
 
 extension Database {
-    /// Registers an index, and looks at a sample of its rows where it was built before: 32 entities and 32 rows at
-    /// most, spread over all. A sample proves nothing; `check` looks at everything.
-    /// - Parameter onDrift: what to do if the code gives other rows than are stored.
+    /// Registers an index, and checks a sample of its rows if it was built before: 32 entities and 32 rows at most,
+    /// spread over all. A sample proves nothing: `check` looks at everything.
+    /// - Parameter onDrift: the reaction if the code gives other rows than are stored.
     public func register(
         _ index: some RegisteredIndex, onDrift: DriftPolicy, progress: MigrationProgress.Handler? = nil
     ) throws {
         try register(index.registration, onDrift: onDrift, progress: progress)
     }
 
-    /// Builds an index anew that this program has registered, from the entities as they are, by its code as it is.
-    /// `.indexNotReady` if it hasn't registered it.
+    /// Builds a registered index anew, from the present entities and by its present code. Throws `.indexNotReady` if
+    /// this program hasn't registered it.
     public func repair(index name: String, progress: MigrationProgress.Handler? = nil) throws {
         guard let maintained = registered.maintained[name] else {
             throw HornbeamError(

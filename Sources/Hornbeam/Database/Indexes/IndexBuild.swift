@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// A registered index that is being built in the background, in the hands of whoever asked for it: how far it is, its
-// end, and the way to end it before.
+// A registered index that is being built in the background, as seen by its caller: the progress of the build, its end,
+// and a way to end it early.
 
 import Dispatch
 import HornbeamPages
 import Synchronization
 
-/// The building of a registered index, beside readers and writers: see `Database.register(inBackground:)`. It goes on
-/// whether anybody holds this or not.
+/// The building of a registered index, beside readers and writers: see `Database.register(inBackground:)`. The build
+/// goes on even if nobody keeps a reference to this object.
 public final class IndexBuild: Sendable {
-    /// How far it is.
+    /// The progress of a build.
     public struct Progress: Sendable, Equatable {
         public enum Phase: String, Sendable {
             /// Entities are read. Counts are those of entities.
             case reading
             /// Their rows, sorted, are stored. Counts are those of rows.
             case loading
-            /// What has changed meanwhile is made up for. Counts are those of entities; the total may grow.
+            /// The changes made since the build began are applied. Counts are those of entities. The total may grow.
             case catchingUp
         }
 
@@ -29,7 +29,7 @@ public final class IndexBuild: Sendable {
         case building(Progress)
         /// Queries can ask the index.
         case finished
-        /// By `cancel`, or the task that waited: nothing of it is left.
+        /// The build was cancelled, by `cancel` or by the task that waited. Nothing of it is left.
         case cancelled
         /// The database was closed. Building the index again goes on where this was.
         case stopped
@@ -37,7 +37,7 @@ public final class IndexBuild: Sendable {
         case failed(any Error)
     }
 
-    /// How somebody has asked it to end.
+    /// The ways in which a build can be asked to end.
     enum End: Error { case cancel, stop }
 
     private struct Inner: Sendable {
@@ -49,7 +49,7 @@ public final class IndexBuild: Sendable {
 
     /// The name of the index.
     public let name: String
-    /// Of the index with its version, as the file knows it.
+    /// The identity of the index with its version, as the file stores it.
     let identity: [UInt8]
     private let inner = Mutex(Inner())
     private let running = DispatchGroup()
@@ -62,7 +62,8 @@ public final class IndexBuild: Sendable {
 
     public var state: State { inner.withLock { $0.state } }
 
-    /// How far it is, now and as it goes on; ends with the build. Who takes its time gets the newest.
+    /// The progress of the build, now and from now on. The stream ends with the build. A slow reader gets only the
+    /// newest element.
     public var progress: AsyncStream<Progress> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
             let number = inner.withLock { inner -> Int? in
@@ -79,12 +80,12 @@ public final class IndexBuild: Sendable {
         }
     }
 
-    /// Asks it to end, and to leave nothing behind: `value` then throws `CancellationError`. Without effect once it has
-    /// ended.
+    /// Asks the build to end and to leave nothing behind: `value` then throws `CancellationError`. Has no effect once
+    /// the build has ended.
     public func cancel() { inner.withLock { $0.end = .cancel } }
 
-    /// Waits for its end. Throws what made it fail, `CancellationError` if it was cancelled, and `.indexNotReady` if
-    /// the database was closed.
+    /// Waits for the build's end. Throws the error that made it fail, `CancellationError` if it was cancelled, and
+    /// `.indexNotReady` if the database was closed.
     public var value: Void {
         get async throws {
             try await withCheckedThrowingContinuation { continuation in
@@ -119,8 +120,8 @@ public final class IndexBuild: Sendable {
     /// Waits until nothing of it runs any more.
     func waitForEnd() { running.wait() }
 
-    /// Takes note of how far it is. Throws how it is to end, if somebody wants that.
-    /// - Parameter total: nil: as before.
+    /// Notes the progress. Throws the requested end, if somebody has asked for one.
+    /// - Parameter total: the new total, nil to leave it as before.
     func note(_ phase: Progress.Phase, adding done: Int, of total: Int?) throws(End) {
         try inner.withLock { (inner) throws(End) in
             if let end = inner.end { throw end }
@@ -151,7 +152,8 @@ final class IndexBuilds: Sendable {
     /// Tells the threads that builds run in.
     private static let mark = DispatchSpecificKey<Bool>()
 
-    /// The build of an index that is under way; nil if there is none. `.busy` if it is one of another version.
+    /// Returns the running build of an index, or nil if there is none. Throws `.busy` if it is a build of another
+    /// version.
     private func join(_ registration: IndexRegistration, _ builds: [String: IndexBuild]) throws -> IndexBuild? {
         guard let build = builds[registration.name] else { return nil }
         guard build.identity == registration.identity else {
@@ -163,8 +165,8 @@ final class IndexBuilds: Sendable {
         return build
     }
 
-    /// The build of an index, which is begun unless it is under way.
-    /// - Parameter run: in a thread of its own, to its end.
+    /// Returns the build of an index, and begins one unless it is already running.
+    /// - Parameter run: runs the build to its end, in a thread of its own.
     func begin(
         _ registration: IndexRegistration, _ run: @escaping @Sendable (IndexBuild) -> IndexBuild.State
     ) throws -> IndexBuild {
@@ -185,7 +187,7 @@ final class IndexBuilds: Sendable {
         return build
     }
 
-    /// Ends all builds where they are, and waits for that, unless a build's own code asks.
+    /// Stops all builds at the point they have reached, and waits for that, unless a build's own code asks.
     func stopAll(waiting: Bool) {
         let builds = running.withLock { Array($0.values) }
         for build in builds { build.stop() }
@@ -195,19 +197,20 @@ final class IndexBuilds: Sendable {
 }
 
 extension Database {
-    /// Registers an index whose building, if it takes any, goes on in the background: readers and writers go on, and
-    /// queries of the index throw `.indexNotReady` until it is complete, in one moment. A former index of the name
+    /// Registers an index and builds it in the background, if there is anything to build. Readers and writers go on.
+    /// Queries of the index throw `.indexNotReady` until it is complete, in one moment. A former index of the name
     /// stays until then, for the code that it belongs to.
     ///
     /// Entities are read by several threads, which call the index's function at the same time. Writes that come between
-    /// wait for one slice of the work at most, 256 KiB of entries; each entity that they change meanwhile is noted with
-    /// what it was, and looked at once more. The file needs room for the rows twice.
+    /// wait for one slice of the work at most, 256 KiB of entries. Each entity that they change meanwhile is noted with
+    /// its former content, and read once more. The file needs room for the rows twice.
     ///
-    /// What is built is stored as it goes. A crash, or closing the database, leaves it unfinished, shown by
-    /// `registeredIndexes()`; asked for again it goes on. `register` and `unregister` drop it.
+    /// The build is stored as it goes. After a crash, or when the database is closed, it is left unfinished, and
+    /// `registeredIndexes()` shows it. Call this again to go on with it. `register` and `unregister` drop it.
     ///
-    /// One index at a time has a name: asked for while it is being built, it is that build; with another version that
-    /// is `.busy`. `.indexMismatch`, and whatever the index's function throws, comes from the build's `value`.
+    /// Only one index at a time has a name. A call while that index is being built returns the same build, or throws
+    /// `.busy` if the version differs. `.indexMismatch`, and any error that the index's function throws, comes from the
+    /// build's `value`.
     @discardableResult
     public func register(inBackground index: some RegisteredIndex) throws -> IndexBuild {
         try register(inBackground: index.registration, BackgroundBuilder.Limits())
@@ -276,7 +279,8 @@ extension Database {
                     .indexNotReady,
                     "index “\(build.name)” was registered otherwise or dropped while it was being built"))
         } catch {
-            // What is told is why it failed. If nothing can be dropped either, the file has it as after a crash.
+            // The error to report is the one that ended the build. If nothing can be dropped either, the file has it as
+            // after a crash.
             try? builder.drop()
             return .failed((error as? StorageError).map { HornbeamError($0) } ?? error)
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of arrays within entities are: a property that is an array, a property of its elements that is
-// one, and so on, to any depth.
+// Paths to the elements of arrays within entities: a property that is an array, a property of its elements that is one,
+// and so on, to any depth.
 
 /// The elements of an array of entities, or of arrays within arrays:
 /// `ArrayPath(\Person.contacts).each(\.phones)` are the phones of all contacts of a person, in their order.
@@ -9,7 +9,7 @@
 public struct ArrayPath<Entity: EntityModelProtocol, Element: Sendable>: Sendable {
     /// The array of the entity, that of its elements, and so on.
     let steps: [ComputedSubject]
-    /// As names say it: `contacts[].phones`.
+    /// The path as written with names: `contacts[].phones`.
     let label: String
     let elements: @Sendable (Entity) -> [Element]
 
@@ -29,7 +29,7 @@ public struct ArrayPath<Entity: EntityModelProtocol, Element: Sendable>: Sendabl
         }
     }
 
-    /// The elements of an array that each element has.
+    /// Returns the path to the elements of an array that each element has.
     public func each<Next: Sendable>(_ keyPath: KeyPath<Element, [Next]>) -> ArrayPath<Entity, Next> {
         let (elements, keyPath) = (elements, keyPath.shared)
         return ArrayPath<Entity, Next>(steps + [ComputedSubject(keyPath)], "\(label)[].\(keyPath.path)") { entity in

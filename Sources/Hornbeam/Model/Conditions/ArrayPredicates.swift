@@ -7,14 +7,14 @@
 //     all pass          true    true    true
 
 extension Predicate {
-    /// One element at least passes: `.any(\.contacts) { $0.type == "primary" }`, `.any(\.likes) { $0 == "travel" }`. An
-    /// array index over what is compared answers it.
+    /// At least one element passes: `.any(\.contacts) { $0.type == "primary" }`, `.any(\.likes) { $0 == "travel" }`. An
+    /// array index over the compared values answers it.
     public static func any<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
     ) -> Self { any(ArrayPath(keyPath), condition) }
 
-    /// One element of an optional array passes; nil has no elements.
+    /// At least one element of an optional array passes. Nil has no elements.
     public static func any<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]?>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>
@@ -51,7 +51,8 @@ extension Predicate {
         Self(condition.isTooDeep ? .tooDeep : .anyElement(AnyElementTest(path, condition)))
     }
 
-    /// There is an element, and all pass. An array index answers that one does, and what it finds is looked at.
+    /// There is an element, and all pass. An array index finds the entities in which one passes, and these are then
+    /// tested.
     public static func anyAndEvery<Element: Sendable>(
         _ keyPath: KeyPath<Entity, [Element]>,
         _ condition: (ElementProxy<Element>) -> ElementPredicate<Element>

@@ -63,7 +63,7 @@ extension Predicate {
                 return Self(.computed(ComputedTest(place, comparison, .data(Data(key)), label: label)))
             }
             return testing(keyPath, label: label) { text in
-                // What can't be compared is none of what is asked for.
+                // A text that can't be compared is not one of the wanted texts.
                 guard let text = text.textValue, let place = try? collator.key(of: text) else {
                     return comparison == .notEqual
                 }
@@ -76,7 +76,7 @@ extension Predicate {
 }
 
 extension Sorting {
-    /// By a text in the order of a collation, nil first. An index of the same collation gives the order.
+    /// Sorts by a text in the order of a collation, nil first. An index of the same collation gives the order.
     public static func by<Text: TextValue>(
         _ keyPath: KeyPath<Entity, Text>, collation: TextCollation, descending: Bool = false
     ) -> Self {

@@ -38,9 +38,10 @@ public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
     ) -> ElementPredicate<Element> {
         let (value, subject) = (value, subject)
         let literal = literal(other)
-        // What has an order of its own is compared by it, whatever it is stored as.
+        // A type with an order of its own is compared by that order, in whatever form it is stored.
         let isStoredOrder = comparison.holdsForColumns(of: Property.self)
-        // What no index has an order for, or which it would find by leaving out: for the test alone.
+        // Only the test answers a comparison that has no index order, or for which an index would have to leave entries
+        // out.
         let isTold = isStoredOrder && comparison != .notEqual
         let term = isTold ? literal.map { ElementTerm(subject: subject, .compare(comparison, $0)) } : nil
         let order = isStoredOrder ? StoredOrder<Property>() : nil
@@ -65,9 +66,9 @@ extension ElementProperty where Property: StringProtocol {
 /// A condition on an element of an array.
 public struct ElementPredicate<Element: Sendable>: Sendable {
     let label: String
-    /// What must hold of it, as far as an index may tell.
+    /// The terms that the element must fulfil, as far as an index can test them.
     let terms: [ElementTerm]
-    /// Whether that is all.
+    /// Whether the terms are the whole condition.
     let isComplete: Bool
     let test: @Sendable (Element) -> Bool
     /// The conditions that one operator joins. They are tested in a loop, so a long chain takes no more stack.
@@ -128,7 +129,7 @@ public struct ElementPredicate<Element: Sendable>: Sendable {
         return Self(label: "!(\(label))", terms: [], isComplete: false, depth: depth + 1, joined: nil) { !test($0) }
     }
 
-    /// Whatever Swift can say: no index answers it.
+    /// Any test written in Swift. No index answers it.
     public static func passes(_ test: @escaping @Sendable (Element) -> Bool) -> Self {
         Self(label: "passes a closure", terms: [], isComplete: false, test: test)
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions on entities. A key path of a stored property becomes a comparison of columns that the planner can answer
-// from an index; any other (computed, nested) becomes a test of the decoded entity. Both mean the same.
+// from an index. Any other key path (computed, nested) becomes a test of the decoded entity. Both mean the same.
 
 /// A condition on entities of one type: `\.age > 18 && \.status == .active`. Where Foundation is imported, which has a
 /// type of this name too, its own is written `Hornbeam.Predicate`.
 ///
-/// NaN equals NaN and is greater than every number, be the property stored, computed or an element of an array, so that
-/// indexes can hold it: only in closures of your own it is as Swift's operators have it.
+/// NaN equals NaN and is greater than every number, whether the property is stored, computed or an element of an array,
+/// so that indexes can hold it. Only closures of your own treat it as Swift's operators do.
 ///
 /// A computed property in a filter or a sort must not use a context: while a query runs, its rows lie in pages that a
 /// write may move.
@@ -32,7 +32,7 @@ public func || <Entity>(left: Predicate<Entity>, right: Predicate<Entity>) -> Pr
     Predicate(left.filter.or(right.filter))
 }
 
-/// Plain negation: what is false because a property is nil becomes true.
+/// Plain negation: a condition that is false because a property is nil becomes true.
 public prefix func ! <Entity>(predicate: Predicate<Entity>) -> Predicate<Entity> {
     Predicate(.not(predicate.filter.asPart))
 }
@@ -116,7 +116,8 @@ public func >= <Entity: EntityModelProtocol, Property: Comparable & Sendable>(
 // MARK: - From key paths to columns
 
 extension PartialKeyPath {
-    /// For `explain`. Computed properties have no name at run time, only an address, which says nothing to a person.
+    /// The property's name, for `explain`. Computed properties have no name at run time, only an address, which says
+    /// nothing to a person.
     var label: String {
         let text = "\(self)"
         return text.contains("<computed") ? "computed \(Self.valueType) of \(Root.self)" : text
@@ -204,7 +205,7 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, Property>, _ comparison: Comparison, _ literal: Value?,
         of ordered: Ordered.Type, label: String, _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
-        // What has an order of its own is compared by it, whatever it is stored as.
+        // A type with an order of its own is compared by that order, in whatever form it is stored.
         guard comparison.holdsForColumns(of: ordered) else { return testing(keyPath, label: label, test) }
         let test = StoredOrder<Property>()?.test(comparison, literal ?? .null) ?? test
         guard let literal else { return testing(keyPath, label: label, test) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on the entities that a relation leads to. Links to entities that aren't stored don't count. Where few
-// related entities pass, the planner comes from them along the relation's other side.
+// Conditions on the entities that a relation leads to. Links to entities that aren't stored don't count. If few related
+// entities pass, the planner starts at them and follows the relation's other side.
 
 extension Predicate {
     /// At least one related entity passes: `.any(\.$messages, where: \.text == "hello")`.
@@ -28,7 +28,7 @@ extension Predicate {
         testing(.none, keyPath, Predicate<Target>(.all))
     }
 
-    /// The one related entity passes; false where there is none: `.has(\.$author, \.name == "Bob")`.
+    /// The one related entity passes. False if there is none: `.has(\.$author, \.name == "Bob")`.
     public static func has<Target, D, K>(
         _ keyPath: WritableKeyPath<Entity, ToOneRelation<Target, D, K>>, _ predicate: Predicate<Target>
     ) -> Self { testing(.any, keyPath, predicate) }
@@ -50,8 +50,8 @@ extension Predicate {
 // An entity is what its id says: its other properties don't count. The operators for entities that are Equatable are
 // there because the compiler finds those of optional properties as fitting for them.
 
-/// The relation leads to this entity, as far as its id says; with nil, to none: `\.author == bob`. A link to what isn't
-/// stored counts as none.
+/// The relation leads to the entity with this one's id, or to none if it is nil: `\.author == bob`. A link to an entity
+/// that isn't stored counts as none.
 public func == <Entity: EntityModelProtocol, Target: EntityModelProtocol>(
     keyPath: KeyPath<Entity, Target?>, entity: Target
 ) -> Predicate<Entity> {
@@ -101,7 +101,7 @@ public func != <Entity: EntityModelProtocol, Target, D, K>(
     .comparing(value: keyPath, .notEqual, entity.id.columnValue)
 }
 
-/// The relation leads to the entity with this id; with nil, to none: `\.$author == "bob"`, `\.$author == bob.id`.
+/// The relation leads to the entity with this id, or to none if it is nil: `\.$author == "bob"`, `\.$author == bob.id`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, id: Target.ID?
 ) -> Predicate<Entity> {
@@ -114,7 +114,8 @@ public func != <Entity: EntityModelProtocol, Target, D, K>(
     .comparing(value: keyPath, .notEqual, id?.columnValue)
 }
 
-/// The relation leads where this value does, as far as ids say: `\.$author == .id("bob")`, `\.$author == .null`.
+/// The relation leads to the same target as this value. Only ids count: `\.$author == .id("bob")`,
+/// `\.$author == .null`.
 public func == <Entity: EntityModelProtocol, Target, D, K>(
     keyPath: KeyPath<Entity, ToOneRelation<Target, D, K>>, value: ToOneRelation<Target, D, K>
 ) -> Predicate<Entity> {

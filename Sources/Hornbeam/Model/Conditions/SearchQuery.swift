@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to search for, as a value: built of parts, or read from what somebody wrote.
+// A full-text query as a value: built of parts, or read from text that somebody wrote.
 
 public import FoundationEssentials
 import HornbeamText
 
-/// What is searched for in the texts of entities:
+/// A search in the texts of entities:
 ///
 ///     Page.filter(.string(\.title, \.text, matches: .phrase("copy on write").boosted(2) || "snapshots"))
 ///     Page.filter(.string(\.title, \.text, matches: try SearchQuery(parsing: "title:swift +database -sql")))
 ///
-/// A string literal is any of its words. What a word is, the analyzer of the index says that the search is over. Values
-/// can be built without a database; what makes no sense (a negative boost, a property that isn't searched) is
-/// `.invalid` when the query runs.
+/// A string literal stands for any of its words. The analyzer of the searched index determines what a word is. Values
+/// can be built without a database. A query that makes no sense (a negative boost, a property that isn't searched)
+/// throws `.invalid` when it runs.
 public struct SearchQuery<Entity: EntityModelProtocol>: Sendable, Hashable {
     let reading: SearchReading
 
@@ -24,7 +24,7 @@ public struct SearchQuery<Entity: EntityModelProtocol>: Sendable, Hashable {
         reading = .composed(how, of: parts)
     }
 
-    /// Both, in one list with those that are put together so already.
+    /// Combines both, in one list with the parts that are already combined in the same way.
     private init(_ how: SearchComposition, _ left: Self, _ right: Self) {
         self.init(how, (left.reading.parts(how) ?? [left.reading.asPart]) + [right.reading.asPart])
     }
@@ -33,56 +33,57 @@ public struct SearchQuery<Entity: EntityModelProtocol>: Sendable, Hashable {
 // MARK: - Building
 
 extension SearchQuery {
-    /// Any of the words. The score is the sum of those that are found, so that texts with more of them, and with rarer
-    /// ones, come first.
+    /// Finds any of the words. The score is the sum of those that are found, so that texts with more of them, and with
+    /// rarer ones, come first.
     public static func words(_ text: String) -> Self { Self(.words(text)) }
 
-    /// Any of these. Without one it finds nothing.
+    /// Finds texts that match any of these queries. Without a query it finds nothing.
     public static func any(_ queries: Self...) -> Self { any(queries) }
 
     public static func any(_ queries: [Self]) -> Self { Self(.any, queries.map(\.reading.asPart)) }
 
-    /// All of these, but for those in which the index's analyzer finds no word (`"rock & roll"` asks for two). Without
-    /// one it finds nothing. Of what is written as one word and is several to the analyzer (`"wi-fi"`) all must be
-    /// there, next to each other.
+    /// Finds texts that match all of these queries, except those in which the index's analyzer finds no word
+    /// (`"rock & roll"` asks for two). Without a query it finds nothing. If text written as one word is several to the
+    /// analyzer (`"wi-fi"`), all of them must be there, next to each other.
     public static func all(_ queries: Self...) -> Self { all(queries) }
 
     public static func all(_ queries: [Self]) -> Self { Self(.all, queries.map(\.reading.asPart)) }
 
-    /// The words in their order, next to each other, within one property.
-    /// - Parameter slop: how many other words may stand between them, in all.
+    /// Finds the words in their order, next to each other, within one property.
+    /// - Parameter slop: maximum number of other words between them, in all.
     public static func phrase(_ text: String, slop: Int = 0) -> Self { Self(.phrase(text, slop: slop)) }
 
-    /// Words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order: the last
-    /// one begins at most `within` words behind the end of the first, so that 1 is right behind it. What is named twice
-    /// must be there twice.
+    /// Finds words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order. The
+    /// last one begins at most `within` words behind the end of the first, so that 1 is right behind it. A part that is
+    /// named twice must be there twice.
     public static func near(_ queries: Self..., within distance: Int) -> Self {
         Self(.near(within: distance), queries.map(\.reading.asPart))
     }
 
-    /// Words that begin so. Of several words the last one does, and the others stand before it as in a phrase.
+    /// Finds words with this beginning. If there are several words, the last one is the beginning, and the others stand
+    /// before it as in a phrase.
     public static func prefix(_ text: String) -> Self { Self(.prefix(text)) }
 
-    /// Words that match a pattern: `*` stands for any letters, `?` for one. A pattern that begins with a sign looks at
-    /// all words of the index.
+    /// Finds words that match a pattern: `*` stands for any letters, `?` for one. A pattern that begins with a sign
+    /// looks at all words of the index.
     public static func wildcard(_ pattern: String) -> Self { Self(.wildcard(pattern)) }
 
-    /// Words that are spelled nearly so. A letter too many, too few or another one is one edit, and so are two
+    /// Finds words with a similar spelling. A letter too many, too few or another one is one edit, and so are two
     /// neighbours that have changed places.
     /// - Parameters:
-    ///   - distance: at most so many edits, up to 2. Nil is none for words of up to 2 letters, 1 for up to 5, else 2.
-    ///   - prefixLength: so many letters at the head must be right.
+    ///   - distance: maximum number of edits, up to 2. Nil is none for words of up to 2 letters, 1 for up to 5, else 2.
+    ///   - prefixLength: number of letters at the head that must be right.
     public static func fuzzy(_ word: String, distance: Int? = nil, prefixLength: Int = 1) -> Self {
         Self(.fuzzy(word, distance: distance, prefixLength: prefixLength))
     }
 
-    /// Every entity, with the score 0: `.everything.without("draft")`.
+    /// Finds every entity, with the score 0: `.everything.without("draft")`.
     public static var everything: Self { Self(.everything) }
 
-    /// What this finds, but for what the other does. The score is that of this.
+    /// Finds the texts that this query finds and the other doesn't. The score is that of this query.
     public func without(_ other: Self) -> Self { Self(.without, [reading.asPart, other.reading.asPart]) }
 
-    /// Only what stands in these properties, which must be among those that are searched.
+    /// Searches only in these properties, which must be among the searched ones.
     public func `in`<each Text: SearchableText>(_ keyPaths: repeat KeyPath<Entity, each Text>) -> Self {
         var columns: [Int] = []
         // No column is one that can't be searched.
@@ -90,15 +91,16 @@ extension SearchQuery {
         return Self(.field(columns), [reading.asPart])
     }
 
-    /// With its score times `factor`: 0 to 1e9, as must be the product of all that stand in each other.
+    /// Multiplies the score by `factor`, from 0 to 1e9. The product of all factors within one another must be in this
+    /// range too.
     public func boosted(_ factor: Double) -> Self { Self(.boost(factor), [reading.asPart]) }
 
     func leavingOut(_ words: StopWordList) -> Self { Self(.leavingOut(words), [reading.asPart]) }
 
-    /// Either, or both.
+    /// Finds texts that match either query, or both.
     public static func || (left: Self, right: Self) -> Self { Self(.any, left, right) }
 
-    /// Both must be found.
+    /// Finds texts that match both queries.
     public static func && (left: Self, right: Self) -> Self { Self(.all, left, right) }
 }
 
@@ -109,11 +111,11 @@ extension SearchQuery: ExpressibleByStringLiteral, ExpressibleByStringInterpolat
 // MARK: - Text
 
 extension SearchQuery {
-    /// How words without a sign count.
+    /// The meaning of several words without a sign.
     public enum Matching: Sendable {
-        /// One of them is enough.
+        /// One of the words is enough.
         case any
-        /// Each must be there.
+        /// Each word must be there.
         case all
     }
 
@@ -124,8 +126,8 @@ extension SearchQuery {
     /// back.
     ///
     /// The names before a colon are those of the properties that full-text indexes are over, or of all texts if there
-    /// is no such index; another one is a `SearchSyntaxError` that says which there are. A query that names some which
-    /// the search it is used in isn't over is `.invalid` when that runs.
+    /// is no such index. Another name is a `SearchSyntaxError` that lists them. A query that names properties which its
+    /// search isn't over throws `.invalid` when that runs.
     public init(parsing text: String, matching: Matching = .any) throws(SearchSyntaxError) {
         try self.init(text, matching, over: Self.searched)
     }
@@ -154,8 +156,8 @@ extension SearchQuery {
         self.init(query.mapFields { (place) throws(Never) in columns[place] })
     }
 
-    /// Reads what somebody wrote into a search field, whatever it is: what isn't right is taken for words, and so is
-    /// the name of a property that the search isn't over (`language:en` then is two words).
+    /// Reads any text written into a search field. Parts that aren't correct are taken for words, and so is the name of
+    /// a property that the search isn't over (`language:en` then is two words).
     /// - Parameter isTyping: whether it is still being written. The last word then is the beginning of one.
     public init(lenient text: String, matching: Matching = .any, isTyping: Bool = false) {
         let written = WrittenSearch(text: text, matchesAll: matching == .all, isTyping: isTyping)
@@ -171,7 +173,7 @@ extension SearchQuery {
         return columns.indices.filter { columns[$0].type.isText && !columns[$0].isHidden }
     }
 
-    /// Those that full-text indexes are over; all if there is none.
+    /// The columns that full-text indexes are over, or all text columns if there is no such index.
     private static var searched: [Int] {
         var columns: [Int] = []
         for index in Entity.entityShape.searched {
@@ -231,24 +233,25 @@ extension SearchQuery {
 }
 
 extension SearchQuery: CustomStringConvertible {
-    /// In the language that `init(parsing:)` reads. What is nested too deep for it is not written out.
+    /// The query in the language that `init(parsing:)` reads. A query that is nested too deep for it is not written
+    /// out.
     public var description: String {
         guard reading.isWithin(TextQuery.maximumDepth) else { return "(…)" }
         return query().writtenOut(fields: Self.columnNames) ?? "(…)"
     }
 }
 
-/// A text that can't be read as a query, and where.
+/// A text that can't be read as a query, and the place of the error.
 public struct SearchSyntaxError: Error, Hashable, CustomStringConvertible {
     /// The whole text.
     public let text: String
-    /// The character where it goes wrong, from 0.
+    /// The character at which the error is, from 0.
     public let offset: Int
-    /// What is wrong there.
+    /// The problem at this place.
     public let problem: String
-    /// What to write instead.
+    /// The text to write instead.
     public let advice: String
-    /// All of it on three lines, with a caret under the place.
+    /// The whole message on three lines, with a caret under the place.
     public let description: String
 
     init(_ error: QuerySyntaxError) {

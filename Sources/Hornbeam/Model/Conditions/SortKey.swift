@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One key of an order: a column where the key path is one, otherwise what is worked out from the decoded entity. That
-// is a value whose stored form has its order, which an index may hold, or a key of the Swift type.
+// One key of an order: a column where the key path is one, otherwise a value that is computed from the decoded entity.
+// That is a value whose stored form has its order, which an index may hold, or a key of the Swift type.
 
-/// What `sorted(by:)` makes of a key path.
+/// The sort term that `sorted(by:)` makes of a key path.
 struct SortKey<Entity: EntityModelProtocol>: Sendable {
     let term: SortTerm
 
@@ -74,7 +74,7 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
 
     /// Only `IndexKey` promises that stored values have the order of the Swift type.
     private static func isOrderedAsStored<Property>(_ type: Property.Type) -> Bool {
-        // Known without a look at tables of conformances.
+        // These types are known without a look at tables of conformances.
         type == Int.self || type == String.self || type is any IndexKey.Type
             || (type as? any OrderingType.Type)?.isOrderedAsStored ?? false
     }

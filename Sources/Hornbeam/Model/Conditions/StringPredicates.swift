@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on parts of strings. Several properties mean any of them; the negated forms mean none of them.
+// Conditions on parts of strings. Several properties mean any of them. The negated forms mean none of them.
 
 import FoundationEssentials
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on whole texts: words by the full-text index, regular expressions, tests of one's own. Several properties
-// mean any of them; the negated forms mean none of them.
+// Conditions on whole texts: words by the full-text index, regular expressions, custom tests. Several properties mean
+// any of them. The negated forms mean none of them.
 
 import FoundationEssentials
 
-/// What can be searched for words: `String`, `[String]`, and optionals of both. Each element of an array is a text of
-/// its own: no phrase goes from one to the next. Nil has no words.
+/// A type that can be searched for words: `String`, `[String]`, and optionals of both. Each element of an array is a
+/// text of its own: no phrase goes from one to the next. Nil has no words.
 public protocol SearchableText: Sendable {
-    /// What is searched, each a text of its own.
+    /// The searched texts, each a text of its own.
     var searchedTexts: [String] { get }
 }
 
@@ -51,7 +51,7 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
         self.keyPath = keyPath
     }
 
-    /// For people. To make it takes longer than a search.
+    /// The property's name, for people. Making it takes longer than a search.
     var label: String { keyPath.label }
 
     /// A pack of key paths as a list.
@@ -63,7 +63,7 @@ struct TextProperty<Entity: EntityModelProtocol>: Sendable {
         return properties
     }
 
-    /// The column of a property that can be searched; nil if it isn't stored as its text.
+    /// Returns the column of a property that can be searched, or nil if it isn't stored as its text.
     static func column<Text: SearchableText>(_ keyPath: KeyPath<Entity, Text>) -> Int? {
         // Another type may have a text that isn't the stored one.
         guard
@@ -84,13 +84,13 @@ extension Predicate {
     /// this order, come best first; behind another condition, or joined to one by `&&`, a search only filters.
     /// `.invalid` for a property that isn't stored.
     ///
-    /// What a word is, the analyzer says of the index over exactly these properties, in whatever order; else of the
-    /// first declared that has all of them among its own; else of the first that has one of them; without
-    /// any it is `.unicode(keepsAccents: true)`.
+    /// The words are determined by the analyzer of the index over exactly these properties, in any order. Without one
+    /// it is the first declared index that has all of them among its own, else the first that has one of them. Without
+    /// any index the analyzer is `.unicode(keepsAccents: true)`.
     ///
-    /// - Parameter index: the full-text index that is meant, by the name of the property which declares it, where
-    ///   several are over these properties: one by stems and one by whole words, say. The search is its words then, and
-    ///   the scores are its own. `.invalid` when it runs if there is none of this name over all these properties.
+    /// - Parameter index: the full-text index to use, by the name of the property which declares it, if several are
+    /// over these properties: one by stems and one by whole words, say. The search then has the words of this index,
+    /// and its scores. Throws `.invalid` when it runs if there is none of this name over all these properties.
     public static func string<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, matches text: String, using index: String? = nil
     ) -> Self {
@@ -100,8 +100,8 @@ extension Predicate {
         }
     }
 
-    /// What `query` finds in these properties, which it may name: by the same index, with words by the same analyzer
-    /// and in the same order as above. `.invalid` when it runs if it names others.
+    /// Matches `query` in these properties, which it may name: by the same index, with words by the same analyzer and
+    /// in the same order as above. Throws `.invalid` when it runs if it names others.
     /// - Parameters:
     ///   - weights: how much words in each property count, in their order: from 0 to 1e9, and not all 0. Empty is 1 for
     ///     all.
@@ -155,9 +155,10 @@ extension Predicate {
 
     // MARK: - Regular expressions
 
-    /// The expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an index.
+    /// Tests whether the expression matches somewhere in the text: `.string(\.title, matches: /v[0-9]+/)`. Never by an
+    /// index.
     ///
-    /// One that is made of somebody else's text is a danger: `Regex` reads classes within classes by calling itself,
+    /// An expression made of somebody else's text is a danger: `Regex` reads classes within classes by calling itself,
     /// and some expressions, such as `/(a+)+b/`, take time exponential in the length of the text. Bound its length, or
     /// look for words instead.
     @_disfavoredOverload
@@ -184,8 +185,8 @@ extension Predicate {
 
     // MARK: - Tests of one's own
 
-    /// The text passes a test; `label` names it in `explain`. The test must not use a context: while a query runs, its
-    /// rows lie in pages that a write may move.
+    /// Tests the text with a closure. `label` names the test in `explain`. The test must not use a context: while a
+    /// query runs, its rows lie in pages that a write may move.
     public static func string<each Text: TextValue>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, passes label: String,
         _ test: @escaping @Sendable (String) throws -> Bool

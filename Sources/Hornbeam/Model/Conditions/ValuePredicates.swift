@@ -22,7 +22,7 @@ extension Predicate {
         return testing(keyPath, label: "\(keyPath.label) in \(String(shown: values))", membership(values))
     }
 
-    /// An optional property is one of `values`; a nil among the values stands for nil.
+    /// An optional property is one of `values`. A nil among the values stands for nil.
     public static func value<Property: Equatable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, in values: [Property?]
     ) -> Self {
@@ -73,7 +73,7 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, Property>, in range: PartialRangeUpTo<Property>
     ) -> Self { keyPath < range.upperBound }
 
-    /// Both bounds included. Bounds the wrong way round hold for nothing.
+    /// The property lies between both bounds, which are included. Bounds the wrong way round hold for nothing.
     public static func value<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }

@@ -9,19 +9,19 @@
 
 import FoundationEssentials
 
-/// What is made of the entities of a query or of a group: `.count`, `.sum(\.size)`, `.average(\.age)`.
+/// An aggregate of the entities of a query or of a group: `.count`, `.sum(\.size)`, `.average(\.age)`.
 public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable {
-    /// Where one result is gathered.
+    /// Makes the accumulator for one result.
     let accumulator: @Sendable () -> any Accumulator<Entity, Result>
     /// Whether the number of rows is all that it needs.
     let isCount: Bool
-    /// What it reads of rows; nil if that is whole entities.
+    /// The parts of a row that it reads, nil if it reads whole entities.
     let needs: RowNeeds?
     /// Whether rows with equal values count as one.
     let isOfDistinct: Bool
-    /// Whether it is the same in whatever order rows come.
+    /// Whether the result is the same in any order of the rows.
     let isOrderFree: Bool
-    /// Whether it depends on where relations lead, which changed rows don't tell.
+    /// Whether it depends on the targets of relations. Changed rows alone don't show changes of these.
     let readsLinks: Bool
 
     init<Property>(
@@ -51,16 +51,16 @@ protocol Accumulator<Entity, Result>: AnyObject {
     associatedtype Entity: EntityModelProtocol
     associatedtype Result
     func add(_ row: inout AggregatedRow<Entity>) throws
-    /// Adds several rows that are equal in all that it reads.
+    /// Adds several rows that are equal in everything that it reads.
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws
-    /// Adds several rows, where their number is all that counts.
+    /// Adds several rows, if only their number counts.
     func add(rows: Int)
-    /// Takes out a row that was added; false if the rows that are left must be added anew.
+    /// Takes out a row that was added. Returns false if the rows that are left must be added anew.
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool
-    /// Whether what was taken out has been made up for, so that there is a result without adding all rows anew. Asked
-    /// when all of a commit has been taken out and added.
+    /// Whether there is a result without adding all rows anew, because later rows have replaced those taken out. Asked
+    /// when all changes of a commit have been taken out and added.
     var isKnown: Bool { get }
-    /// The order of rows whose first one it has to see if its result isn't known; nil if only all rows tell.
+    /// The order whose first row it must see if its result isn't known, nil if it must see all rows.
     var missing: SortTerm? { get }
     /// Takes that row, nil if there is none.
     func regain(_ row: inout AggregatedRow<Entity>?) throws
@@ -68,7 +68,7 @@ protocol Accumulator<Entity, Result>: AnyObject {
 }
 
 extension Accumulator {
-    // As good for what counts equal values as one.
+    // Adding one row is enough for an aggregate that counts equal values as one.
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws { try add(&row) }
     func add(rows: Int) {}
     func remove(_: inout AggregatedRow<Entity>) throws -> Bool { false }
@@ -90,7 +90,7 @@ struct AggregatedRow<Entity: EntityModelProtocol> {
         self.session = session
     }
 
-    /// The id of the stored entity that a to-one relation leads to; null if there is none.
+    /// Returns the id of the stored entity that a to-one relation leads to, or null if there is none.
     func linkedID(_ relation: DeclaredRelation<Entity>) throws -> Value {
         guard let session else {
             throw HornbeamError(.invalid, "the links of a former \(Entity.entityName) aren't known")
@@ -111,15 +111,15 @@ struct AggregatedRow<Entity: EntityModelProtocol> {
     }
 }
 
-/// How a property's value is taken from a row: from its column where the stored form is the value's own.
+/// The way to read a property's value from a row: from its column if the stored form is the value's own.
 struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Sendable {
-    /// The column, if it is one.
+    /// The column, nil if the property is not a column.
     let column: Int?
-    /// The relation of whose one entity it is the id, if it is one.
+    /// The to-one relation, if the property is the id of its entity.
     let relation: DeclaredRelation<Entity>?
     let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property
 
-    /// What reading it needs of a row.
+    /// The parts of a row that reading the property needs.
     var needs: RowNeeds? { column.map { RowNeeds(columns: [$0]) } }
     var readsLinks: Bool { relation != nil }
 
@@ -148,7 +148,7 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
     /// The needs of an aggregate whose result depends on how texts are written.
     var textNeeds: RowNeeds? { column.map { RowNeeds(columns: [$0], wantsExactText: true) } }
 
-    /// The needs of whoever shows the property: a text as it was written.
+    /// The needs of a reader that shows the property, with texts as they were written.
     var exactNeeds: RowNeeds? {
         guard let column else { return nil }
         return Entity.entityShape.description.columns[column].type.isText ? textNeeds : needs
@@ -189,10 +189,10 @@ struct AggregatedProperty<Entity: EntityModelProtocol, Property: Sendable>: Send
 // MARK: - Counting
 
 extension Aggregate where Result == Int {
-    /// How many entities.
+    /// The number of entities.
     public static var count: Self { Self(isCount: true, RowNeeds()) { CountAccumulator() } }
 
-    /// How many different values the property has; nil is none.
+    /// The number of different values of the property. Nil doesn't count.
     public static func countDistinct<Property: Hashable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>
     ) -> Self {
@@ -233,7 +233,7 @@ extension Optional: OptionalValue {
     }
 }
 
-/// Each value once, and NaN, which isn't equal to itself, once too, as an index has it.
+/// Each value once. NaN isn't equal to itself, and is in it once too, as in an index.
 private struct DistinctValues<Value: Hashable> {
     private var values: Set<Value> = []
     private var hasUnequal = false
@@ -279,7 +279,7 @@ private final class DistinctOptionalCount<Entity: EntityModelProtocol, Property:
 // MARK: - Values in order
 
 extension Aggregate {
-    /// The least value; nil if there is none. NaN counts as greater than every number.
+    /// The least value, nil if there is none. NaN counts as greater than every number.
     public static func min<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
@@ -299,7 +299,7 @@ extension Aggregate {
         }
     }
 
-    /// The greatest value; nil if there is none. NaN counts as greater than every number.
+    /// The greatest value, nil if there is none. NaN counts as greater than every number.
     public static func max<Property: Comparable & Sendable>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property? {
         let property = AggregatedProperty(keyPath)
@@ -319,7 +319,7 @@ extension Aggregate {
         }
     }
 
-    /// The texts one after the other, in the order of the query; "" if there are none.
+    /// The texts one after the other, in the order of the query, "" if there are none.
     public static func groupConcat(
         _ keyPath: KeyPath<Entity, String>, separator: String = ","
     ) -> Self where Result == String {
@@ -338,10 +338,11 @@ extension Aggregate {
 private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & Sendable>: Accumulator {
     private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
     private let isBetter: (Property, Property) -> Bool
-    /// Rows in which the best one comes first, behind those without a value; nil if only they can tell.
+    /// The order in which the best row comes first after the rows without a value, nil if all rows must be seen.
     private let order: SortTerm?
     private var best: Property?
-    /// What was the best until its row was taken out: all rows are as good at most. The best one isn't known then.
+    /// The former best value, if its row was taken out. All remaining rows are as good at most, and the best isn't
+    /// known.
     private var bound: Property?
 
     init(
@@ -365,7 +366,7 @@ private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & 
     func add(_ row: inout AggregatedRow<Entity>) throws {
         guard let value = try read(&row) else { return }
         if let bound {
-            // An edit takes out a value and adds another: if that is no worse, it is the best again.
+            // An edit takes out one value and adds another. If the new one is no worse, it is the best again.
             if isBetter(bound, value) { return }
             self.bound = nil
         }
@@ -408,7 +409,7 @@ private final class Joined<Entity: EntityModelProtocol>: Accumulator {
 // MARK: - Sums and means
 
 extension Aggregate where Result: SummableNumber {
-    /// The sum; 0 if there is nothing to add. It is exact, or rounded once where the property's type can't hold it. A
+    /// The sum, 0 if there is nothing to add. It is exact, or rounded once where the property's type can't hold it. A
     /// sum of integers that doesn't fit the type, or one of decimals beyond 3.4 · 10^165, throws `.invalid`.
     public static func sum(_ keyPath: KeyPath<Entity, Result>) -> Self {
         let property = AggregatedProperty(keyPath)
@@ -422,7 +423,7 @@ extension Aggregate where Result: SummableNumber {
 }
 
 extension Aggregate {
-    /// The mean; nil of nothing. A `Double`, of decimals a `Decimal`.
+    /// The mean, nil if there are no values. A `Double`, or a `Decimal` for decimals.
     public static func average<Property: SummableNumber>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)

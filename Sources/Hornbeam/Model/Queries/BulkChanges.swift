@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting and changing all that a query finds. What it finds is settled before anything is changed, so that a
-// condition on relations, which each deletion may change, isn't asked of what the deletions before have left.
+// Deleting and changing all entities that a query finds. The query runs before anything is changed, so that a condition
+// on relations, which each deletion may change, is not tested on the state that earlier deletions have left.
 
 extension QueryList {
-    /// Deletes the entities that the query finds, in its order, and by their delete rules those related to them: hooks,
-    /// observers and what is left behind (`Deleted`) as for single deletions. All of it or, if something throws,
-    /// nothing; the write can go on either way. Needs memory for one entity at a time and eight bytes for each that
-    /// was found.
+    /// Deletes the entities that the query finds, in its order, and by their delete rules those related to them. Hooks,
+    /// observers and `Deleted` are as for single deletions. If something throws, nothing is deleted. The write can go
+    /// on either way. Needs memory for one entity at a time and eight bytes for each that was found.
     ///
-    /// It is one deletion: a relation with the rule `deny` (`.deleteDenied`) denies nothing where it leads to what is
-    /// deleted with it. Where there are such relations, all that goes is looked through, and held by its row, first.
+    /// It is one deletion: a relation with the rule `deny` (`.deleteDenied`) denies nothing where it leads to an entity
+    /// that is deleted with it. If there are such relations, all entities to delete are found first, and their rows are
+    /// held in memory.
     ///
-    /// - Returns: how many entities the query found, each counted once; those deleted by rules are not among them.
+    /// - Returns: the number of entities that the query found, each counted once. Those deleted by rules are not among
+    /// them.
     @discardableResult
     public func delete(from context: inout Context) throws -> Int { try delete(from: &context, leavingNothing: false) }
 
@@ -24,9 +25,9 @@ extension QueryList {
         }
     }
 
-    /// Changes the entities that the query finds, in its order, and saves them in place of what was stored: hooks,
-    /// indexes and observers as for single saves. All of them or, if something throws, none; the write can go on
-    /// either way. Relations are as after reading: what isn't set in them stays as it is.
+    /// Changes the entities that the query finds, in its order, and saves them in place of the stored ones. Hooks,
+    /// indexes and observers are as for single saves. If something throws, none is changed. The write can go on either
+    /// way. Relations are as after reading: those that aren't set stay as they are.
     ///
     /// The result is as if each were found and saved by itself. The query runs first. After that, an entity that a
     /// hook, a cascade or `change` deletes before its turn is left out, and one that they change is read anew. An
@@ -131,11 +132,11 @@ extension QueryList {
 }
 
 extension Query {
-    /// Deletes the entity that the query finds, as its own `delete` does; whether there was one.
+    /// Deletes the entity that the query finds, as its own `delete` does. Returns whether there was one.
     @discardableResult
     public func delete(from context: inout Context) throws -> Bool { try list.delete(from: &context) > 0 }
 
-    /// Changes and saves the entity that the query finds; whether there was one. See `QueryList.update`.
+    /// Changes and saves the entity that the query finds. Returns whether there was one. See `QueryList.update`.
     @discardableResult
     public func update(in context: inout Context, _ change: (inout Entity) throws -> Void) throws -> Bool {
         try list.update(in: &context, change) > 0

@@ -6,14 +6,13 @@ import HornbeamKeys
 import HornbeamPages
 
 extension QueryList {
-    /// Of the entities that are equal in these properties only the first one in the query's order, in the order of the
-    /// groups:
-    /// `Message.query().sorted(by: \.sentAt.desc).first(ofEach: \.room).resolve(in: context)` is the latest of each
-    /// room.
+    /// Keeps only the first entity in the query's order for each combination of values of these properties, in the
+    /// order of the groups: `Message.query().sorted(by: \.sentAt.desc).first(ofEach: \.room).resolve(in: context)`
+    /// gives the latest message of each room.
     ///
     /// With an index over the properties and then the order, `@Index<Self>(\.room, \.sentAt.desc)`, that takes one look
-    /// into it for each group; otherwise all of the query's entities are gone through. The result is a list as any:
-    /// sort it, filter it, cut it; what is said of it counts after the groups.
+    /// into it for each group. Otherwise all of the query's entities are read. The result is a list like any other: you
+    /// can sort, filter and limit it, and later steps apply after the grouping.
     public func first<each Key: Hashable & Sendable>(
         ofEach keyPaths: repeat KeyPath<Entity, each Key>
     ) -> QueryList<Entity> {

@@ -4,16 +4,17 @@
 import HornbeamKeys
 import HornbeamPages
 
-/// What is gathered of one group. Apart from how many aggregates that are, which only its subclass knows.
+/// The state of one group, without the number of aggregates, which only its subclass knows.
 class GroupState<Entity: EntityModelProtocol, Values> {
     func add(_ row: inout AggregatedRow<Entity>) throws {}
-    /// Adds several rows that are equal in all that is read of them.
+    /// Adds several rows that are equal in everything that is read of them.
     func add(_ row: inout AggregatedRow<Entity>, times: Int) throws {}
     func add(rows: Int) {}
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool { false }
     /// Whether it knows all results.
     var isKnown: Bool { true }
-    /// Has those that don't know theirs see the first row of an order; false if one of them needs all rows.
+    /// Shows the aggregates whose results aren't known the first row of an order. Returns false if one of them needs
+    /// all rows.
     /// - Parameter first: calls its closure with that row, nil if there is none.
     func regain(_ first: (SortTerm, (inout AggregatedRow<Entity>?) throws -> Void) throws -> Void) throws -> Bool {
         true
@@ -79,15 +80,15 @@ protocol GroupMaker<Entity, Values>: Sendable {
     func begin() -> GroupState<Entity, Values>
     /// Whether the number of rows is all that its aggregates need.
     var isCount: Bool { get }
-    /// What they need of rows; nil if that is whole entities.
+    /// The parts of rows that its aggregates need, nil if they need whole entities.
     var needs: RowNeeds? { get }
-    /// Whether all of them are the same in whatever order rows come.
+    /// Whether all results are the same in any order of the rows.
     var isOrderFree: Bool { get }
-    /// Whether one of them depends on where relations lead.
+    /// Whether one of them depends on the targets of relations.
     var readsLinks: Bool { get }
     /// Whether rows with equal values count as one.
     var isOfDistinct: Bool { get }
-    /// Whether they are the same; false too where their types don't say.
+    /// Whether the values are the same. Also false where their types can't be compared.
     func areSame(_ left: Values, _ right: Values) -> Bool
 }
 
@@ -200,13 +201,13 @@ protocol GroupKeys<Entity, Key>: Sendable {
     associatedtype Entity: EntityModelProtocol
     associatedtype Key
     func append(_ row: inout AggregatedRow<Entity>, to key: inout KeyWriter, _ unordered: inout UnorderedKeys) throws
-    /// Their columns; nil if one of them is none.
+    /// The columns of the keys, nil if one of them is no column.
     var columns: [Int]? { get }
     /// Whether they are read from their columns alone. An enum that is no `ColumnValue` is read with its entity.
     var readsColumns: Bool { get }
     /// Whether the bytes of keys are the same whichever came before.
     var isOrdered: Bool { get }
-    /// Whether one of them depends on where a relation leads.
+    /// Whether one of them depends on the target of a relation.
     var readsLinks: Bool { get }
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key
 }
@@ -288,12 +289,12 @@ extension QueryList {
     }
 }
 
-/// A query whose entities are grouped; `aggregate` says what is wanted of each group.
+/// A query whose entities are grouped. Call `aggregate` for the values wanted of each group.
 public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
     let list: QueryList<Entity>
     let keys: any GroupKeys<Entity, Key>
 
-    /// What is made of each group; with none of it, the keys alone.
+    /// Adds aggregates of each group. Without any, the result has the keys alone.
     public func aggregate<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>
     ) -> GroupedQuery<Entity, Key, (repeat each Result)> {
@@ -301,7 +302,7 @@ public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
         return GroupedQuery(list: list, keys: keys, maker: maker)
     }
 
-    /// One thing that is made of each group.
+    /// Adds one aggregate of each group.
     public func aggregate<Result: Sendable>(
         _ aggregate: Aggregate<Entity, Result>
     ) -> GroupedQuery<Entity, Key, Result> {
@@ -311,7 +312,7 @@ public struct Grouping<Entity: EntityModelProtocol, Key>: Sendable {
 
 /// Groups and their aggregates, ready to be read.
 public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
-    /// One group: its key and what was made of it, in the order in which they were asked for.
+    /// One group: its key and its aggregates, in the order in which they were asked for.
     public typealias Row = (key: Key, values: Values)
 
     var list: QueryList<Entity>
@@ -328,14 +329,14 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
         self.maker = maker
     }
 
-    /// Only groups of whose values this holds: `.having { count, average in count > 3 }`.
+    /// Keeps only groups whose values pass the condition: `.having { count, average in count > 3 }`.
     public func having(_ condition: @escaping @Sendable (Values) -> Bool) -> Self {
         var query = self
         query.conditions.append(condition)
         return query
     }
 
-    /// At most so many groups, after skipping `offset`. None if one of the two is negative.
+    /// Limits the number of groups, after skipping `offset` of them. There are none if one of the two is negative.
     public func limit(_ limit: Int, offset: Int = 0) -> Self {
         var query = self
         query.limit = offset < 0 ? 0 : Swift.max(0, limit)
@@ -343,24 +344,25 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
         return query
     }
 
-    /// In an order of one's own, by keys and aggregates: `.sorted { $0.values.1 > $1.values.1 }`. Groups that are equal
-    /// in it stay in the order of their keys. Limits count after it.
+    /// Sorts the groups by keys and aggregates: `.sorted { $0.values.1 > $1.values.1 }`. Groups that are equal in this
+    /// order stay in the order of their keys. Limits count after it.
     public func sorted(by areInIncreasingOrder: @escaping @Sendable (Row, Row) -> Bool) -> Self {
         var query = self
         query.order = areInIncreasingOrder
         return query
     }
 
-    /// The groups in the order of their keys, unless they are sorted: as stored values are ordered, nil first. Keys of
-    /// types without such an order come as they were met. All groups are held in memory.
+    /// Returns the groups in the order of their keys, unless they are sorted: as stored values are ordered, nil first.
+    /// Keys of types without such an order come in the order in which they are first found. All groups are held in
+    /// memory.
     ///
-    /// Where an index is over all that is read, keys and aggregated properties (behind those that the filter fixes),
+    /// If an index covers everything that is read, keys and aggregated properties (behind those that the filter fixes),
     /// the cost is that of the different values, not of the entities.
     public func resolve(in context: Context? = nil) throws -> [Row] {
         try selected(try groups(in: context)).map(\.row)
     }
 
-    /// What is shown of all groups, in order, with the bytes of their keys.
+    /// Returns the rows of the groups in order, with the bytes of their keys.
     func selected(_ groups: [Group]) throws -> [(bytes: [UInt8], row: Row)] {
         let sorted = groups.sorted(byKey: { $1.bytes.append(contentsOf: $0.bytes) })
         let all = try sorted.map { (bytes: $0.bytes, row: (key: $0.key, values: try $0.state.results())) }
@@ -371,13 +373,13 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 
     typealias Group = (bytes: [UInt8], key: Key, state: GroupState<Entity, Values>)
 
-    /// How the groups would be found: a plan that is covering reads an index alone.
+    /// Returns the plan for finding the groups. A covering plan reads an index alone.
     public func explain(in context: Context) throws -> Plan {
         try list.explain(needs: needs, in: context)
     }
 
-    /// What is needed of rows. The groups are put in order afterwards, so that of the rows changes nothing, but for
-    /// keys without an order.
+    /// The needed parts of rows. The groups are sorted afterwards, so the order of the rows matters only for keys
+    /// without an order.
     var needs: RowNeeds? {
         guard keys.readsColumns, let columns = keys.columns else { return nil }
         var needs = maker.needs?.union(RowNeeds(columns: Set(columns)))
@@ -414,7 +416,7 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
 /// A property to group by.
 struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKeys {
     let property: AggregatedProperty<Entity, Key>
-    /// The column whose stored form has the order and equality of keys.
+    /// The column whose stored form has the order and equality of keys, nil if there is none.
     let column: Int?
 
     init(_ keyPath: KeyPath<Entity, Key>) {
@@ -458,7 +460,7 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKey
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key { try property.read(&row) }
 }
 
-/// Values that have no key, numbered as they are met.
+/// Values that have no key, numbered in the order in which they are found.
 struct UnorderedKeys {
     private var places: [AnyHashable: Int] = [:]
 

@@ -11,11 +11,11 @@ package protocol RowList {
     /// Whether all its rows are those of stored entities.
     var isStored: Bool { get }
     func count() throws -> Int
-    /// How many different rows it has, if that is known; else `count`.
+    /// Returns the number of different rows, if that is known, else `count`.
     func distinctCount() throws -> Int
     /// Calls `body` with the rows from a place on, until it returns false.
     func forEach(from place: Int, _ body: (RowID) throws -> Bool) throws
-    /// Where a row is, ascending, up to so many places.
+    /// Returns the places of a row, ascending, at most `limit` of them.
     func indices(of row: RowID, limit: Int) throws -> [Int]
 }
 
@@ -54,13 +54,13 @@ struct ListedRows {
     let list: any RowList
     let store: EntityStore
 
-    /// How the rows are found.
+    /// The ways to find the rows.
     private enum Way {
-        /// By their places: nothing is tested, and nothing sorted.
+        /// Takes rows by their places: nothing is tested, and nothing sorted.
         case places
-        /// From one place to the next, each tested, and sorted if the query is.
+        /// Goes from one place to the next, tests each row, and sorts the rows if the query is sorted.
         case walk
-        /// By a plan for all entities, whose results are looked for in the list.
+        /// Runs a plan for all entities, and looks for its results in the list.
         case plan(EntityQuery)
     }
 
@@ -68,7 +68,7 @@ struct ListedRows {
     private static var rowCost: Double { Price.entry + Price.row }
 
     private var isFiltered: Bool { if case .all = parts.filter { false } else { true } }
-    /// Results that are enough.
+    /// Number of results that are enough.
     private var needed: Int? { parts.limit.map { $0.addingSaturating(parts.offset) } }
 
     /// The rows, those of several places several times: in the list's order, unless the query has one.
@@ -85,7 +85,7 @@ struct ListedRows {
         }
     }
 
-    /// How many `rows` would give.
+    /// Returns the number of rows that `rows` would give.
     func count() throws -> Int {
         if !isFiltered, parts.after == nil, list.isStored { return cut(try list.count()) }
         var unsorted = parts
@@ -93,7 +93,7 @@ struct ListedRows {
         return try ListedRows(parts: unsorted, list: list, store: store).rows().count
     }
 
-    /// The last of `rows`.
+    /// Returns the last of `rows`.
     func last() throws -> RowID? {
         guard !isFiltered, parts.order.isEmpty, !parts.isPart, list.isStored else { return try rows().last }
         var last = parts
@@ -120,7 +120,7 @@ struct ListedRows {
         if parts.order.isEmpty {
             let plan = try Planner(query, store).plan()
             let candidates = try estimate(plan.path, total)
-            // What passes is spread over the list as over all entities, as far as anybody knows.
+            // Without better knowledge, the rows that pass are taken to be spread over the list as over all entities.
             let walked = min(count, needed.map { Self.scaled($0, by: total, over: max(1, candidates)) } ?? count)
             return plan.isNarrow && cost(of: candidates) < Self.rowCost * Double(walked) ? .plan(query) : .walk
         }
@@ -202,7 +202,7 @@ struct ListedRows {
         return found
     }
 
-    /// Those that pass, from one place to the next.
+    /// Returns the rows that pass, found by going from one place to the next.
     private func walked(_ tally: PlanTally?) throws -> [RowID] {
         let filter = try RowFilter(parts.filter, type: store.type, core: store.core)
         if parts.order.isEmpty {
@@ -244,8 +244,8 @@ struct ListedRows {
         if goesOn { _ = try waiting.finish(in: store, visit) }
     }
 
-    /// Those of a plan for all entities that are in the list. Nil if the plan ended with its limit before there were
-    /// enough of them.
+    /// Returns the rows of a plan for all entities that are in the list. Returns nil if the plan ended with its limit
+    /// before there were enough of them.
     private func found(_ query: EntityQuery, _ tally: PlanTally?) throws -> [RowID]? {
         let executor = try Executor(try Planner(query, store), store, tally: tally)
         if parts.order.isEmpty {
@@ -274,7 +274,7 @@ struct ListedRows {
 
     // MARK: Telling
 
-    /// How the rows would be found.
+    /// Returns the plan for finding the rows.
     func plan() throws -> Plan {
         let count = try list.distinctCount()
         var described = Plan(
@@ -304,7 +304,7 @@ struct ListedRows {
 }
 
 extension QueryPlan {
-    /// Whether it looks at some of the entities alone.
+    /// Whether it reads only some of the entities.
     fileprivate var isNarrow: Bool { if case .rowScan = path { false } else { true } }
 }
 

@@ -27,7 +27,7 @@ public struct Projection<Entity: EntityModelProtocol, each Property: Sendable>: 
         try Self(list.limit(1), repeat each properties).resolve(in: context).first
     }
 
-    /// How the entities would be found: a plan that is covering reads an index alone.
+    /// Returns the plan for finding the entities. A covering plan reads an index alone.
     public func explain(in context: Context) throws -> Plan {
         try list.explain(needs: needs, in: context)
     }
@@ -47,8 +47,8 @@ extension QueryList {
     /// Some properties of the entities, stored or computed:
     /// `Book.query().sorted(by: \.title).select(\.title, \.year).resolve(in: context)`.
     ///
-    /// Of a stored property its column alone is read, without making an entity; an index over all that the query and
-    /// the properties need is read instead of the rows. A computed property has the whole entity read.
+    /// For a stored property only its column is read, without making an entity. An index over everything that the query
+    /// and the properties need is read instead of the rows. For a computed property the whole entity is read.
     public func select<each Property: Sendable>(
         _ keyPaths: repeat KeyPath<Entity, each Property>
     ) -> Projection<Entity, repeat each Property> {

@@ -25,7 +25,7 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
         try list.resolve(in: context).first
     }
 
-    /// The entity, in the context that the query began with.
+    /// Returns the entity, read in the context that the query began with.
     public func resolve() throws -> Entity? {
         try resolve(in: try list.boundContext())
     }
@@ -40,7 +40,7 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension QueryList {
-    /// The entities that lists of other types lead to; in a level of a nested query the linked ones among them.
+    /// The entities that lists of other types lead to. In a level of a nested query, the linked ones among them.
     /// - Parameter depth: the number of levels of lists within those.
     init(
         context: Context?, within depth: Int,
@@ -54,7 +54,7 @@ extension QueryList {
         parts.hold(depth)
     }
 
-    /// By ids, in the order given.
+    /// The entities with these ids, in the order given.
     init(context: Context?, ids: [Entity.ID]) {
         let values = ids.map { $0.columnValue }
         let rows = { @Sendable (session: TypedTransaction) in
@@ -66,7 +66,7 @@ extension QueryList {
 }
 
 extension Collection where Self: Sendable {
-    /// Many queries for one, in their order; what isn't stored is left out.
+    /// Resolves many queries for one entity, in their order. Entities that aren't stored are left out.
     public func resolve<Entity>(in context: Context) throws -> [Entity] where Element == Query<Entity> {
         try compactMap { try $0.resolve(in: context) }
     }
@@ -76,7 +76,7 @@ extension Collection where Self: Sendable {
     }
 }
 
-/// A list of lists: what a to-many relation gives for a list of entities.
+/// A list of lists: the entities of a to-many relation for each of a list of entities.
 public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     let context: Context?
     /// Finds the lists, in a level of a nested query if there is one.
@@ -86,14 +86,14 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     var depth = 0
     /// The entities whose lists these are, in their order.
     var owners: (@Sendable (TypedTransaction) throws -> [RowID])?
-    /// The groups as data; nil if the relation isn't declared.
+    /// The groups as data, nil if the relation isn't declared.
     var path: GroupPath?
 
     public func resolve(in context: Context) throws -> [[Entity]] {
         try context.session.run { try members.load(eachOf: try groups($0, nil), $0) }
     }
 
-    /// All of them in one list, one after the other.
+    /// Returns the entities of all groups in one list, one group after the other.
     public func flatMap() -> QueryList<Entity> {
         let groups = groups
         var list = QueryList<Entity>(context: context, within: depth) { try groups($0, $1).flatMap { $0 } }
@@ -102,7 +102,7 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
         return list
     }
 
-    /// What `transform` leads to from each of them, in one list: `.flatMap { $0.related(\.$author) }`.
+    /// Returns the targets of `transform` for all of these entities, in one list: `.flatMap { $0.related(\.$author) }`.
     public func flatMap<Target>(
         _ transform: @escaping @Sendable (Query<Entity>) -> Query<Target>
     ) -> QueryList<Target> {
@@ -126,7 +126,7 @@ public struct QueryGroup<Entity: EntityModelProtocol>: Sendable {
     }
 }
 
-/// Whose lists a group has, and of which relation.
+/// The owners and the relation of a group's lists.
 struct GroupPath: Sendable {
     let model: any EntityModelProtocol.Type
     let owners: ListParts
@@ -141,7 +141,7 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     /// Greater is better.
     public let score: Double
     let row: RowID
-    /// The row as it was, where something else than the score decides between equal ones.
+    /// The row as it was, if something else than the score decides between equal scores.
     let values: [UInt8]?
     private let search: RankedSearch
 
@@ -152,16 +152,16 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     }
 
     var context: Context { search.context }
-    /// What was searched for.
+    /// The full-text match of the search.
     var match: TextMatch { search.match }
 
-    /// The entity, read now. Works as long as the transaction of the search.
+    /// The entity, read now. This works as long as the search's transaction lasts.
     public var entity: Entity? {
         get throws { try context.session.run { try $0.entity(at: row, Entity.self) } }
     }
 }
 
-/// What the hits of a search have in common.
+/// The parts that all hits of a search share.
 final class RankedSearch: Sendable {
     let context: Context
     let match: TextMatch

@@ -5,14 +5,15 @@
 // entities.
 
 extension QueryList {
-    /// Several aggregates at once: `let (count, total) = try query.aggregate(.count, .sum(\.size), in: context)`.
+    /// Returns several aggregates at once:
+    /// `let (count, total) = try query.aggregate(.count, .sum(\.size), in: context)`.
     public func aggregate<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>, in context: Context? = nil
     ) throws -> (repeat each Result) {
         try results(AggregateMaker<Entity, repeat each Result>(repeat each aggregates), in: context)
     }
 
-    /// One aggregate.
+    /// Returns one aggregate.
     public func aggregate<Result: Sendable>(
         _ aggregate: Aggregate<Entity, Result>, in context: Context? = nil
     ) throws -> Result { try results(aggregate, in: context) }
@@ -28,8 +29,8 @@ extension QueryList {
         return try state.results()
     }
 
-    /// How these aggregates would be answered. Where the plan is covering, from an index alone; where it is by value,
-    /// with each different value once.
+    /// Returns the plan for these aggregates. A covering plan reads an index alone. A plan by value reads each
+    /// different value once.
     public func explain<each Result: Sendable>(
         _ aggregates: repeat Aggregate<Entity, each Result>, in context: Context
     ) throws -> Plan {
@@ -47,7 +48,8 @@ extension QueryList {
         return needs
     }
 
-    /// The sum; 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws `.invalid`.
+    /// Returns the sum, 0 if there is nothing to add. A sum of integers that doesn't fit the property's type throws
+    /// `.invalid`.
     public func sum<Property: SummableNumber>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property { try aggregate(.sum(keyPath), in: context) }
@@ -56,7 +58,7 @@ extension QueryList {
         _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property { try aggregate(.sum(keyPath), in: context) }
 
-    /// The mean; nil of nothing. A `Double`, of decimals a `Decimal`.
+    /// Returns the mean, nil if there are no values. A `Double`, or a `Decimal` for decimals.
     public func average<Property: SummableNumber>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
@@ -65,8 +67,8 @@ extension QueryList {
         _ keyPath: KeyPath<Entity, Property?>, in context: Context? = nil
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
 
-    /// The least value; nil if there is none. Read at the beginning of an index over just this property, behind what
-    /// the filter fixes; of an optional one behind its nils.
+    /// Returns the least value, or nil if there is none. It is read at the beginning of an index over just this
+    /// property, behind the values that the filter fixes, and behind the nils of an optional property.
     public func min<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
@@ -85,8 +87,8 @@ extension QueryList {
         return try first.aggregate(.min(keyPath), in: context)
     }
 
-    /// The greatest value; nil if there is none. Read at the end of an index over just this property, behind what the
-    /// filter fixes.
+    /// Returns the greatest value, or nil if there is none. It is read at the end of an index over just this property,
+    /// behind the values that the filter fixes.
     public func max<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
@@ -105,7 +107,7 @@ extension QueryList {
         return try last.aggregate(.max(keyPath), in: context)
     }
 
-    /// The different values of a property, ascending; nil is none of them.
+    /// Returns the different values of a property, ascending, without nil.
     public func distinct<Property: Hashable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> [Property] {
@@ -125,7 +127,8 @@ extension QueryList {
         return try groups.resolve(in: context).map { group in group.key }
     }
 
-    /// The texts of a property one after the other, in the order of the query; nil is left out. Of nothing it is "".
+    /// Returns the texts of a property one after the other, in the order of the query, without nil. Returns "" if there
+    /// are none.
     public func groupConcat(
         _ keyPath: KeyPath<Entity, String>, separator: String = ",", in context: Context? = nil
     ) throws -> String { try aggregate(.groupConcat(keyPath, separator: separator), in: context) }
@@ -134,19 +137,19 @@ extension QueryList {
         _ keyPath: KeyPath<Entity, String?>, separator: String = ",", in context: Context? = nil
     ) throws -> String { try aggregate(.groupConcat(keyPath, separator: separator), in: context) }
 
-    /// Whether there is any entity. Stops at the first.
+    /// Returns whether there is any entity. Stops at the first.
     public func exists(in context: Context? = nil) throws -> Bool {
         try limit(1).count(in: context ?? boundContext()) > 0
     }
 
-    /// Whether there is no entity. Stops at the first.
+    /// Returns whether there is no entity. Stops at the first.
     public func isEmpty(in context: Context? = nil) throws -> Bool { try !exists(in: context) }
 
-    /// The one entity at an end of a column's order, without those that have no value; nil where rows must be read
-    /// anyway.
+    /// Returns a query for the one entity at an end of a column's order, without entities that have no value there.
+    /// Returns nil if rows must be read anyway.
     func extreme(_ term: SortTerm, isGreatest: Bool) -> Self? {
         guard case .all = source, !isWindow, case .column(let column) = term.key, !term.descending,
-            // The column of a related id also has those of entities that aren't stored.
+            // The column of a related id also has ids of entities that aren't stored.
             Entity.entityShape.description.columns[column].linkedRelation == nil
         else { return nil }
         var list = self
@@ -156,7 +159,7 @@ extension QueryList {
         return list.sorted([.column(column, descending: isGreatest)]).limit(1)
     }
 
-    /// Whether the list is all that its filter selects, in whatever order.
+    /// Whether the list is everything that its filter selects, in any order.
     var isSelection: Bool {
         guard case .all = source else { return false }
         return !isWindow
@@ -165,7 +168,7 @@ extension QueryList {
     /// Whether the list is a part of what its filter selects.
     private var isWindow: Bool { limit != nil || offset != 0 || parts.after != nil }
 
-    /// What the planner gets where rows are read for nothing but what is needed.
+    /// The planner's query for a read that uses only the needed parts of rows.
     private func query(needs: RowNeeds?) -> EntityQuery {
         var query = coreQuery
         query.needs = needs
@@ -173,8 +176,8 @@ extension QueryList {
         return query
     }
 
-    /// Every row of the query, in its order if that matters to what is needed of them, or those that are equal in it as
-    /// one: see `EntityStore.forEach`.
+    /// Calls `body` with every row of the query, in its order if the needs depend on it. Rows that are equal in the
+    /// needed parts may come as one: see `EntityStore.forEach`.
     func forEachRow(
         in context: Context?, needs: RowNeeds?, _ body: (inout AggregatedRow<Entity>, EqualRows) throws -> Void
     ) throws {
@@ -202,8 +205,8 @@ extension QueryList {
 extension SortTerm {
     fileprivate var isColumn: Bool { if case .column = key { true } else { false } }
 
-    /// A sort by this column in the given direction; nil if it is no column, or one that the term has against its
-    /// order.
+    /// Returns a sort by this column in the given direction. Returns nil if it is no column, or if the term is
+    /// descending.
     func ofColumn(descending: Bool) -> SortTerm? {
         guard case .column(let column) = key, !self.descending else { return nil }
         return .column(column, descending: descending)

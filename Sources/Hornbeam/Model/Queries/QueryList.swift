@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A query for entities of one type: a value that is built up in steps and holds no context until it is resolved. Steps
-// that a single plan can answer are gathered; a step that can't join them (a filter behind a limit) starts a new query
+// that a single plan can answer are gathered. A step that can't join them (a filter behind a limit) starts a new query
 // over the rows of the one before.
 
-/// Where the rows of a list come from.
+/// The source of a list's rows.
 enum RowSource: Sendable {
-    /// All of the type; nested in a query, all that an entity's links lead to.
+    /// All rows of the type. In a list nested in a query, all rows that an entity's links lead to.
     case all
     case own(RowListSource)
-    /// What steps before have left, of all or of what is linked.
+    /// The rows that earlier steps have left, of all rows or of the linked ones.
     case steps(@Sendable (TypedTransaction, NestedLevel?) throws -> [RowID])
 }
 
-/// What a list consists of, but for the type of its entities: in generic code each copy of something that has one looks
-/// that up in tables, which took 2,000 instructions of a query of five steps.
+/// The contents of a list, without the type of its entities. In generic code each copy of a value that has this type
+/// looks it up in tables, which took 2,000 instructions of a query of five steps.
 package struct ListParts: Sendable {
     var source = RowSource.all
     var filter = Filter.all
@@ -23,21 +23,21 @@ package struct ListParts: Sendable {
     var isRanked = false
     var limit: Int?
     var offset = 0
-    /// `NestedSteps` of the list's own entity type: what is loaded with the entities; nil if nothing is.
+    /// `NestedSteps` of the list's own entity type: the relations loaded with the entities, nil if there are none.
     var nested: (any AnyObject & Sendable)?
-    /// The one id that was asked for, while nothing else was: lets `related` leave the links to the planner.
+    /// The id, if the query asks for one id and nothing else. It lets `related` leave the links to the planner.
     var singleID: Value?
-    /// Where the list goes on.
+    /// The position after which the list goes on.
     var after: (@Sendable (EntityStore) throws -> QueryPosition)?
-    /// For the spelling with the context at the head.
+    /// The context of a query that begins with it.
     package var context: Context?
-    /// Whether any of what is equal in the order may come first.
+    /// Whether entities that are equal in the order may come in any order.
     var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
     var requiresIndex = false
-    /// Nested in a query, the list is its own, not that of the links.
+    /// Whether the list, nested in a query, has its own rows, not those of the links.
     var ignoresLinks = false
-    /// The hand-kept index that the rows are of.
+    /// The name of the hand-kept index that the rows come from.
     var list: String?
     /// The number of levels of lists within this one: lists that its steps work on, and nested ones.
     private(set) var depth = 0
@@ -62,10 +62,10 @@ package struct ListParts: Sendable {
         self.depth = Self.maximumDepth + 1
     }
 
-    /// Whether later filters would change which entities a limit leaves.
+    /// Whether later filters would change the entities that a limit leaves.
     var isCut: Bool { limit != nil || offset != 0 }
 
-    /// Whether a later order would change which entities are left.
+    /// Whether a later order would change the entities that are left.
     var isPart: Bool { isCut || after != nil }
 
     /// Whether the list, nested in a query, may leave out some of the linked entities.
@@ -74,14 +74,14 @@ package struct ListParts: Sendable {
         return isPart || ignoresLinks
     }
 
-    /// A part of what there is, which may be a part already.
+    /// Takes a part of the list, which may already be a part.
     mutating func cut(_ limit: Int, offset more: Int) {
         self.limit = min(limit, self.limit.map { max(0, $0 - more) } ?? .max)
         let (sum, overflow) = offset.addingReportingOverflow(more)
         offset = overflow ? .max : sum
     }
 
-    /// Joins a condition to those that are there.
+    /// Joins a condition to the present ones.
     mutating func add(_ condition: Filter, isRanked: Bool) {
         guard case .all = filter else {
             filter = filter.and(condition)
@@ -92,7 +92,7 @@ package struct ListParts: Sendable {
     }
 }
 
-/// Entities of one type, selected, ordered and completed.
+/// A list of entities of one type, selected, ordered and completed.
 ///
 /// Without `sorted`, entities come in the order of their row ids, of the ids that were asked for, or of linking.
 public struct QueryList<Entity: EntityModelProtocol>: Sendable {
@@ -141,7 +141,7 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
         set { parts.nested = newValue }
     }
 
-    /// Whether the list is just what its source gives, in the source's order.
+    /// Whether the list is exactly the rows of its source, in the source's order.
     var isWhole: Bool {
         guard case .all = filter else { return false }
         return order.isEmpty && !parts.isPart
@@ -150,8 +150,8 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
 
 // MARK: - Selecting
 
-// Steps consume the list: one made in a chain goes from step to step without a copy. Nested in a query, all lists of
-// the related type choose from the linked entities, also the lists that one is combined with.
+// Steps consume the list, so that a list made in a chain goes from step to step without a copy. Nested in a query, all
+// lists of the related type choose from the linked entities, including the lists that one is combined with.
 
 extension QueryList {
     /// A list to combine with: `.or(.filter(\.age == 30))`.
@@ -163,8 +163,8 @@ extension QueryList {
         Self(context: context).filter(predicate)
     }
 
-    /// Those that pass the condition too. A list without an order whose first condition is a full-text match by an
-    /// index comes best first; a match behind another condition, or joined to one by `&&`, only selects.
+    /// Keeps the entities that pass the condition too. A list without an order whose first condition is a full-text
+    /// match by an index comes best first. A match behind another condition, or joined to one by `&&`, only selects.
     public consuming func filter(_ predicate: Predicate<Entity>) -> Self {
         let isCut = parts.isCut
         var list = settled(if: isCut)
@@ -176,7 +176,7 @@ extension QueryList {
         filter(predicate)
     }
 
-    /// Those that are in both lists, in the order of this one.
+    /// The entities that are in both lists, in the order of this one.
     public func and(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
@@ -189,15 +189,14 @@ extension QueryList {
         }
     }
 
-    /// Those that are in this list or pass the condition: as `or` of a list that is this filter.
+    /// The entities that are in this list or pass the condition, as `or` with a list that is this filter.
     public func or(_ predicate: Predicate<Entity>) -> Self {
         or(.filter(predicate))
     }
 
-    /// Those that are in either list. Two that are filters and nothing else, without order or limit, are joined to one
-    /// filter, which is planned, counted and followed as a whole; what it finds comes in the order of the rows,
-    /// wherever it is from. Otherwise those of this list come first, in its order, then those of the other that aren't
-    /// in it.
+    /// The entities that are in either list. Two lists that are only filters, without order or limit, are joined to one
+    /// filter, which is planned, counted and followed as a whole. Its entities come in the order of the rows. Otherwise
+    /// the entities of this list come first, in its order, then those of the other that aren't in it.
     public func or(_ other: Self) -> Self {
         if isPlain, other.isPlain {
             var list = self
@@ -211,7 +210,7 @@ extension QueryList {
         }
     }
 
-    /// Each entity once, where it comes first.
+    /// Keeps each entity once, at its first position.
     public func distinct() -> Self {
         if case .all = source { return self }
         return combined { session, level in
@@ -220,8 +219,8 @@ extension QueryList {
         }
     }
 
-    /// At most so many, after skipping `offset`; of a part of a list a part of that. None if one of the two is
-    /// negative.
+    /// Limits the number of entities, after skipping `offset` of them. On a part of a list it takes a part of that
+    /// part. There are none if one of the two is negative.
     public consuming func limit(_ limit: Int, offset: Int = 0) -> Self {
         var list = self
         list.parts.cut(offset < 0 ? 0 : Swift.max(0, limit), offset: Swift.max(0, offset))
@@ -233,9 +232,9 @@ extension QueryList {
         Query(limit(1))
     }
 
-    /// The last entity. Where an index gives the order, in O(log n) and for those before it that are equal in the
-    /// order; where a condition is tested on rows, those behind the last one that passes are read. Without a sort and
-    /// with such a condition all that pass are gone through.
+    /// The last entity. If an index gives the order, this takes O(log n), plus the time for the entities before it that
+    /// are equal in the order. If a condition is tested on rows, the rows behind the last one that passes are read.
+    /// Without a sort and with such a condition, all entities that pass are read.
     public func last() -> Query<Entity> {
         Query(
             combined { session, level in
@@ -256,7 +255,7 @@ extension QueryList {
         return order.isEmpty && !isRanked && !parts.isPart
     }
 
-    /// The list, or a new one over its rows if the next step would change which ones these are.
+    /// Returns the list, or a new one over its rows if the next step would change which rows these are.
     private consuming func settled(if isChanged: Bool) -> Self {
         guard isChanged else { return self }
         let list = self
@@ -276,12 +275,13 @@ extension QueryList {
         return list
     }
 
-    /// This list, which never looks at every entity of a type, of its own or of one that a condition on related
-    /// entities comes from: where neither an index nor ids, a relation or a search narrow what is read or give its
-    /// order, resolving it is `.needsIndex`, with the plan that it would have. An index is taken even where reading all
-    /// is cheaper, so that what is tested with few entities holds for many. All of a type in the order of its rows is
-    /// no such look. Write it before a `limit` that other steps follow: it is for the steps that the planner sees
-    /// together, and for those behind them. An order by id is one that needs no index.
+    /// Returns this list with the requirement that it never reads every entity of a type, of its own or of one that a
+    /// condition on related entities comes from. If neither an index nor ids, a relation or a search narrow the rows
+    /// that are read or give their order, resolving throws `.needsIndex`, with the plan that it would have. An index is
+    /// taken even where reading all rows is cheaper, so that a test with few entities holds for many. Reading all
+    /// entities of a type in the order of its rows is allowed. An order by id needs no index. Write this before a
+    /// `limit` that other steps follow: it applies to the steps that the planner sees together, and to those behind
+    /// them.
     public func requiringIndex() -> Self {
         var list = self
         list.parts.requiresIndex = true
@@ -292,9 +292,9 @@ extension QueryList {
 // MARK: - Ordering
 
 extension QueryList {
-    /// In the order of one property, or of several, each ascending or `.desc`. Equal ones come in the order of their
-    /// row ids. A computed property must not use a context: while a query runs, its rows lie in pages that a write may
-    /// move.
+    /// Sorts by one property, or by several, each ascending or `.desc`. Entities that are equal in the order come in
+    /// the order of their row ids. A computed property must not use a context: while a query runs, its rows lie in
+    /// pages that a write may move.
     public consuming func sorted<each Property: Comparable & Sendable>(
         by keyPath: repeat KeyPath<Entity, each Property>
     ) -> Self {
@@ -303,7 +303,7 @@ extension QueryList {
         return sorted(terms)
     }
 
-    /// In the order of an optional property: nil comes first. As above, a computed one must not use a context.
+    /// Sorts by an optional property, nil first. As above, a computed one must not use a context.
     public consuming func sorted<Property: Comparable & Sendable>(
         by keyPath: KeyPath<Entity, Property?>
     ) -> Self {
@@ -329,17 +329,19 @@ extension QueryList {
         return list
     }
 
-    /// Only what comes after `entity` in the order that the query has here, whose limit counts from there: a later
-    /// `sorted` orders what is left, a later `after` takes the place of this one. `query.after(last)` is the page after
-    /// the one that ended with `last`, whatever was inserted or deleted meanwhile. By an index over just the order's
-    /// properties, or in the order of linking, going there takes O(log n), however far it is. A list in the order of
-    /// relevance goes on behind the score that the entity has now, and is `.invalid` if it isn't found any more.
+    /// Keeps only the entities after `entity` in the order that the query has at this step. The limit counts from
+    /// there. A later `sorted` orders the rest, and a later `after` replaces this one. `query.after(last)` is the page
+    /// after the one that ended with `last`, even if entities were inserted or deleted meanwhile. By an index over just
+    /// the order's properties, or in the order of linking, going there takes O(log n), however far it is. A list in the
+    /// order of relevance goes on behind the entity's present score, and throws `.invalid` if the search doesn't find
+    /// the entity any more.
     ///
-    /// The place is that of the values in `entity`, which need not be stored any more. Ties go by rows, which integer
-    /// ids from zero on tell, and others only while the entity is stored: if it isn't, and some that the query selects
-    /// are equal to it in the order, that is `.invalid`. Sort by the id as well, and nothing is equal. `.invalid` too
-    /// if only the stored entity could tell its place: without a sort, or in a sort by the last save or by numbers of
-    /// related entities. In these the place is that of now, not that of when the entity was read; so is the row of one
+    /// The place is that of the values in `entity`, which need not be stored any more. Entities that are equal in the
+    /// order are ordered by their rows. Integer ids from zero on determine the row. Other ids do so only while the
+    /// entity is stored: if it isn't, and the query selects entities that are equal to it in the order, this throws
+    /// `.invalid`. To avoid that, sort by the id as well. It also throws `.invalid` if only the stored entity could
+    /// determine its place: without a sort, or in a sort by the last save or by numbers of related entities. In these
+    /// orders the present place counts, not that of when the entity was read. The present row also counts for an entity
     /// that was deleted and saved again.
     public consuming func after(_ entity: Entity) -> Self {
         var list = self
@@ -347,7 +349,7 @@ extension QueryList {
             let id = entity.id.columnValue
             var writer = store.makeRow()
             entity.write(to: &writer)
-            // What the store keeps beside the properties, only the stored row has.
+            // Only the stored row has the metadata that the store keeps beside the properties.
             if let rowID = try store.rowID(ofAny: id), let row = try store.row(rowID) {
                 for (column, description) in store.type.description.columns.enumerated() where description.isHidden {
                     writer.setRaw(try row.rawBytes(column), column)
@@ -360,10 +362,11 @@ extension QueryList {
 }
 
 extension QueryList {
-    /// Only what comes after a hit of the same search, as the hit was then: its score, and where the list is sorted by
-    /// the score and by properties, the values that it had. Whatever became of the entity since, that is where the list
-    /// goes on; the entity itself doesn't come again while it keeps its row. For lists that have scores, as
-    /// `ranked(in:)` says; `.invalid` for others, and for a hit of a list without the sort that this one has.
+    /// Keeps only the entities after a hit of the same search. The place is that of the hit when it was found: its
+    /// score and, if the list is sorted by the score and by properties, the values that it had. Later changes of the
+    /// entity don't move this place. The entity itself doesn't come again while it keeps its row. This is for lists
+    /// that have scores, as described at `ranked(in:)`. It throws `.invalid` for other lists, and for a hit of a list
+    /// with another sort than this one.
     public consuming func after(_ hit: Ranked<Entity>) -> Self {
         let place = HitPlace(row: hit.row, score: hit.score)
         let (id, values) = (hit.id, hit.values)
@@ -376,17 +379,18 @@ extension QueryList {
 // MARK: - Resolving
 
 extension QueryList {
-    /// The entities. Ids that aren't stored are left out.
+    /// Returns the entities. Ids that aren't stored are left out.
     public func resolve(in context: Context) throws -> [Entity] {
         try context.session.run { try parts.load(Entity.self, $0) }
     }
 
-    /// The entities, in the context that the query began with.
+    /// Returns the entities, read in the context that the query began with.
     public func resolve() throws -> [Entity] {
         try resolve(in: try boundContext())
     }
 
-    /// How many `resolve` would give. Where an index range covers the whole query nothing is read but counts.
+    /// Returns the number of entities that `resolve` would give. If an index range covers the whole query, only counts
+    /// are read.
     public func count(in context: Context) throws -> Int {
         try context.session.run { try count($0) }
     }
@@ -399,25 +403,26 @@ extension QueryList {
         try count(in: try boundContext())
     }
 
-    /// The first entity, if there is one.
+    /// Returns the first entity, or nil if there is none.
     public func first(in context: Context) throws -> Entity? {
         try first().resolve(in: context)
     }
 
-    /// The last entity, if there is one: see `last()` for what it costs.
+    /// Returns the last entity, or nil if there is none. For the cost see `last()`.
     public func last(in context: Context) throws -> Entity? {
         try last().resolve(in: context)
     }
 
-    /// The ids alone.
+    /// Returns the ids alone.
     public func ids(in context: Context) throws -> [Entity.ID] {
         try context.session.run { session in
             try rows(session).compactMap { try session.id(of: $0, Entity.self) }
         }
     }
 
-    /// How the store would answer: access path, index, exact counts of index ranges. A query over the rows of another
-    /// one (behind a limit, along the relation of several entities) resolves that one first; the plan is its own.
+    /// Returns the plan of the query: access path, index, exact counts of index ranges. A query over the rows of
+    /// another one (behind a limit, along the relation of several entities) resolves that one first, and the plan is
+    /// its own.
     public func explain(in context: Context) throws -> Plan {
         var plan = try context.session.run { session in try self.plan(session) }
         plan.list = parts.list
@@ -425,9 +430,9 @@ extension QueryList {
         return plan
     }
 
-    /// The plan, and what came of it: the query is run as by `resolve`, but for what is nested in it, and what each
-    /// step had to do with is counted. A query over the rows of another one resolves that one first; the counts are its
-    /// own.
+    /// Runs the query and returns the plan with its results. The query runs as by `resolve`, but without loading nested
+    /// relations, and the work of each step is counted. A query over the rows of another one resolves that one first,
+    /// and the counts are its own.
     /// - Parameter run: `.analyze`, to tell it from `explain(in:)`, which runs nothing.
     public func explain(_ run: PlanRun.Kind, in context: Context) throws -> PlanRun {
         let clock = ContinuousClock()
@@ -439,23 +444,24 @@ extension QueryList {
         return found
     }
 
-    /// Best first, with scores; entities are read when asked for. For queries that begin with a full-text match by an
-    /// index and aren't sorted, or are sorted by the score first: `sorted(by: .score, .by(\.title))`. Any other is
-    /// `.invalid`, and the error says what to do: `filter(match && \.language == "en")` and
-    /// `filter(\.language == "en").filter(match)` find the same entities in another order than that of relevance.
+    /// Returns the hits with scores, best first. Entities are read when asked for. This is for queries that begin with
+    /// a full-text match by an index and aren't sorted, or are sorted by the score first:
+    /// `sorted(by: .score, .by(\.title))`. Any other query throws `.invalid`, with an error that says what to do. For
+    /// example, `filter(match && \.language == "en")` and `filter(\.language == "en").filter(match)` find the same
+    /// entities, but not in the order of relevance.
     public func ranked(in context: Context) throws -> [Ranked<Entity>] {
-        // What is wrong with its rows comes first.
+        // Errors of its rows are reported first.
         _ = try context.session.run { try parts.base($0, in: nil, of: Entity.self) }
         let match = try rankedMatch()
         return try context.session.run { session in
             let found = try session.core(for: Entity.self).ranked(coreQuery)
             var hits: [Ranked<Entity>] = []
             hits.reserveCapacity(found.count)
-            // What decides between equal scores, `after` has to know.
+            // `after` needs the values that decide between equal scores.
             let hasTies = order.count > 1
             let search = RankedSearch(match, in: context)
             let store = try session.store(Entity.self)
-            // A loop: what maps in generic code goes through tables of functions.
+            // A loop, because `map` in generic code goes through tables of functions.
             for (row, score) in found {
                 guard let id = try session.id(of: row, in: store, Entity.self) else { continue }
                 let values = hasTies ? try session.store(Entity.self).row(row).map { Array($0.bytes) } : nil
@@ -468,7 +474,7 @@ extension QueryList {
     /// Whether the list is in the order of its search's scores, if it has one.
     private var isByScore: Bool { isRanked || order.first?.isBestScore ?? false }
 
-    /// The full-text match whose scores the list is in the order of.
+    /// Returns the full-text match whose scores give the list's order.
     private func rankedMatch() throws(HornbeamError) -> TextMatch {
         var found: TextMatch?
         for case .matches(let match) in filter.conjuncts {
@@ -494,7 +500,7 @@ extension QueryList {
                     + "scores: leave the sort out, or write sorted(by: .score, …)")
     }
 
-    /// What there is to say of a search in a list that isn't in the order of its scores, though nothing gives another.
+    /// The remark on a search in a list that isn't in the order of its scores, though it has no other order.
     private var unrankedRemark: String? {
         guard case .all = source, !isRanked, order.isEmpty else { return nil }
         var isSearch = false
@@ -508,9 +514,9 @@ extension QueryList {
         return isSearch ? "not in the order of relevance: put the match first, or sort by the score" : nil
     }
 
-    /// How the score of an entity comes about: the numbers that the search adds up, as a tree. Nil if the search
-    /// doesn't find it; conditions beside the full-text match don't count. For queries that have scores: as for
-    /// `ranked(in:)`, the match comes first, or the list is sorted by the score.
+    /// Explains the score of an entity: the numbers that the search adds up, as a tree. Returns nil if the search
+    /// doesn't find the entity. Conditions beside the full-text match don't count. This is for queries that have
+    /// scores: as for `ranked(in:)`, the match comes first, or the list is sorted by the score.
     public func explainScore(of id: Entity.ID, in context: Context) throws -> ScoreExplanation? {
         let match = try rankedMatch()
         return try context.session.run { session in

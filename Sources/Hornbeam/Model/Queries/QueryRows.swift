@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a list finds its rows and turns them into entities. The planner finds and orders rows; what is here follows
+// Finding the rows of a list and turning them into entities. The planner finds and orders rows. The code here follows
 // lists of rows that have an order of their own, and loads relations level by level.
 
 extension ListParts {
-    /// What the planner gets. Inlined, so that the parts go over without a copy.
+    /// The planner's query. Inlined, so that the parts go over without a copy.
     @inline(__always)
     func query(_ type: String) -> EntityQuery {
         var query = EntityQuery(type: type, filter: filter, sort: sort, limit: limit, offset: offset)
@@ -44,7 +44,7 @@ extension ListParts {
     }
 }
 
-/// Where a query's list of rows comes from. The rows may have repeats, and may not be stored.
+/// The source of a query's list of rows. The rows may have repeats, and may not be stored.
 final class RowListSource: Sendable {
     let list: @Sendable (TypedTransaction) throws -> any RowList
 
@@ -66,12 +66,12 @@ final class RowListSource: Sendable {
     }
 }
 
-/// What a list that is nested in a query chooses from: the rows that links lead to, of one entity after the other.
+/// The rows that a list nested in a query chooses from: the rows that links lead to, of one entity after the other.
 package final class NestedLevel {
     private let type: any EntityModelProtocol.Type
-    /// Those of the entity whose list is made, each once.
+    /// The linked rows of the entity whose list is made, each once.
     var linked: [RowID] = []
-    /// Lists that are not the links'; loaded once for all entities.
+    /// Lists that are not those of the links. They are loaded once for all entities.
     private var own: [ObjectIdentifier: any RowList] = [:]
 
     /// - Parameter type: the type that the links lead to.
@@ -136,7 +136,7 @@ extension QueryList {
         return try session.core(for: Entity.self).rowIDs(coreQuery)
     }
 
-    /// How the query would be answered. A list of rows is made for this, so that its plan tells how many they are.
+    /// Returns the plan of the query. A list of rows is made for this, so that the plan tells how many they are.
     func plan(_ session: TypedTransaction) throws -> Plan {
         try listed(session)?.plan() ?? session.plan(coreQuery, of: Entity.self)
     }
@@ -163,11 +163,11 @@ extension QueryList {
 }
 
 extension QueryList {
-    /// Calls `body` with each entity of `resolve`, in its order, without having all of them in memory: a thousand
-    /// entities, and eight bytes for each that the query finds. An error of `body` ends it.
+    /// Calls `body` with each entity of `resolve`, in its order, without having all of them in memory. It holds a
+    /// thousand entities, and eight bytes for each entity that the query finds. An error of `body` ends it.
     ///
-    /// The query runs first, so `body` may write. What it changes is seen in entities that are read later: they are
-    /// read a thousand at a time, and those that are deleted by then are left out.
+    /// The query runs first, so `body` may write. Its changes are seen in entities that are read later: they are read a
+    /// thousand at a time, and those that are deleted by then are left out.
     /// - Parameter context: the query's own if it is left out.
     public func forEach(in context: Context? = nil, _ body: (Entity) throws -> Void) throws {
         let session = try (context ?? boundContext()).session

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries along relations: `with` and `id` complete the entities that are read, `related` goes over to the entities
-// that they are related to.
+// Queries along relations: `with` and `id` complete the entities that are read, and `related` continues with the
+// entities related to them.
 
 extension QueryList {
     /// Loads a to-one relation.
@@ -52,7 +52,7 @@ extension QueryList {
         loading(keyPath, nested(QueryList<Target>()), isSlice: true, isFragment: true)
     }
 
-    /// Loads the ids of a relation, of entities that aren't stored too.
+    /// Loads the ids of a relation, including those of entities that aren't stored.
     public func id<Target, D, C, K>(_ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>) -> Self {
         adding(NestedStep(ids: RelationPath(keyPath), isSlice: false))
     }

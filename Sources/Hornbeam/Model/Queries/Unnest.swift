@@ -95,7 +95,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         ) { rows($0).filter { test($0.element) } }
     }
 
-    /// At most so many rows of the whole query, wherever this stands in it, after skipping `offset`. None if
+    /// Limits the rows of the whole query, wherever this stands in it, after skipping `offset` rows. There are none if
     /// one of the two is negative.
     public func limit(_ limit: Int, offset: Int = 0) -> Self {
         var query = self
@@ -106,7 +106,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     // MARK: Resolving
 
-    /// The rows.
+    /// Returns the rows.
     public func resolve(in context: Context) throws -> [Row] {
         var found: [Row] = []
         try forEach(in: context) { row in
@@ -133,7 +133,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         }
     }
 
-    /// How many rows there are. Where an array index holds just these, nothing is read but what its tree counts.
+    /// Returns the number of rows. If an array index holds exactly these, only the counts in its tree are read.
     public func count(in context: Context) throws -> Int {
         if let known = try context.session.run({ try knownCount($0) }) {
             return Swift.min(limit ?? .max, Swift.max(0, known - offset))
@@ -146,7 +146,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         return count
     }
 
-    /// The entities that have rows, once each, in their order. A limit is one of entities here.
+    /// Returns the entities that have rows, each once, in their order. A limit counts entities here.
     public func distinctParents(in context: Context) throws -> [Entity] {
         guard limit != 0 else { return [] }
         var found: [Entity] = []
@@ -163,7 +163,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         return found
     }
 
-    /// How many rows there are for each value of a property of the element (GROUP BY), in the order of the values.
+    /// Returns the number of rows for each value of a property of the element (GROUP BY), in the order of the values.
     public func counts<Key: Hashable & Comparable>(
         by keyPath: KeyPath<Element, Key>, in context: Context
     ) throws -> [(key: Key, count: Int)] {
@@ -183,7 +183,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
         return sorted + (unequal.map { [$0] } ?? [])
     }
 
-    /// How the entities are found whose elements are looked at.
+    /// Returns the plan for finding the entities whose elements are read.
     public func explain(in context: Context) throws -> Plan {
         try narrowed(context).explain(in: context)
     }

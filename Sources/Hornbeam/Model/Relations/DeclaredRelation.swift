@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One relation of an entity type with its types erased to closures: what deletion and nested queries need without
-// knowing the related type. The two makers take the key paths of both sides and so check them against each other.
+// One relation of an entity type with its types erased to closures, for deletion and nested queries, which don't know
+// the related type. The two makers take the key paths of both sides and so check them against each other.
 
 /// A relation as declared. Made by the macro.
 ///
@@ -10,7 +10,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
     let keyPath: PartialKeyPath<Entity>
     /// The key paths that mean its number of entities: as it is, with `.asc` and with `.desc`.
     let count: (ascending: AnyKeyPath, explicit: AnyKeyPath, descending: AnyKeyPath)
-    /// The key path that means the id of the one entity it leads to; nil if it leads to many.
+    /// The key path that means the id of the one entity it leads to, nil if it leads to many.
     let id: (plain: AnyKeyPath, ascending: AnyKeyPath?, descending: AnyKeyPath?)?
     let target: any EntityModelProtocol.Type
     /// What can be done with it without knowing the related type.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `print`, `dump` and failed tests show of entities and relations: what they say, not the wrappers that say it.
-// Nothing is read from the store for it.
+// The output of `print`, `dump` and failed tests for entities and relations: their contents, not the wrappers around
+// them. Nothing is read from the store for it.
 
 extension EntityModelProtocol {
     /// The stored properties and the relations. Declarations of indexes are left out, which hold nothing.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What JSON coders know of relations, and JSON for people.
+// Relation strategies of JSON coders, and JSON for people.
 
 public import FoundationEssentials
 
 extension JSONEncoder {
-    /// How relations are encoded; plain at first.
+    /// The form in which relations are encoded, plain by default.
     public var relationEncodingStrategy: RelationEncodingStrategy {
         get { .init(userInfo) }
         set { userInfo[RelationEncodingStrategy.userInfoKey] = newValue }
@@ -19,7 +19,7 @@ extension JSONEncoder {
 }
 
 extension JSONDecoder {
-    /// Which forms of relations are decoded; the plain one at first.
+    /// The forms in which relations are decoded, plain by default.
     public var relationDecodingStrategy: RelationDecodingStrategy {
         get { .init(userInfo) }
         set { userInfo[RelationDecodingStrategy.userInfoKey] = newValue }
@@ -27,7 +27,7 @@ extension JSONDecoder {
 }
 
 extension Encodable {
-    /// The value as JSON; nil if it can't be encoded.
+    /// Returns the value as JSON, or nil if it can't be encoded.
     public func prettyDescription(with encoder: JSONEncoder = .prettyPrinting) -> String? {
         guard let data = try? encoder.encode(self) else { return nil }
         return String(decoding: data, as: UTF8.self)

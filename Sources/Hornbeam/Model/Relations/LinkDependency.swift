@@ -8,7 +8,7 @@ import HornbeamTree
 /// The part of one entity type that a query reads.
 struct RowDependency: Sendable {
     enum Rows: Sendable {
-        /// Nothing but that they are linked.
+        /// Only whether they are linked.
         case none
         /// Whether they are stored and pass a filter on their own properties.
         case verdict(Filter)
@@ -19,17 +19,17 @@ struct RowDependency: Sendable {
     var links: [LinkDependency]
 }
 
-/// What is read of relations of one type's entities.
+/// The part of relations that is read of one type's entities.
 enum LinkDependency: Sendable {
-    /// The links of the entities, and what these lead to.
+    /// The links of the entities, and their targets.
     case along(relation: String, RowDependency)
-    /// Whether the entities are linked from others, by a relation of those.
+    /// Whether other entities link to these, by a relation of the others.
     case from(type: String, relation: String)
 }
 
-/// What loads relations into entities, without their type.
+/// A value that loads relations into entities, without their type.
 protocol LinkReading {
-    /// What it reads; nil if that can't be told before it reads.
+    /// The relations that it reads, nil if they aren't known before it reads.
     var dependencies: [LinkDependency]? { get }
 }
 
@@ -41,13 +41,13 @@ extension NestedSteps: LinkReading {
 }
 
 extension ListParts {
-    /// What is loaded with the entities.
+    /// The relations that are loaded with the entities.
     var nestedDependencies: [LinkDependency]? {
         guard let nested else { return [] }
         return (nested as? any LinkReading)?.dependencies
     }
 
-    /// What a list reads that selects among linked entities; nil if it hangs from more than these.
+    /// The dependencies of a list that selects among linked entities, nil if it depends on more than these.
     var dependencyOfLinked: RowDependency? {
         guard case .all = source, after == nil, !isRanked, !ignoresLinks, var links = nestedDependencies else {
             return nil
@@ -68,7 +68,7 @@ extension LinkDependency {
 }
 
 extension Filter {
-    /// Adds what the filter reads beyond the row that it is asked of.
+    /// Adds the links that the filter reads beyond the row that it tests.
     func addLinks(to links: inout [LinkDependency]) {
         switch self {
         case .links(let test):

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a query has loaded for one relation, on its way into the entities of a level. It goes through code that the
-// macro writes, because that is made for the entity's own type: setting a relation through its key path took 1,700
-// instructions an entity.
+// The values that a query has loaded for one relation, on their way into the entities of a level. They go through code
+// that the macro writes, because that is made for the entity's own type: setting a relation through its key path took
+// 1,700 instructions an entity.
 
 /// Entities or ids for one relation of the entities of a level. Made for `setRelation`, which the macro writes.
 public struct LoadedRelation {
-    /// Which relation of the type it is, in order of declaration.
+    /// The number of the relation in its type, in order of declaration.
     public let number: Int
     /// `[[Target]]` or `[[Target.ID]]`.
     @usableFromInline let lists: any Sendable
     @usableFromInline let areIds: Bool
-    /// The list of each entity, -1 for none; nil where they are in the same order.
+    /// The list of each entity, -1 for none. Nil where they are in the same order.
     @usableFromInline let places: [Int]?
     @usableFromInline let isSlice: Bool
     /// The entities whose lists are slices, where `isSlice` is false for the level as a whole.
@@ -39,7 +39,7 @@ public struct LoadedRelation {
         isFragment = false
     }
 
-    /// Calls `set` with each entity and what its relation is to be.
+    /// Calls `set` with each entity and the new value of its relation.
     @inlinable
     public func put<Entity, Target, D, C, K>(
         into entities: inout [[Entity]], _ set: (inout Entity, Relation<Target, D, C, K>) -> Void

@@ -2,24 +2,24 @@
 // Nested queries: steps that load relations into entities that were just read. Each step works on all entities of its
 // level at once and reads each related entity once, however many share it.
 
-/// What `with(.entities, .ids)` loads, one element a level.
+/// The things that `with(.entities, .ids)` loads, one element a level.
 public enum Nested: Hashable, Sendable {
     /// The related entities' ids.
     case ids
-    /// Related entities: those that meet the condition, if there is one; of all of the type, linked or not, if
-    /// `schemaQuery` is true.
+    /// The related entities. With a condition, only those that meet it. If `schemaQuery` is true, all entities of the
+    /// type, linked or not.
     case entities(MetadataPredicate?, schemaQuery: Bool)
-    /// As `entities`, marked as incomplete: saving them merges.
+    /// Like `entities`, but marked as incomplete: saving them merges.
     case fragments(MetadataPredicate?, schemaQuery: Bool)
 
     /// The related entities.
     public static var entities: Nested { .entities(nil, schemaQuery: false) }
     /// The related entities, marked as incomplete: saving them merges.
     public static var fragments: Nested { .fragments(nil, schemaQuery: false) }
-    /// All entities of a to-many relation's type, linked or not, in the order of their last saves; a to-one relation
+    /// All entities of a to-many relation's type, linked or not, in the order of their last saves. A to-one relation
     /// gets none.
     public static var schemaEntities: Nested { .entities(nil, schemaQuery: true) }
-    /// As `schemaEntities`, with the entities marked as incomplete.
+    /// Like `schemaEntities`, but with the entities marked as incomplete.
     public static var schemaFragments: Nested { .fragments(nil, schemaQuery: true) }
 
     /// The related entities that meet a condition.
@@ -28,7 +28,7 @@ public enum Nested: Hashable, Sendable {
     public static func schemaEntities(filter: MetadataPredicate) -> Nested { .entities(filter, schemaQuery: true) }
     public static func schemaFragments(filter: MetadataPredicate) -> Nested { .fragments(filter, schemaQuery: true) }
 
-    /// The step that loads a relation as this level, and what lies below it as `below`.
+    /// Returns the step that loads a relation as this level, with `below` for the levels below it.
     func step<Entity, Target, D, C, K>(
         _ path: RelationPath<Entity, Target, D, C, K>, _ below: [Nested]
     ) -> NestedStep<Entity> {
@@ -56,8 +56,8 @@ extension CardinalityProtocol {
 }
 
 extension QueryList {
-    /// All entities of the type in the order of their last saves, whatever was selected before: nested in
-    /// `with(\.$relation) { $0.schemaQuery() }`, whether they are linked or not.
+    /// All entities of the type in the order of their last saves, regardless of earlier selections. Nested in
+    /// `with(\.$relation) { $0.schemaQuery() }`, it gives them whether they are linked or not.
     public func schemaQuery() -> Self {
         var list = Self(context: context).sorted(by: .updatedAt)
         list.nested = nested
@@ -76,8 +76,8 @@ extension EntityModelProtocol {
     public static func schemaQuery() -> QueryList<Self> { QueryList().schemaQuery() }
 }
 
-/// The steps of one level. A class, so that a list without any is one without knowing their type, which in generic code
-/// is looked up in tables.
+/// The steps of one level. This is a class so that a list without steps needs no look for their type, which generic
+/// code looks up in tables.
 final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
     let steps: [NestedStep<Entity>]
 
@@ -90,10 +90,10 @@ final class NestedSteps<Entity: EntityModelProtocol>: Sendable {
 struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     /// Entities with their row ids, in the same order.
     let load: @Sendable (_ entities: inout [[Entity]], _ rows: [RowID], _ session: TypedTransaction) throws -> Void
-    /// What that reads; nil if it can't be told before.
+    /// The relations that the step reads, nil if they aren't known before.
     let dependency: @Sendable () -> LinkDependency?
 
-    /// Ids alone, of entities that aren't stored too.
+    /// Loads ids alone, also those of entities that aren't stored.
     init<Target, D, C, K>(ids path: RelationPath<Entity, Target, D, C, K>, isSlice: Bool) {
         load = { entities, rows, session in
             let number = try Entity.entityShape.relationNumber(path.keyPath)
@@ -107,7 +107,7 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// Whole entities, as `query` selects, orders and completes them.
+    /// Loads whole entities, as `query` selects, orders and completes them.
     init<Target, D, C, K>(
         entities path: RelationPath<Entity, Target, D, C, K>, _ query: QueryList<Target>, isSlice: Bool,
         isFragment: Bool

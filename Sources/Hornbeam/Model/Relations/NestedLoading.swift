@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lists of a level of a nested query become entities. What several lists share is read and completed once.
+// Turning the lists of a level of a nested query into entities. Rows that several lists share are read and completed
+// once.
 
-/// What each entity of a level gets, of entities or ids of another.
+/// The lists of entities or ids for the entities of a level.
 struct LoadedLists<Element> {
     var lists: [[Element]]
-    /// The list of each entity of the level, -1 for none; nil where they are in the same order.
+    /// The list of each entity of the level, -1 for none. Nil where they are in the same order.
     var places: [Int]?
 
     /// The entities of the level that have links to entities which aren't stored. Their lists are shorter than their
@@ -26,7 +27,7 @@ struct LoadedLists<Element> {
 }
 
 extension QueryList {
-    /// Loads what is nested into entities with their row ids.
+    /// Loads nested relations into entities with their row ids.
     func completed(_ entities: consuming [Entity], _ rows: [RowID], _ session: TypedTransaction) throws -> [Entity] {
         var lists = [entities]
         try loadNested(&lists, rows, session)
@@ -38,8 +39,8 @@ extension QueryList {
         for step in nested.steps { try step.load(&entities, rows, session) }
     }
 
-    /// The linked rows of each source within the query's limit, which it then no longer has; nil if the limit counts
-    /// after a choice or an order. So a page of a large relation is read alone.
+    /// Returns the linked rows of each source within the query's limit, which the query then no longer has. So only a
+    /// page of a large relation is read. Returns nil if the limit counts after a choice or an order.
     mutating func takeLimit(of sources: [RowID], _ side: EdgeSide, _ session: TypedTransaction) throws -> LinkLists? {
         guard case .all = source, case .all = filter, order.isEmpty, parts.after == nil, let limit else { return nil }
         let links = try session.core.edges.storedLinks(side, ofEach: sources, offset: offset, limit: limit)
@@ -48,14 +49,14 @@ extension QueryList {
         return links
     }
 
-    /// For each list of linked rows what the query makes of it.
+    /// Returns the query's result for each list of linked rows.
     func load(eachOf lists: [[RowID]], _ session: TypedTransaction) throws -> [[Entity]] {
         let found = try self.lists(ofEach: LinkLists(lists), isUnshared: false, isToMany: true, session)
         return found.places.map { $0.map { found.lists[$0] } } ?? found.lists
     }
 
-    /// What the query makes of each list of linked rows. A query that only completes entities reads each row once for
-    /// all lists.
+    /// Returns the query's result for each list of linked rows. A query that only completes entities reads each row
+    /// once for all lists.
     /// - Parameter isUnshared: whether it is known that no row is in two of them.
     /// - Parameter isToMany: whether a list may have more than one row.
     func lists(
@@ -115,7 +116,7 @@ extension DistinctRows {
         return (kept, keptEnds)
     }
 
-    /// The place of each list's first row, -1 where there is none.
+    /// Returns the place of each list's first row, -1 where there is none.
     func firstPlaces(_ ends: [Int]) -> [Int] {
         var start = 0
         return ends.map { end in

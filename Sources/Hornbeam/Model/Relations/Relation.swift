@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an entity value says about one of its relations. What may be said depends on the kind of relation, and the type
-// parameters are the kind: what makes no sense doesn't compile. A relation never reads the store by itself.
+// The statement of an entity value about one of its relations. The possible statements depend on the kind of relation,
+// and the type parameters are the kind: a statement that makes no sense doesn't compile. A relation never reads the
+// store by itself.
 
 /// Whether a relation has another side.
 public protocol DirectionalityProtocol: Sendable {}
@@ -21,7 +22,7 @@ public protocol ConstraintsProtocol: Sendable {
 
 /// The kinds that relations are made of.
 public enum Relations {
-    /// The target knows nothing of it.
+    /// The target doesn't know the relation.
     public enum OneWay: DirectionalityProtocol {}
     /// The target has the other side as a property; both always agree.
     public enum Mutual: DirectionalityProtocol {}
@@ -36,17 +37,18 @@ public enum Relations {
         public static func value(of entities: [Entity]) -> [Entity]? { entities }
     }
 
-    /// May be set to null.
+    /// The relation may be set to null.
     public struct Optional: ConstraintsProtocol {
         public static var isRequired: Bool { false }
     }
 
-    /// Can't be set to null: a to-one relation that says so, and every to-many one, which is empty instead.
+    /// The relation can't be set to null. This is a to-one relation that is declared so, and every to-many relation,
+    /// which is empty instead.
     public struct Required: ConstraintsProtocol {
         public static var isRequired: Bool { true }
     }
 
-    /// What deleting an entity does to those it is related to.
+    /// The effect of deleting an entity on the entities related to it.
     public typealias DeleteRule = RelationDescription.DeleteRule
 }
 
@@ -57,7 +59,7 @@ extension ConstraintsProtocol where Self == Relations.Required {
 }
 
 extension ConstraintsProtocol where Self == Relations.Optional {
-    /// As a to-one relation is that says nothing.
+    /// The constraint of a to-one relation that declares none.
     public static var optional: Self { Self() }
 }
 
@@ -106,9 +108,9 @@ public struct Relation<
     }
 
     @usableFromInline let content: Content
-    /// Saving adds to the links instead of replacing them.
+    /// Whether saving adds to the links instead of replacing them.
     public let isSlice: Bool
-    /// Its entities are incomplete: saving merges them by their fragment strategy.
+    /// Whether its entities are incomplete: saving merges them by their fragment strategy.
     public let isFragment: Bool
 
     @inlinable @inline(__always)
@@ -135,18 +137,18 @@ public struct Relation<
         return false
     }
 
-    /// The related entities; nil if none were loaded.
+    /// The related entities, nil if none were loaded.
     public var entities: [Entity]? {
         RelationReads.note()
         if case .entities(let entities) = content { return entities }
         return nil
     }
 
-    /// How many entities the value names. In a filter or a sort, as `\.$messages.count`, how many stored entities the
-    /// relation leads to, in O(log n) where nothing is linked that isn't stored.
+    /// The number of entities that the value names. In a filter or a sort, as `\.$messages.count`, it is the number of
+    /// stored entities that the relation leads to, in O(log n) if all linked entities are stored.
     public var count: Int { linkedIds?.count ?? 0 }
 
-    /// The ids, of entities too; nil if nothing is said.
+    /// The ids, also those of entities, nil if nothing is said.
     var linkedIds: [Entity.ID]? {
         RelationReads.note()
         return switch content {
@@ -169,7 +171,7 @@ extension Relation where Cardinality == Relations.ToOne<Entity> {
     public static func id(_ id: Entity.ID) -> Self { Self(.ids([id])) }
     /// Links to the entity and saves it too.
     public static func relation(_ entity: Entity) -> Self { Self(.entities([entity])) }
-    /// Links to the entity and merges what it has into the stored one.
+    /// Links to the entity and merges its properties into the stored one.
     public static func fragment(_ entity: Entity) -> Self { Self(.entities([entity]), isFragment: true) }
 
     public var id: Entity.ID? { linkedIds?.first }
@@ -185,7 +187,7 @@ extension Relation where Cardinality == Relations.ToMany<Entity> {
     public static func ids(_ ids: [Entity.ID]) -> Self { Self(.ids(ids)) }
     /// Links to exactly these entities and saves them too.
     public static func relation(_ entities: [Entity]) -> Self { Self(.entities(entities)) }
-    /// Links to exactly these entities and merges what they have into the stored ones.
+    /// Links to exactly these entities and merges their properties into the stored ones.
     public static func fragment(_ entities: [Entity]) -> Self { Self(.entities(entities), isFragment: true) }
     /// Links to these besides those already linked.
     public static func appending(ids: [Entity.ID]) -> Self { Self(.ids(ids), isSlice: true) }

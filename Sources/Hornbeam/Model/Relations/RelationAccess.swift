@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done with a relation by whoever doesn't know the related type: bulk queries, deleted entities, metadata.
+// Operations on a relation for code that doesn't know the related type: bulk queries, deleted entities, metadata.
 
 import FoundationEssentials
 
 /// A relation's key path behind closures. One object, so that a declared relation is no longer for it.
 final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
-    /// The step that loads the relation as one level of `with(.entities, .ids)` says, with `below` for what lies below.
+    /// Returns the step that loads the relation as one level of `with(.entities, .ids)`, with `below` for the levels
+    /// below.
     let step: @Sendable (_ level: Nested, _ below: [Nested]) -> NestedStep<Entity>
-    /// The ids in the value's relation; nil if it says nothing.
+    /// Returns the ids in the value's relation, or nil if it says nothing.
     let ids: @Sendable (Entity) -> [Value]?
     /// Puts ids into the value's relation.
     let link: @Sendable (_ entity: inout Entity, _ ids: [Value]) -> Void
     /// The related type. A closure, because types may be related in circles.
     let target: @Sendable () -> EntityDescription
-    /// How the description of a key path to the related type's id goes on behind that type. Not always `.id`: Swift
+    /// The text that follows the related type in the description of a key path to its id. It is not always `.id`: Swift
     /// names the first property at the same offset, which may be an index's wrapper, of size zero.
     let idText: @Sendable () -> Substring?
-    /// How ids of the related type are stored.
+    /// The stored type of the related type's ids.
     let idType: ColumnType
-    /// Makes ids in a to-many relation ones that are linked besides those that are linked already.
+    /// Turns the ids of a to-many relation into additions to the present links.
     let keepOthers: @Sendable (inout Entity) -> Void
-    /// Has a value say about its relation what another one says.
+    /// Copies another value's statement about the relation to a value.
     let copy: @Sendable (_ entity: inout Entity, _ other: Entity) -> Void
     /// The latest time at which an entity in the value's relation was saved.
     let latestUpdate: @Sendable (_ entity: Entity, _ levels: Int, _ session: TypedTransaction) throws -> Date?
@@ -29,7 +30,8 @@ final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
         step = { level, below in level.step(path, below) }
         ids = { entity in entity[keyPath: path.keyPath].linkedIds?.map(\.columnValue) }
         link = { entity, ids in
-            // What was deleted when the relation led to many may have several: the first, as migrations keep it.
+            // An entity that was deleted when the relation was to-many may have several: take the first, as migrations
+            // keep it.
             let ids = C.isToMany ? ids : Array(ids.prefix(1))
             entity[keyPath: path.keyPath] = Relation(.ids(ids.compactMap { Target.ID(columnValue: $0) }))
         }

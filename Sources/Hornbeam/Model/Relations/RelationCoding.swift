@@ -6,7 +6,7 @@
 //     keyed          {"id": x}    {"ids": [x, …]}  {"object": …}    {"objects": […]}    null           {"id": null}
 //     explicit       as keyed, and a part of a to-many relation as {"slice_ids": […]} or {"slice": […]}
 
-/// How relations are encoded; set it on a `JSONEncoder`.
+/// The form in which relations are encoded. Set it on a `JSONEncoder`.
 public enum RelationEncodingStrategy: Sendable, Hashable {
     /// As people write JSON by hand. What was said explicitly, null or a slice, can't be told afterwards: saving a
     /// decoded slice unlinks all that isn't in it. An object with nothing but an id is read as an id, and so is one
@@ -19,7 +19,7 @@ public enum RelationEncodingStrategy: Sendable, Hashable {
     case explicitKeyedContainer
 }
 
-/// Which forms of relations are decoded; set it on a `JSONDecoder`. What is written in several of them is read by the
+/// The forms in which relations are decoded. Set it on a `JSONDecoder`. JSON that fits several forms is read by the
 /// most explicit one.
 public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
     public let rawValue: Int
@@ -36,7 +36,7 @@ public struct RelationDecodingStrategy: OptionSet, Sendable, Hashable {
 extension RelationEncodingStrategy {
     /// The strategy of encoders that have none.
     public static let `default` = plain
-    /// Where encoders of all kinds find their strategy, which is a value of `userInfo`.
+    /// The key of the strategy in an encoder's `userInfo`, for encoders of all kinds.
     public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationEncoding")
 
     init(_ userInfo: [CodingUserInfoKey: Any]) { self = userInfo[Self.userInfoKey] as? Self ?? .default }
@@ -45,19 +45,19 @@ extension RelationEncodingStrategy {
 extension RelationDecodingStrategy {
     /// The strategy of decoders that have none.
     public static let `default` = plain
-    /// Where decoders of all kinds find their strategy.
+    /// The key of the strategy in a decoder's `userInfo`, for decoders of all kinds.
     public static let userInfoKey = CodingUserInfoKey.named("hornbeam.relationDecoding")
 
     init(_ userInfo: [CodingUserInfoKey: Any]) { self = userInfo[Self.userInfoKey] as? Self ?? .default }
 }
 
 extension Encoder {
-    /// How relations are encoded, for an `encode(to:)` of one's own.
+    /// The strategy for encoding relations, for a custom `encode(to:)`.
     public var relationEncodingStrategy: RelationEncodingStrategy { .init(userInfo) }
 }
 
 extension Decoder {
-    /// Which forms of relations are decoded, for an `init(from:)` of one's own.
+    /// The strategy for decoding relations, for a custom `init(from:)`.
     public var relationDecodingStrategy: RelationDecodingStrategy { .init(userInfo) }
 }
 
@@ -119,7 +119,7 @@ private func decodingNested<Result>(_ name: String, _ body: () throws -> Result)
     return try body()
 }
 
-/// An entity, or the id in what no entity can be made of.
+/// Decodes an entity, or only the id if no entity can be made of the value.
 private func entityOrID<Coded: Decodable, ID: Decodable>(
     _ decoder: any Decoder, _ name: String, _: Coded.Type, _: ID.Type
 ) throws -> (entity: Coded?, id: ID?) {
@@ -185,7 +185,8 @@ extension Relation: Encodable where Entity: Encodable, Entity.ID: Encodable {
 // MARK: - Decoding
 
 extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
-    /// A bare null is read as nothing said: what can't be told from a missing property must not remove links.
+    /// A bare null is read as saying nothing, because it can't be told from a missing property and must not remove
+    /// links.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard !container.decodeNil() else {
@@ -226,8 +227,8 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
             // Without a look into the entity: one that was read here and then again with the list would be read twice
             // as often at each level.
             guard let id = try container.decode(PlainID<Entity>.self).id else {
-                // Of a list in which one is an entity all are: one whose other properties are nil looks like an id. If
-                // they can't be, all are ids.
+                // If one element of a list is an entity, all are: an entity whose other properties are nil looks like
+                // an id. If they can't all be entities, all are ids.
                 let found = try entityOrID(decoder, Entity.entityName, [Entity].self, [CodedID<Entity.ID>].self)
                 self.init(found.entity.map { .entities($0) } ?? .ids(found.id.map { $0.map(\.id) } ?? []))
                 return

@@ -7,15 +7,15 @@ import Glibc
 import Synchronization
 
 enum RelationReads {
-    /// How many properties are being asked, in all threads: where it is none, nobody looks further.
+    /// Number of properties that are being asked, in all threads. If it is 0, nobody looks further.
     private static let asking = Atomic<Int>(0)
-    /// Set in a thread whose property has asked a relation. Nil if the system has no key left: then nothing is noticed.
+    /// Set in a thread whose property has read a relation. Nil if the system has no key left: then nothing is noticed.
     private static let noticed: pthread_key_t? = {
         var key: pthread_key_t = 0
         return pthread_key_create(&key, nil) == 0 ? key : nil
     }()
 
-    /// A relation was asked what it holds.
+    /// Notes that a relation's content was read.
     @inline(__always)
     static func note() {
         if asking.load(ordering: .relaxed) != 0 { notice() }
@@ -26,8 +26,8 @@ enum RelationReads {
         pthread_setspecific(noticed, UnsafeRawPointer(bitPattern: 1))
     }
 
-    /// What `body` gives, which asks a decoded entity. `.invalid` if a relation was asked for it.
-    /// A deleted entity has the ids of its relations with it, and may be asked.
+    /// Returns the result of `body`, which reads a decoded entity. Throws `.invalid` if it has read a relation of the
+    /// entity. A deleted entity has the ids of its relations with it, and may be asked.
     static func refusing<Value>(_ label: String, _ type: any Any.Type, _ body: () throws -> Value) throws -> Value {
         guard let noticed, !(type is any Tombstone.Type) else { return try body() }
         asking.add(1, ordering: .relaxed)

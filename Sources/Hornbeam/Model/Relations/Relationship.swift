@@ -9,7 +9,7 @@ public struct Relationship<
     Value, Entity: EntityModelProtocol, Directionality: DirectionalityProtocol, Cardinality: CardinalityProtocol,
     Constraints: ConstraintsProtocol
 >: Sendable where Cardinality.Entity == Entity, Cardinality.Value == Value {
-    /// What is said about the relation.
+    /// The value's statement about the relation.
     public var projectedValue: Relation<Entity, Directionality, Cardinality, Constraints>
 
     @inlinable @inline(__always)
