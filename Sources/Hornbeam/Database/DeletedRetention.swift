@@ -22,9 +22,9 @@ extension Database {
         /// Keeps deleted entities until the program purges them.
         public static let forever = Self(rule: .forever)
 
-        /// Keeps deleted entities for that long. Later writes purge them then. After opening, and again when the oldest
-        /// one is due but an hour later at the earliest, all kept entities are looked at, 1,000 in each write that
-        /// changes something. Deleted entities of types that say `keepsDeleted` are purged too.
+        /// Keeps deleted entities for that long. Later writes purge them then. All kept entities are looked at after
+        /// opening, and again when the oldest one is due, but at most once an hour. Each write that changes something
+        /// looks at 1,000. Deleted entities of types that say `keepsDeleted` are purged too.
         public static func duration(_ duration: Duration) -> Self { Self(rule: .duration(duration)) }
 
         /// Keeps deleted entities for this number of days of 24 hours. See `duration(_:)`.

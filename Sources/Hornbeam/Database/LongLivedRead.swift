@@ -14,6 +14,8 @@ import Synchronization
 /// A read of one state of a database, for as long as it is kept. Any thread may use it, one at a time: others wait. It
 /// ends with `close`, or when the last reference to it goes.
 public final class LongLivedRead: Sendable {
+    /// The state of the read, changed under its turn.
+    ///
     /// `@unchecked Sendable`: its session and the transaction in it are used by one thread at a time, that of whoever
     /// has the turn, and nothing else leads to them.
     private struct Held: @unchecked Sendable {

@@ -103,14 +103,15 @@ extension EntityModelProtocol {
     }
 
     /// Sets the time of the last save of the stored entity to `value`, for data that comes with times of its own. Its
-    /// properties stay as they are, and no hook is called. Has no effect if none is stored. Throws `.invalid` for a
-    /// date that is NaN or infinite.
+    /// properties stay as they are, and no hook is called. Has no effect if none is stored. Throws `.invalid` for other
+    /// metadata than `.updatedAt`, and for a date that is NaN or infinite.
     public func updateMetadata(_ metadata: Metadata, value: Date, in context: inout Context) throws {
         try metadata.requireLastSave()
         try setLastSave(value, in: context)
     }
 
-    /// Removes the time of the last save from the stored entity.
+    /// Removes the time of the last save from the stored entity. Throws `.invalid` for other metadata than
+    /// `.updatedAt`.
     public func removeFromMetadata(
         _ metadata: Metadata, valueType: Date.Type = Date.self, in context: inout Context
     ) throws {
@@ -141,7 +142,8 @@ extension EntityModelProtocol {
 }
 
 extension Metadata {
-    /// `.invalid` unless it is the time of the last save: what was counted is what was.
+    /// Throws `.invalid` unless this is the time of the last save: the other metadata record what happened, and a
+    /// program can't change that.
     fileprivate func requireLastSave() throws(HornbeamError) {
         guard column == Metadata.updatedAt.column else {
             throw HornbeamError(

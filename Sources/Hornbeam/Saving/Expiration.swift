@@ -21,7 +21,7 @@ extension EntityModelProtocol {
     /// and hooks are as for any deletion, but no `Deleted` is left of them. All are deleted or none.
     ///
     /// With an index on the property, the time depends only on the number of expired entities. With a limit it deletes
-    /// that many at most: a program with many of them does it in several writes.
+    /// that many at most, in no particular order: a program with many of them does it in several writes.
     @discardableResult
     public static func purgeExpired(
         _ until: KeyPath<Self, Date>, at now: Date = .now, limit: Int? = nil,
