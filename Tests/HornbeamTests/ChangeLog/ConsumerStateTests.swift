@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the log keeps of a consumer beside its changes: a note, and the types that a gap has taken changes of; and what
-// a consumer is told in a given state.
+// The state that the log keeps for a consumer beside its changes: a note, and the types of which a gap has taken
+// changes. And the changes that a consumer is told in a given state.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -218,7 +218,7 @@ struct ConsumerStateTests {
         }
         try file.open([Weighed.self, LoggedTag.self], [.rename("Logged", to: Weighed.self)]) { database in
             let both = try database.consumer(named: "both", of: Weighed.self, LoggedTag.self)
-            // What was kept of the other type is missed with it.
+            // The gap also takes the changes of the other type that were kept.
             #expect(try both.missed(database) == ["Weighed", "LoggedTag"])
             #expect(gap(try both.next()) == 2...3)
             try both.acknowledge(through: 3)
@@ -257,7 +257,7 @@ struct ConsumerStateTests {
         try damaged.put(tree, key, [0xFF])
         try damaged.commit()
         for id in 2...4 { try database.put(id) }
-        // Of the other type there was none at all.
+        // The unreadable change may be of the other type, though that type had none.
         #expect(try both.missed(database) == ["Logged", "LoggedTag"])
         try both.acknowledge(through: 1)
         #expect(ids(try both.next()) == [2, 3, 4])

@@ -27,7 +27,7 @@ private struct Club: Codable {
     @Relationship(.required) var founder: Member? = .id("1")
 }
 
-/// What such programs keep their versions in: one entity that leads to all.
+/// A schema of versions as such programs declare it: one entity that leads to all others.
 private enum Schema {
     @EntityModel
     struct V1: Codable {

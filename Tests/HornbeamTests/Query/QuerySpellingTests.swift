@@ -206,7 +206,7 @@ struct QuerySpellingTests {
             }
         }
         #expect(seen == 3)
-        // What it deletes before its turn, a thousand at a time, doesn't come.
+        // `forEach` reads a thousand entities at a time. One that the body deletes before its turn doesn't come.
         seen = 0
         try Tune.query().forEach(in: context) { track in
             seen += 1

@@ -36,7 +36,7 @@ private struct Host {
     let id: String
 }
 
-/// The same types without the indexes.
+/// The types above as an earlier version of the program declared them, without the indexes.
 private enum Former {
     @EntityModel
     struct Podcast {
@@ -193,7 +193,7 @@ struct LinkedIDIndexTests {
             #expect(other?.indexName == "byNumber")
             #expect(try newest(1, context) == [1])
             #expect(try Podcast.query(1).related(\.$episodes).resolve(in: context).map(\.id) == [1])
-            // Whoever goes makes room.
+            // An episode that leaves the podcast makes room for another one.
             try Podcast(id: 1, title: "1", episodes: .ids([3])).save(to: &context)
             #expect(try newest(1, context) == [3])
             // The two exchange their podcasts.

@@ -200,7 +200,7 @@ struct RelationIdentityTests {
         #expect(message { try byParts.resolve(in: empty) }.contains(has))
         let withParts = Show.query().with(\.$parts) { $0.filter(\.show?.title == "a") }
         #expect(message { try withParts.resolve(in: context) }.contains(has))
-        // What only begins alike is asked.
+        // Properties whose names only begin like a relation's are allowed.
         #expect(try Part.filter(\.showNumber == 30).ids(in: context) == [3])
         #expect(try Part.filter(\.shown?.id == 30).ids(in: context) == [3])
         #expect(try Part.query().sorted(by: \.shown?.id.desc).first(in: context)?.id == 6)

@@ -94,7 +94,7 @@ struct PartialTextIndexTests {
         try query.explain(in: context).description
     }
 
-    /// What the indexes find and hold is what a look at all entities finds.
+    /// Compares the entities that the indexes hold, and those that searches find, with a look at all entities.
     private func compare(_ context: Context, with articles: [Int: Article]) throws {
         for word in Article.words {
             let match = Test.string(\.title, \.text, matches: .words(word))
@@ -467,7 +467,7 @@ struct PartialTextIndexSchemaTests {
     func check() throws {
         let store = try filled(try Self.larger(than: 6))
         try store.core.commit()
-        // The same trees under other conditions, as a program would leave them that keeps none.
+        // Reads the trees under another condition than that which they were written by.
         for (size, isWhole) in [(6, true), (7, false), (5, false)] as [(Int64, Bool)] {
             let write = try store.store.beginWrite()
             let stored = try require(SchemaCatalogue.load(write).types["Note"])

@@ -40,7 +40,7 @@ private struct Parcel: Codable {
     var seal: Payload?
 }
 
-/// The same without indexes.
+/// Has the properties of the type above, without indexes.
 @EntityModel
 private struct Plain {
     let id: Int
@@ -141,7 +141,7 @@ struct EqualityIndexTests {
         try Parcel(id: 200, labels: ["n", "7", ""]).save(to: &context)
         try Parcel(id: 201, labels: ["n7"]).save(to: &context)
 
-        // Nil differs from nil; an equal seal takes the other's place.
+        // Two nils differ. An entity with an equal seal replaces the other one.
         try Parcel(id: 300, labels: ["u"], seal: .text("x")).save(to: &context)
         try Parcel(id: 301, weight: 1, labels: ["v"], seal: .text("x")).save(to: &context)
         try Parcel(id: 302, labels: ["w"], seal: .text("x")).save(to: &context)

@@ -31,7 +31,7 @@ private struct Visitor {
     var street: String?
 }
 
-/// The same without indexes.
+/// Has the properties of the type above, without indexes.
 @EntityModel
 private struct Stranger {
     let id: Int

@@ -49,7 +49,7 @@ struct ShortConditionsTests {
         #expect(try Article.filter([Int]().contains(\.stock)).isEmpty(in: context))
         let plan = try "\(Article.filter((3...4).contains(\.stock)).explain(in: context))"
         #expect(plan.contains("byStock"))
-        // Those of the standard library are still those.
+        // The standard library's own functions of these names still work.
         #expect([1, 2].contains(2) && (1...3).contains(3) && [\Article.id].contains(\.id))
     }
 
