@@ -29,7 +29,7 @@ extension StoredCondition {
         self = stored
     }
 
-    /// The condition in the syntax of WHERE. Returns nil if no text there reads as just this condition.
+    /// The condition in the syntax of WHERE. Returns nil if it has none that reads as just this condition.
     package func statement(_ type: EntityDescription) -> String? {
         guard let filter = try? filter(type) else { return nil }
         for isQuoted in [false, true] {
@@ -41,7 +41,8 @@ extension StoredCondition {
 }
 
 extension Filter {
-    /// The filter as WHERE has it. Returns nil for a filter that only Swift can state.
+    /// The filter as WHERE may have it. The caller must check that the text reads as this filter. Returns nil for a
+    /// filter that WHERE can't state, or states in a longer way.
     fileprivate func statement(_ type: EntityDescription, quotingNames isQuoted: Bool) -> String? {
         func name(_ column: Int) -> String {
             let name = type.columns[column].name
@@ -69,6 +70,12 @@ extension Filter {
         case .or(let parts): return joined(parts, "OR")
         case .not(.isNull(let column)): return "\(name(column)) IS NOT NULL"
         case .not(let negated): return part(negated).map { "NOT \($0)" }
+        case .string(let test):
+            guard test.kind == .contains, test.columns.count == 1 else { return nil }
+            return "CONTAINS(\(name(test.columns[0])), \(Value.string(test.text).text))"
+        case .elements(let test):
+            guard test.values.count == 1 else { return nil }
+            return "ARRAY_CONTAINS(\(name(test.column)), \(test.values[0].text))"
         default: return nil
         }
     }

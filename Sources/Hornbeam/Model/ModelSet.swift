@@ -13,9 +13,9 @@ package struct ModelSet: Sendable {
     init() {}
 
     package init(_ models: [any EntityModelProtocol.Type]) throws(HornbeamError) {
-        for model in models { try insert(model) }
+        for model in models { try add(model) }
         // Behind the models themselves, which are looked for all the time.
-        for tombstone in types.values.compactMap({ $0.tombstone }) { try insert(tombstone) }
+        for tombstone in types.values.compactMap({ $0.tombstone }) { try add(tombstone) }
     }
 
     /// Adds a type and those it is related to: all of them, or none.

@@ -40,9 +40,8 @@ extension Array where Element: SearchedIndex {
             first = first ?? index
             guard index.answers(match) else { continue }
             if !index.isPartial { return index }
-            let words = partial ?? index
-            partial = words
-            if held == nil, index.storesPositions == words.storesPositions, try holding(index) { held = index }
+            partial = partial ?? index
+            if held == nil, index.storesPositions == partial?.storesPositions, try holding(index) { held = index }
         }
         return held
     }

@@ -344,11 +344,10 @@ package enum SchemaCatalogue {
             }
             if index.kind == .text {
                 let condition = try IndexCondition.declared(index, description)
-                let others = index.properties.compactMap(description.column).filter { !columns.contains($0) }
                 textIndexes.append(
                     EntityTextIndex(
                         description: index, index: textIndex(index, name), columns: columns, place: textIndexes.count,
-                        condition: condition, sources: columns + others))
+                        condition: condition))
             } else {
                 indexes.append(
                     EntityIndex(

@@ -265,7 +265,7 @@ package struct Planner: ~Copyable {
     private func searched() throws -> (index: EntityTextIndex, match: TextMatch)? {
         guard hasScore else { return nil }
         for case .matches(let match) in conjuncts {
-            if let index = try scored(match) { return (index, match) }
+            if let (index, _) = try scored(match) { return (index, match) }
         }
         return nil
     }

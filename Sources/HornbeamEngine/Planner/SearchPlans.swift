@@ -31,7 +31,9 @@ extension Planner {
     func ranked() throws -> Candidate {
         let isBest = hasBestFirst
         for place in conjuncts.indices {
-            guard case .matches(let match) = conjuncts[place], let index = try scored(match) else { continue }
+            guard case .matches(let match) = conjuncts[place], let (index, implied) = try scored(match) else {
+                continue
+            }
             try match.requireSense(type)
             if position != nil, !isBest {
                 throw HornbeamError(
@@ -40,7 +42,7 @@ extension Planner {
                         + "sort by the best score first")
             }
             let search = AccessPath.text(index, match, ranked: isBest)
-            let answered = (try index.implied(by: conjuncts, type) ?? ConjunctSet()).inserting(place)
+            let answered = implied.inserting(place)
             var choice = Candidate(
                 path: search, answered: answered, isOrdered: isBest, cost: 0, isBehind: position != nil)
             if let others = try others(beside: place) {
@@ -61,8 +63,14 @@ extension Planner {
 
     /// The index that has the scores of a match; nil if none has. `.invalid` if one has, but not of all that the query
     /// asks for.
-    func scored(_ match: TextMatch) throws -> EntityTextIndex? {
-        if let index = try type.textIndex(for: match, among: conjuncts) { return index }
+    func scored(_ match: TextMatch) throws -> (index: EntityTextIndex, implied: ConjunctSet)? {
+        var implied: ConjunctSet?
+        let index = try type.textIndexes.answering(match) { index in
+            implied = try index.implied(by: conjuncts, type)
+            return implied != nil
+        }
+        // One that has all entities implies nothing.
+        if let index { return (index, index.isPartial ? implied ?? ConjunctSet() : ConjunctSet()) }
         guard let index = type.textIndex(for: match) else { return nil }
         let condition = try index.description.condition?.text(type.description) ?? ""
         throw HornbeamError(

@@ -234,15 +234,14 @@ package final class EntityTextIndex: SearchedIndex, Sendable {
     let sources: [Int]
 
     init(
-        description: IndexDescription, index: TextIndex, columns: [Int], place: Int, condition: IndexCondition?,
-        sources: [Int]
+        description: IndexDescription, index: TextIndex, columns: [Int], place: Int, condition: IndexCondition?
     ) {
         self.description = description
         self.index = index
         self.columns = columns
         self.place = place
         self.condition = condition
-        self.sources = sources
+        sources = columns + (condition?.columns ?? []).filter { !columns.contains($0) }
     }
 
     /// Whether a row, if there is one, is a document of it.

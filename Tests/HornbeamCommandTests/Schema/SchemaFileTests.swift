@@ -68,7 +68,8 @@ struct SchemaFileTests {
         for (text, written) in [
             ("id > 3", "id > 3"), ("id > 3 AND t IS NOT NULL", "id > 3 AND t IS NOT NULL"),
             (#"`id` > 3 AND (id < 9 OR t IS NULL)"#, "id > 3 AND (id < 9 OR t IS NULL)"),
-            (#"t IN ['a', 'b'] OR NOT id = 4"#, nil), (#"t = 'it''s'"#, nil), ("CONTAINS(t, 'x')", nil),
+            (#"t IN ['a', 'b'] OR NOT id = 4"#, nil), (#"t = 'it''s'"#, nil),
+            ("CONTAINS(t, 'x')", #"CONTAINS(t, \"x\")"#),
         ] {
             let found = try entities(#""\#(text)""#)
             #expect(found[0].indexes[0].condition != nil)

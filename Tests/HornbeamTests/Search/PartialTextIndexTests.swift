@@ -474,7 +474,7 @@ struct PartialTextIndexSchemaTests {
             let index = stored.textIndexes[0]
             let other = EntityTextIndex(
                 description: index.description, index: index.index, columns: index.columns, place: 0,
-                condition: try IndexCondition(try Self.larger(than: size), stored), sources: [1, 2])
+                condition: try IndexCondition(try Self.larger(than: size), stored))
             let type = EntityType(
                 description: stored.description, declared: stored.declared, layout: stored.layout, rows: stored.rows,
                 ids: stored.ids, unsaved: stored.unsaved, links: stored.links, indexes: [], textIndexes: [other],

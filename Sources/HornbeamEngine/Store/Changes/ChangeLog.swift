@@ -219,6 +219,13 @@ package struct ChangeLog {
         try keep(from: sequence, of: &consumer)
     }
 
+    /// Lets go of all changes that are kept, and counts further ones that aren't put.
+    private func skip(_ count: UInt64, of consumer: inout StoredConsumer) throws {
+        try miss(before: consumer.next, of: &consumer)
+        consumer.next += count
+        consumer.first = consumer.next
+    }
+
     /// Removes the changes before this one.
     private func keep(from sequence: UInt64, of consumer: inout StoredConsumer) throws(StorageError) {
         guard sequence > consumer.first else { return }
@@ -239,9 +246,7 @@ package struct ChangeLog {
                 excess = count > stored.limit ? count - stored.limit : 0
             }
             if excess > 0 {
-                try miss(before: consumer.next, of: &consumer)
-                consumer.next += excess
-                consumer.first = consumer.next
+                try skip(excess, of: &consumer)
             }
             try forEach(of: changes, for: stored, core.schema) { kind, id, idType, place in
                 if excess > 0 {
@@ -300,9 +305,7 @@ package struct ChangeLog {
             }
             if places.isEmpty { continue }
             var consumer = stored
-            try log.miss(before: consumer.next, of: &consumer)
-            consumer.next += 1
-            consumer.first = consumer.next
+            try log.skip(1, of: &consumer)
             for place in places { consumer.types[place].isMissed = true }
             try log.put(consumer, name)
         }

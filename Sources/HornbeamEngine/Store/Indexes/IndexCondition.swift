@@ -11,6 +11,8 @@ import HornbeamPages
 /// `@unchecked Sendable`: conditions that can be stored are bound to parts that nothing ever changes.
 package final class IndexCondition: @unchecked Sendable {
     let stored: StoredCondition
+    /// The columns that it asks about.
+    let columns: [Int]
     /// All of which hold for each row in the index. Literals are in the form of their columns, and none is null: what
     /// is compared with null is said to be null or not.
     private let parts: [Filter]
@@ -18,6 +20,7 @@ package final class IndexCondition: @unchecked Sendable {
 
     package init(_ stored: StoredCondition, _ type: EntityType) throws(HornbeamError) {
         self.stored = stored
+        columns = stored.properties.compactMap(type.description.column)
         let filter = try stored.filter(type.description)
         do {
             parts = try filter.converted(type).conjuncts

@@ -193,7 +193,7 @@ package struct IndexChanges {
         for (place, index) in type.textIndexes.enumerated() {
             if let old, let new, try Self.isUntouched(index.sources, old, new) { continue }
             let (had, has) = (try index.has(old), try index.has(new))
-            if had, has, let old, let new, try Self.isUntouched(index.columns, old, new) { continue }
+            if index.isPartial, had, has, let old, let new, try Self.isUntouched(index.columns, old, new) { continue }
             var change = TextChange(index: place)
             if had, let old { change.removed = try index.text(of: old) }
             if has, let new { change.added = try Self.added(by: new, index, isFirst: old == nil) }
