@@ -77,6 +77,8 @@ let package = Package(
         .library(name: "HornbeamHandKept", targets: ["HornbeamHandKept"]),
         // What needs all of Foundation.
         .library(name: "HornbeamFoundation", targets: ["HornbeamFoundation"]),
+        // A live mirror in PostgreSQL, which needs libpq.
+        .library(name: "HornbeamPostgres", targets: ["HornbeamPostgres"]),
         .executable(name: "hornbeam", targets: ["hornbeam"]),
         // libhornbeam.so, the C interface; `Scripts/install.sh` gives it that name.
         .library(name: "HornbeamC", type: .dynamic, targets: ["HornbeamC"]),
@@ -88,6 +90,7 @@ let package = Package(
         .systemLibrary(name: "CLZ4", pkgConfig: "liblz4", providers: [.apt(["liblz4-dev"])]),
         // libstemmer has no pkg-config file.
         .systemLibrary(name: "CStemmer", providers: [.apt(["libstemmer-dev"])]),
+        .systemLibrary(name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CICU", pkgConfig: "icu-i18n", providers: [.apt(["libicu-dev"])]),
         .target(name: "CHornbeamShims"),
 
@@ -129,6 +132,10 @@ let package = Package(
             swiftSettings: optimizedSettings),
         .target(
             name: "HornbeamHandKept", dependencies: ["Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
+            swiftSettings: optimizedSettings),
+        .target(
+            name: "HornbeamPostgres",
+            dependencies: ["CPostgres", "Hornbeam", "HornbeamTree", "HornbeamPages", "HornbeamKeys"],
             swiftSettings: optimizedSettings),
         .target(name: "HornbeamFoundation", dependencies: ["Hornbeam"], swiftSettings: engineSettings),
         .target(name: "CHornbeam"),

@@ -7,6 +7,9 @@
 extension String {
     /// Whether it is its own canonical composition, NFC, byte for byte.
     package var isComposed: Bool { unicodeScalars.elementsEqual(Normalisation.composed(self)) }
+
+    /// Its canonical composition, NFC.
+    package var composed: String { Normalisation.composedString(self) }
 }
 
 enum Normalisation {

@@ -38,6 +38,8 @@ public final class Database: Sendable {
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// The observers of the database.
     let live = LiveHub()
+    /// Closures that are told of each commit.
+    private let listeners = CommitListeners()
     /// The reads that hold a state of the database.
     let longReads = LongLivedReads()
     /// Whether the log may have consumers: each write looks into the file then. Writes come one after the other, so a
@@ -227,7 +229,15 @@ public final class Database: Sendable {
     private func finish(_ commit: CommitInFlight) throws {
         try engine { () throws(StorageError) in try commit.wait() }
         live.noteCommit()
+        listeners.tell()
     }
+
+    /// Has a closure called after each commit of this process, once it is visible and as durable as was asked, by the
+    /// writer's thread: it must be quick.
+    /// - Returns: what `forget` takes to end it.
+    package func onCommit(_ body: @escaping @Sendable () -> Void) -> Int { listeners.add(body) }
+
+    package func forget(_ listener: Int) { listeners.remove(listener) }
 
     /// The trees whose changes the log's consumers want; nil if there are no consumers.
     private func loggedTrees(_ transaction: Transaction) throws(StorageError) -> LoggedTrees? {

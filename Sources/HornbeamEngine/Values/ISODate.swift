@@ -3,7 +3,7 @@
 
 package enum ISODate {
     /// Seconds from 1970-01-01 to the reference date 2001-01-01.
-    private static let referenceOffset = 978_307_200
+    package static let referenceOffset = 978_307_200
 
     /// Seconds since the reference date as `2001-01-01T00:00:00Z`, with a fraction of up to nine digits; nil if no such
     /// text is exact, or the year is beyond 0000–9999.
@@ -18,6 +18,12 @@ package enum ISODate {
     package static func text(milliseconds: Int) -> String? {
         let part = (milliseconds % 1000 + 1000) % 1000
         return text(milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0), fraction: part, digits: 3)
+    }
+
+    /// The text of a time in microseconds since 1970, exact; nil if the year is beyond 0000–9999.
+    package static func text(microseconds: Int) -> String? {
+        let part = (microseconds % 1_000_000 + 1_000_000) % 1_000_000
+        return text((microseconds - part) / 1_000_000, fraction: part, digits: 6)
     }
 
     /// - Parameter seconds: since 1970.
@@ -64,6 +70,14 @@ package enum ISODate {
         guard let (whole, fraction) = read(text) else { return nil }
         let digits = fraction.prefix(3) + Array(repeating: 48, count: max(0, 3 - fraction.count))
         return digits.reduce(0) { $0 * 10 + Int($1 - 48) } + whole * 1000
+    }
+
+    /// The microseconds from 1970 to the time in a text, without what its fraction has beyond them; nil if the text is
+    /// no time.
+    package static func microseconds(_ text: String) -> Int? {
+        guard let (seconds, fraction) = read(text) else { return nil }
+        let digits = fraction.prefix(6) + Array(repeating: UInt8(ascii: "0"), count: max(0, 6 - fraction.count))
+        return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) } + seconds * 1_000_000
     }
 
     /// Reads a text as seconds since 1970 and the digits of their fraction; nil if the text is no time.

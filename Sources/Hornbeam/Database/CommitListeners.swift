@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closures that are told of commits, without their changes: who wants these asks the log.
+
+import Synchronization
+
+/// Any thread may use it.
+final class CommitListeners: Sendable {
+    private struct State {
+        var bodies: [Int: @Sendable () -> Void] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+    private let count = Atomic<Int>(0)
+
+    func add(_ body: @escaping @Sendable () -> Void) -> Int {
+        state.withLock { state in
+            state.next += 1
+            state.bodies[state.next] = body
+            count.store(state.bodies.count, ordering: .sequentiallyConsistent)
+            return state.next
+        }
+    }
+
+    func remove(_ listener: Int) {
+        state.withLock { state in
+            state.bodies[listener] = nil
+            count.store(state.bodies.count, ordering: .sequentiallyConsistent)
+        }
+    }
+
+    /// Whoever adds a closure looks at the store after that, so that no commit is missed.
+    func tell() {
+        guard count.load(ordering: .sequentiallyConsistent) > 0 else { return }
+        for body in state.withLock({ Array($0.bodies.values) }) { body() }
+    }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection to a server by libpq. Calls block their thread, but never without end: each waits for the socket in
+// slices, in which it looks whether the server has been silent for too long, or whoever asked has lost interest.
+
+private import CPostgres
+import Glibc
+import Hornbeam
+import HornbeamTree
+
+/// Belongs to one thread at a time. After an error other than a refused statement it is closed, and good for nothing.
+final class PostgresConnection {
+    private var handle: OpaquePointer?
+    private let interruption: Interruption
+    /// How long the server may be silent.
+    var timeout: Duration
+
+    /// Connects. The address is a libpq connection string or URL, of several hosts perhaps; `connect_timeout` in it
+    /// bounds the wait for each.
+    init(_ address: String, timeout: Duration, interruption: Interruption) throws(HornbeamError) {
+        self.timeout = timeout
+        self.interruption = interruption
+        let seconds = String(max(1, timeout.components.seconds))
+        // Of a keyword that comes twice the last one counts: the address may set those before it, not those behind it.
+        let settings = [
+            ("fallback_application_name", "hornbeam"), ("connect_timeout", "10"), ("keepalives_idle", "10"),
+            ("keepalives_interval", "5"), ("keepalives_count", "3"),
+            ("tcp_user_timeout", seconds + "000"), ("dbname", address), ("client_encoding", "UTF8"),
+        ]
+        let keywords = settings.map { strdup($0.0) }
+        let values = settings.map { strdup($0.1) }
+        defer { for text in keywords + values { free(text) } }
+        handle = PQconnectdbParams(
+            keywords.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil], 1)
+        guard PQstatus(handle) == CONNECTION_OK else {
+            let error = connectionError
+            close()
+            throw error
+        }
+        PQsetnonblocking(handle, 1)
+        // Notices would go to standard error.
+        PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        try prepare()
+    }
+
+    deinit { close() }
+
+    func close() {
+        PQfinish(handle)
+        handle = nil
+    }
+
+    private var connectionError: HornbeamError {
+        let words = message
+        if PQconnectionNeedsPassword(handle) == 1 {
+            return HornbeamError(
+                .authentication, "the server asks for a password: \(words); give it in the address or in ~/.pgpass")
+        }
+        // libpq tells no SQLSTATE here. Before a password was asked for, the server can't have refused one.
+        let isRefused = PQconnectionUsedPassword(handle) == 1 && !words.contains("too many")
+        if isRefused || words.contains("authentication failed") || words.contains("no pg_hba.conf entry") {
+            return HornbeamError(.authentication, "the server doesn't let the user in: \(words)")
+        }
+        return HornbeamError(.unreachable, "the server can't be reached: \(words)")
+    }
+
+    /// The text of values is that of `ColumnForm`, whatever the server's settings are.
+    private func prepare() throws(HornbeamError) {
+        guard PQserverVersion(handle) >= 110_000 else {
+            throw HornbeamError(.server, "the server is older than PostgreSQL 11: use a newer one")
+        }
+        let encoding = PQparameterStatus(handle, "server_encoding").map { String(cString: $0) } ?? ""
+        guard encoding == "UTF8" else {
+            throw HornbeamError(
+                .server, "the database has the encoding \(encoding): make one with ENCODING 'UTF8' TEMPLATE template0")
+        }
+        try execute(
+            "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET extra_float_digits = 3; "
+                + "SET standard_conforming_strings = on; SET client_min_messages = 'warning'")
+    }
+
+    /// Has the server end statements, waits for locks and idle transactions of this connection by itself: it may not
+    /// hear of it when this side is gone.
+    func limit(statements: Duration) throws(HornbeamError) {
+        timeout = statements
+        let milliseconds = statements.components.seconds * 1000
+        try execute(
+            "SET statement_timeout = \(milliseconds); SET lock_timeout = \(milliseconds); "
+                + "SET idle_in_transaction_session_timeout = \(milliseconds * 2)")
+    }
+
+    /// Whether the server has not closed the connection, as far as can be told without asking it.
+    var isAlive: Bool { PQconsumeInput(handle) == 1 && PQstatus(handle) == CONNECTION_OK }
+
+    // MARK: Statements
+
+    /// Runs statements, with parameters if there are any (of one statement then), and returns the last result.
+    @discardableResult
+    func execute(_ sql: String, _ parameters: [String?] = []) throws(HornbeamError) -> PostgresResult {
+        try send(sql, parameters)
+        return try finish(sql)
+    }
+
+    private func send(_ sql: String, _ parameters: [String?]) throws(HornbeamError) {
+        guard handle != nil else { throw HornbeamError(.unreachable, "the connection is closed") }
+        let isSent: Int32
+        if parameters.isEmpty {
+            isSent = PQsendQuery(handle, sql)
+        } else {
+            let texts = parameters.map { $0.flatMap { strdup($0) } }
+            defer { for text in texts { free(text) } }
+            isSent = PQsendQueryParams(
+                handle, sql, Int32(texts.count), nil, texts.map { UnsafePointer($0) }, nil, nil, 0)
+        }
+        guard isSent == 1 else { throw lost() }
+        try flush()
+    }
+
+    /// Returns the last of the results that are on their way. If one of them is an error, throws that when all have
+    /// come, so that the connection is ready for the next statement.
+    private func finish(_ sql: String) throws(HornbeamError) -> PostgresResult {
+        var last: PostgresResult?
+        var failure: HornbeamError?
+        while let result = try next() {
+            switch result.status {
+            case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE:
+                if failure == nil { failure = refusal(result, sql) }
+            case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
+                close()
+                throw HornbeamError(.server, "a COPY begins where none was asked for: \(sql.prefix(100))")
+            default: last = result
+            }
+        }
+        if let failure {
+            if PQstatus(handle) != CONNECTION_OK { close() }
+            throw failure
+        }
+        guard let last else { throw lost() }
+        return last
+    }
+
+    /// The next result, nil if there are no more.
+    private func next() throws(HornbeamError) -> PostgresResult? {
+        while PQisBusy(handle) == 1 {
+            try wait(for: POLLIN)
+            guard PQconsumeInput(handle) == 1 else { throw lost() }
+        }
+        return PQgetResult(handle).map { PostgresResult($0) }
+    }
+
+    private func refusal(_ result: PostgresResult, _ sql: String) -> HornbeamError {
+        guard let state = result.errorField(HB_PG_SQLSTATE) else { return lost() }
+        var words = result.errorField(HB_PG_MESSAGE) ?? message
+        for field in [HB_PG_DETAIL, HB_PG_CONTEXT] {
+            if let text = result.errorField(field) { words += " (\(text))" }
+        }
+        if let remedy = HornbeamError.remedy(ofState: state) { words += ": \(remedy)" }
+        return HornbeamError(HornbeamError.code(ofState: state), "the server says \(state), \(words)")
+    }
+
+    // MARK: COPY
+
+    /// Sends the rows that `body` gives, by a `COPY … FROM STDIN`. Returns how many the server has taken.
+    @discardableResult
+    func copy(into sql: String, _ body: (inout CopyRows) throws -> Void) throws -> Int {
+        try send(sql, [])
+        try expect(PGRES_COPY_IN, sql)
+        var rows = CopyRows { [unowned self] (bytes) throws(HornbeamError) in try self.put(bytes) }
+        do {
+            try body(&rows)
+            try rows.flush()
+        } catch {
+            // The server drops the statement with the connection; the transaction it is in fails in any case.
+            close()
+            throw error
+        }
+        while true {
+            let isDone = PQputCopyEnd(handle, nil)
+            if isDone == 1 { break }
+            guard isDone == 0 else { throw lost() }
+            try wait(for: POLLOUT)
+        }
+        try flush()
+        return try finish(sql).affected
+    }
+
+    private func put(_ bytes: [UInt8]) throws(HornbeamError) {
+        while true {
+            let isTaken = bytes.withUnsafeBytes {
+                PQputCopyData(handle, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
+            }
+            if isTaken == 1 { break }
+            guard isTaken == 0 else { throw lost() }
+            try wait(for: POLLIN | POLLOUT)
+            guard PQconsumeInput(handle) == 1 else { throw lost() }
+        }
+        // libpq takes what it can't send yet into its memory: wait until it is sent.
+        try flush()
+    }
+
+    /// Calls `body` with each row of a `COPY … TO STDOUT`.
+    func copy(from sql: String, _ body: (borrowing CopiedRow) throws -> Void) throws {
+        try send(sql, [])
+        try expect(PGRES_COPY_OUT, sql)
+        var row = CopiedRow()
+        while true {
+            var line: UnsafeMutablePointer<CChar>?
+            let size = PQgetCopyData(handle, &line, 1)
+            if size == -1 { break }
+            guard size >= 0 else { throw lost() }
+            guard size > 0, let line else {
+                try wait(for: POLLIN)
+                guard PQconsumeInput(handle) == 1 else { throw lost() }
+                continue
+            }
+            defer { PQfreemem(line) }
+            do {
+                try row.read(UnsafeRawBufferPointer(start: line, count: Int(size)))
+                try body(row)
+            } catch {
+                close()
+                throw error
+            }
+        }
+        _ = try finish(sql)
+    }
+
+    private func expect(_ status: ExecStatusType, _ sql: String) throws(HornbeamError) {
+        let result = try next()
+        guard let result, result.status == status else {
+            if let result, result.status == PGRES_FATAL_ERROR {
+                while try next() != nil {}
+                throw refusal(result, sql)
+            }
+            throw lost()
+        }
+    }
+
+    // MARK: Waiting
+
+    private func flush() throws(HornbeamError) {
+        while true {
+            let left = PQflush(handle)
+            if left == 0 { return }
+            guard left == 1 else { throw lost() }
+            // The server may have to tell something before it takes more.
+            try wait(for: POLLIN | POLLOUT)
+            guard PQconsumeInput(handle) == 1 else { throw lost() }
+        }
+    }
+
+    /// Waits until the socket is ready, for `timeout` at most.
+    private func wait(for events: Int32) throws(HornbeamError) {
+        let end = ContinuousClock.now + timeout
+        var socket = pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
+        while true {
+            let ready = poll(&socket, 1, 50)
+            if ready > 0 { return }
+            if ready < 0, errno != EINTR { throw lost() }
+            if interruption.isSet {
+                abandon()
+                throw HornbeamError(.cancelled, "the work with the server was cancelled")
+            }
+            guard ContinuousClock.now < end else {
+                abandon()
+                throw HornbeamError(
+                    .timedOut, "the server gave no answer for \(timeout.components.seconds) s: see what it does")
+            }
+        }
+    }
+
+    /// Closes the connection of a statement that may still run, and asks the server to end it.
+    private func abandon() {
+        if let request = PQgetCancel(handle) {
+            // Where nobody answers, it must not wait either: the server finds out when it answers.
+            if interruption.isSet { _ = PQcancel(request, nil, 0) }
+            PQfreeCancel(request)
+        }
+        close()
+    }
+
+    private func lost() -> HornbeamError {
+        let words = message
+        close()
+        return HornbeamError(.unreachable, "the connection to the server was lost: \(words)")
+    }
+
+    private var message: String {
+        guard let handle else { return "it is closed" }
+        let text = String(cString: PQerrorMessage(handle))
+        let lines = text.split(whereSeparator: \.isNewline)
+        return lines.isEmpty ? "no reason is known" : lines.joined(separator: "; ")
+    }
+}
+
+/// The result of a statement.
+final class PostgresResult {
+    private let handle: OpaquePointer
+
+    fileprivate init(_ handle: OpaquePointer) { self.handle = handle }
+
+    deinit { PQclear(handle) }
+
+    fileprivate var status: ExecStatusType { PQresultStatus(handle) }
+
+    fileprivate func errorField(_ field: PostgresErrorField) -> String? {
+        PQresultErrorField(handle, Int32(field.rawValue)).map { String(cString: $0) }
+    }
+
+    /// Number of rows that it has.
+    var count: Int { Int(PQntuples(handle)) }
+
+    /// Number of columns that it has.
+    var width: Int { Int(PQnfields(handle)) }
+
+    /// Number of rows that the statement has changed.
+    var affected: Int { Int(String(cString: PQcmdTuples(handle))) ?? 0 }
+
+    /// The bytes of a value, nil for NULL. They live as long as the result.
+    func bytes(_ row: Int, _ column: Int) -> UnsafeRawBufferPointer? {
+        guard row < count, column < width, PQgetisnull(handle, Int32(row), Int32(column)) == 0 else { return nil }
+        return UnsafeRawBufferPointer(
+            start: PQgetvalue(handle, Int32(row), Int32(column)),
+            count: Int(PQgetlength(handle, Int32(row), Int32(column))))
+    }
+
+    func text(_ row: Int, _ column: Int) -> String? {
+        bytes(row, column).map { String(decoding: $0, as: UTF8.self) }
+    }
+}

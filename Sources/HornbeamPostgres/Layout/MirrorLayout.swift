@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of a mirror: one a type, with a column for each property and each to-one relation, and one for each
+// to-many relation. The layout lies in the mirror itself, so that whoever reads it knows which table is which type's,
+// and whoever writes it sees what a migration of the store has changed.
+
+import FoundationEssentials
+import Hornbeam
+import HornbeamTree
+
+/// All tables of a mirror.
+struct MirrorLayout: Codable, Equatable {
+    var types: [TypeLayout]
+
+    func type(_ name: String) -> TypeLayout? { types.first { $0.name == name } }
+}
+
+/// The tables of one type.
+struct TypeLayout: Codable, Equatable {
+    struct Column: Codable, Equatable {
+        /// The property, by its name and its number in the store's rows.
+        var property: String
+        var number: Int
+        var type: ColumnType
+        var column: String
+    }
+
+    struct Relation: Codable, Equatable {
+        /// The relation, by its name and the number that its links go by in the store.
+        var relation: String
+        var number: Int
+        var target: String
+        var idType: ColumnType
+        var isToMany: Bool
+        /// The column of a to-one relation, the table of a to-many one.
+        var place: String
+
+        var form: ColumnForm { ColumnForm(idType, isID: true) }
+    }
+
+    var name: String
+    /// The tree of the type's rows in the store, which it keeps when the type gets another name.
+    var tree: UInt64
+    var table: String
+    /// Column 0 is the id.
+    var columns: [Column]
+    var relations: [Relation]
+    /// The column of values that their own columns don't hold exactly.
+    var exact: String
+
+    func form(_ column: Column) -> ColumnForm { ColumnForm(column.type, isID: column == columns.first) }
+
+    var toOne: [Relation] { relations.filter { !$0.isToMany } }
+    var toMany: [Relation] { relations.filter(\.isToMany) }
+
+    /// All columns of the type's table in their order: the properties', the to-one relations' and that of exact values.
+    var columnNames: [String] { columns.map(\.column) + toOne.map(\.place) + [exact] }
+
+    /// The columns with their types, as CREATE TABLE has them.
+    var columnDeclarations: [String] {
+        columns.map { "\(quoted($0.column)) \(form($0).sql)" }
+            + toOne.map { "\(quoted($0.place)) \($0.form.sql)" } + ["\(quoted(exact)) json"]
+    }
+}
+
+extension TypeLayout.Relation {
+    // The columns of its table. No names of the program's are among them.
+    static let source = "source"
+    static let position = "position"
+    static let target = "target"
+
+    func columnDeclarations(source: ColumnForm) -> [String] {
+        ["\(quoted(Self.source)) \(source.sql)", "\(quoted(Self.position)) integer", "\(quoted(Self.target)) \(form.sql)"]
+    }
+}
+
+/// A name as a statement has it.
+func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
+
+/// A text as a statement has it.
+func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
+
+// MARK: - Of a store
+
+extension MirrorLayout {
+    /// The layout for the types of a store.
+    init(_ schema: Schema, types names: [String]) throws(HornbeamError) {
+        var tables = NameGiver(taken: ["_mirror"])
+        types = []
+        for name in names {
+            let type = try schema.type(name)
+            var columns = NameGiver()
+            var layout = TypeLayout(
+                name: name, tree: UInt64(type.rows.rawValue), table: tables.give(name), columns: [], relations: [],
+                exact: "")
+            for (number, column) in type.description.columns.enumerated() where column.linkedRelation == nil {
+                layout.columns.append(
+                    .init(property: column.name, number: number, type: column.type, column: columns.give(column.name)))
+            }
+            for side in type.relations {
+                // No links lead to a type that the store doesn't know.
+                guard let target = schema.types[side.target] else { continue }
+                layout.relations.append(
+                    .init(
+                        relation: side.name, number: Int(side.list.number), target: side.target,
+                        idType: target.idType, isToMany: side.isToMany,
+                        place: side.isToMany ? "" : columns.give(side.name)))
+            }
+            layout.exact = columns.give("_exact")
+            types.append(layout)
+        }
+        // After the types' own tables, which so have their plain names.
+        for place in types.indices {
+            for number in types[place].relations.indices where types[place].relations[number].isToMany {
+                let name = "\(types[place].name)_\(types[place].relations[number].relation)"
+                types[place].relations[number].place = tables.give(name)
+            }
+        }
+    }
+}
+
+/// Gives each thing a name of its own that PostgreSQL doesn't shorten.
+private struct NameGiver {
+    private var taken: Set<String>
+
+    init(taken: Set<String> = []) { self.taken = taken }
+
+    /// Longest name in bytes.
+    private static let limit = 63
+
+    mutating func give(_ wanted: String) -> String {
+        var name = wanted.replacing("\0", with: "_")
+        var count = 1
+        while name.utf8.count > Self.limit || name.isEmpty || taken.contains(name) {
+            let end = "_\(count)"
+            var head = wanted.replacing("\0", with: "_")
+            while head.utf8.count + end.utf8.count > Self.limit { head.removeLast() }
+            name = head + end
+            count += 1
+        }
+        taken.insert(name)
+        return name
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Indexes of a mirror's tables, for those who query them: the declared ones as plain indexes, because a unique one would
+// refuse what the store allows on its way from one state to the next.
+
+import Hornbeam
+
+/// The statements that make the indexes of one type's tables, where they aren't there.
+struct TableIndexes {
+    private(set) var statements: [String] = []
+    private let schema: String
+
+    init(
+        _ type: TypeLayout, _ description: EntityDescription, _ wanted: PostgresMirror.Options.Indexes,
+        in schema: String
+    ) {
+        self.schema = schema
+        if wanted.contains(.declared) {
+            for index in description.indexes where index.kind != .text { addDeclared(index, type) }
+            for relation in type.relations {
+                let column = relation.isToMany ? TypeLayout.Relation.target : relation.place
+                add(relation.isToMany ? relation.place : type.table, relation.relation, "(\(quoted(column)))")
+            }
+        }
+        if wanted.contains(.fullText) {
+            for index in description.indexes where index.kind == .text { addText(index, type) }
+        }
+    }
+
+    private mutating func add(_ table: String, _ name: String, _ columns: String) {
+        var full = "\(table)_\(name)_index"
+        while full.utf8.count > 63 { full.removeFirst() }
+        statements.append("CREATE INDEX IF NOT EXISTS \(quoted(full)) ON \(schema).\(quoted(table)) \(columns)")
+    }
+
+    /// An index over something that the tables have no column of is left out.
+    private mutating func addDeclared(_ index: IndexDescription, _ type: TypeLayout) {
+        var columns: [String] = []
+        for component in index.components {
+            guard let column = place(component.column, type) else { return }
+            columns.append(quoted(column) + (component.descending ? " DESC" : ""))
+        }
+        add(type.table, index.name, "(\(columns.joined(separator: ", ")))")
+    }
+
+    private func place(_ component: String, _ type: TypeLayout) -> String? {
+        if let column = type.columns.first(where: { $0.property == component }) { return column.column }
+        let linked = ColumnDescription(name: component, type: .json).linkedRelation
+        return type.toOne.first { $0.relation == linked }?.place
+    }
+
+    private mutating func addText(_ index: IndexDescription, _ type: TypeLayout) {
+        let columns = index.components.compactMap { place($0.column, type) }
+        let texts = columns.map { "coalesce(\(quoted($0)), '')" }.joined(separator: " || ' ' || ")
+        if !columns.isEmpty { add(type.table, index.name, "USING gin (to_tsvector('simple', \(texts)))") }
+    }
+}

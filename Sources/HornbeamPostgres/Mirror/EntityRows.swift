@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entities of one type as rows of their tables, in the state that a transaction reads.
+
+import FoundationEssentials
+import Hornbeam
+import HornbeamTree
+
+/// Writes the rows of one type. Use while the transaction is open.
+struct EntityRows {
+    let layout: TypeLayout
+    let store: EntityStore
+    private let core: StoreTransaction
+    private let forms: [ColumnForm]
+
+    init(_ layout: TypeLayout, _ core: StoreTransaction) throws {
+        self.layout = layout
+        self.core = core
+        store = try core.store(layout.name)
+        forms = layout.columns.map { layout.form($0) }
+    }
+
+    /// Rows that are read at once.
+    static let chunk = 1024
+
+    /// Calls `body` with the row ids of all entities, some at a time.
+    func forEachChunk(_ body: ([RowID]) throws -> Void) throws {
+        var rows: [RowID] = []
+        try store.forEachRow { rowID, _ in
+            rows.append(rowID)
+            if rows.count == Self.chunk {
+                try body(rows)
+                rows.removeAll(keepingCapacity: true)
+            }
+            return true
+        }
+        if !rows.isEmpty { try body(rows) }
+    }
+
+    // MARK: The type's own table
+
+    /// Writes the rows of stored entities.
+    func write(_ rows: [RowID], to copy: inout CopyRows) throws {
+        var targets: [[[UInt8]?]] = []
+        for relation in layout.toOne { targets.append(try firstTargets(relation, of: rows)) }
+        var text: [UInt8] = []
+        try store.forEach(rows) { place, row in
+            guard let row else { return }
+            var exact: [(name: String, value: JSONNode)] = []
+            for (column, form) in zip(layout.columns, forms) {
+                let value = try row.value(column.number)
+                if value == .null {
+                    copy.null()
+                    continue
+                }
+                text.removeAll(keepingCapacity: true)
+                if !form.append(value, to: &text) { exact.append((column.property, ExactValues.node(value))) }
+                if column == layout.columns.first { try checkID(value) }
+                copy.field(text)
+            }
+            for ids in targets {
+                if let id = ids[place] { copy.field(id) } else { copy.null() }
+            }
+            if exact.isEmpty { copy.null() } else { copy.field(JSONNode.object(exact).text.utf8) }
+            try copy.endRow()
+        }
+    }
+
+    /// An id must be one for the server too.
+    private func checkID(_ id: Value) throws(HornbeamError) {
+        guard case .string(let text) = id, text.utf8.contains(0) else { return }
+        throw HornbeamError(
+            .invalid,
+            "\(layout.name) has an id with the character U+0000, which PostgreSQL's texts can't hold: "
+                + "\(text.shown(60)); give the entity another id, or leave the type out of the mirror")
+    }
+
+    private func firstTargets(_ relation: TypeLayout.Relation, of rows: [RowID]) throws -> [[UInt8]?] {
+        let links = try core.edges.links(try side(relation), ofEach: rows)
+        let target = try core.store(relation.target)
+        return try rows.indices.map { place in
+            try links.list(place).first.flatMap { try id(of: $0, in: target, relation.form) }
+        }
+    }
+
+    private func side(_ relation: TypeLayout.Relation) throws -> EdgeSide { try store.type.relation(relation.relation) }
+
+    private func id(of row: RowID, in store: EntityStore, _ form: ColumnForm) throws -> [UInt8]? {
+        guard let id = try store.id(of: row), id != .null else { return nil }
+        var text: [UInt8] = []
+        _ = form.append(id, to: &text)
+        return text
+    }
+
+    // MARK: Tables of relations
+
+    /// Writes the links of stored entities by a to-many relation.
+    func write(_ relation: TypeLayout.Relation, of rows: [RowID], to copy: inout CopyRows) throws {
+        let links = try core.edges.links(try side(relation), ofEach: rows)
+        let target = try core.store(relation.target)
+        for (place, row) in rows.enumerated() {
+            let list = links.list(place)
+            guard !list.isEmpty, let source = try id(of: row, in: store, forms[0]) else { continue }
+            for (position, linked) in list.enumerated() {
+                guard let id = try id(of: linked, in: target, relation.form) else { continue }
+                copy.field(source)
+                copy.field(String(position).utf8)
+                copy.field(id)
+                try copy.endRow()
+            }
+        }
+    }
+}

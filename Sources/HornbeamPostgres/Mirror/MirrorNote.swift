@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What store and mirror know of each other, so that each batch gets there exactly once.
+//
+// 1. The store keeps, in the note of the mirror's consumer, the token of the last batch that is done and the token that
+//    the next one will have (the intent), durably, in the write that acknowledges the last one.
+// 2. The server commits a batch together with its token and the number of its last change, if the token that is there
+//    is that of the last batch.
+// 3. After a crash on either side, or an answer that was lost, the server's token tells. The intent: the batch is
+//    there, and is acknowledged. The last one: it is not, and is sent again, as the store is by then. Another one: the
+//    two have gone different ways.
+//
+// A copy of the store's file has the same intent. The digest of a batch's changes, which the server keeps too, tells
+// whether the batch was this store's.
+
+import FoundationEssentials
+import Hornbeam
+import HornbeamPages
+
+/// The note of a mirror's consumer.
+struct MirrorNote: Equatable {
+    /// The mirror, for the server to know it by.
+    let store: UUID
+    /// The token of the last acknowledged batch, nil before the first.
+    var done: UUID?
+    var intent: UUID
+
+    private static let format: UInt8 = 1
+    private static let size = 1 + 3 * 16
+
+    init(store: UUID = UUID(), done: UUID? = nil, intent: UUID = UUID()) {
+        self.store = store
+        self.done = done
+        self.intent = intent
+    }
+
+    /// The note after the batch of the intent was acknowledged.
+    var next: MirrorNote { MirrorNote(store: store, done: intent) }
+
+    private static let none = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+
+    var bytes: [UInt8] {
+        var bytes = [Self.format]
+        for id in [store, done ?? Self.none, intent] { withUnsafeBytes(of: id.uuid) { bytes.append(contentsOf: $0) } }
+        return bytes
+    }
+
+    /// Reads a note. Returns nil for an empty one; throws for one of somebody else.
+    static func read(_ bytes: [UInt8], of name: String) throws(HornbeamError) -> MirrorNote? {
+        if bytes.isEmpty { return nil }
+        guard bytes.count == size, bytes[0] == format else {
+            throw HornbeamError(
+                .invalid, "consumer “\(name)” has a note that is no mirror's: give the mirror another name")
+        }
+        func id(_ place: Int) -> UUID {
+            bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(fromByteOffset: 1 + 16 * place, as: uuid_t.self)) }
+        }
+        let done = id(1)
+        return MirrorNote(store: id(0), done: done == none ? nil : done, intent: id(2))
+    }
+}
+
+/// The row of the table `_mirror`.
+struct MirrorRecord: Equatable {
+    var store: UUID
+    var token: UUID
+    /// The number of the store's state that the tables show.
+    var version: UInt64
+    /// The number of the last change of the consumer in it.
+    var sequence: UInt64
+    /// The digest of the batch's changes, empty if there was a gap before it.
+    var digest: String
+    var layout: MirrorLayout
+    /// The store's types with their indexes and relations, for a restored store.
+    var description: [EntityDescription]
+
+    private static let format = 1
+    static let table = quoted("_mirror")
+
+    static func creation(in schema: String) -> String {
+        "CREATE TABLE \(schema).\(table) (id smallint PRIMARY KEY CHECK (id = 1), format integer NOT NULL, "
+            + "store uuid NOT NULL, token uuid NOT NULL, version bigint NOT NULL, sequence bigint NOT NULL, "
+            + "digest text NOT NULL, updated timestamp with time zone NOT NULL, layout json NOT NULL, "
+            + "description json NOT NULL)"
+    }
+
+    /// The statement that makes this the row, whatever the row was.
+    func replacement(in schema: String) throws -> String {
+        let values = [
+            "1", "\(Self.format)", literal(store.uuidString), literal(token.uuidString), "\(version)", "\(sequence)",
+            literal(digest), "now()", literal(try Self.json(layout)), literal(try Self.json(description)),
+        ]
+        return "DELETE FROM \(schema).\(Self.table); "
+            + "INSERT INTO \(schema).\(Self.table) VALUES (\(values.joined(separator: ", ")))"
+    }
+
+    /// The statement that makes it the row, if the row has the token of the batch before. It locks the row: of two who
+    /// try it at once, the second one waits, and changes nothing.
+    func succession(of former: UUID, in schema: String) -> String {
+        "UPDATE \(schema).\(Self.table) SET token = \(literal(token.uuidString)), version = \(version), "
+            + "sequence = \(sequence), digest = \(literal(digest)), updated = now() "
+            + "WHERE token = \(literal(former.uuidString)) AND store = \(literal(store.uuidString))"
+    }
+
+    private static func json(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    /// Reads the row. Returns nil if there is no such table or row. Throws `.diverged` if it isn't readable.
+    /// - Parameter isLocked: whether nobody else may change the row until the transaction's end.
+    static func read(_ connection: PostgresConnection, in schema: String, isLocked: Bool = false) throws -> Self? {
+        let name = literal("\(schema).\(table)")
+        let isThere = try connection.execute("SELECT to_regclass(\(name)) IS NOT NULL")
+        guard isThere.text(0, 0) == "t" else { return nil }
+        let columns = "format, store, token, version, sequence, digest, layout, description"
+        let result = try connection.execute(
+            "SELECT \(columns) FROM \(schema).\(table)" + (isLocked ? " FOR UPDATE" : ""))
+        guard result.count > 0 else { return nil }
+        guard let format = result.text(0, 0), format == String(Self.format) else {
+            throw HornbeamError(
+                .diverged, "the mirror has format \(result.text(0, 0) ?? "none"), this library knows \(Self.format)")
+        }
+        func decoded<Value: Decodable>(_ type: Value.Type, _ column: Int) -> Value? {
+            result.bytes(0, column).flatMap { try? JSONDecoder().decode(type, from: Data($0)) }
+        }
+        guard let store = result.text(0, 1).flatMap(UUID.init(uuidString:)),
+            let token = result.text(0, 2).flatMap(UUID.init(uuidString:)),
+            let version = result.text(0, 3).flatMap({ UInt64($0) }),
+            let sequence = result.text(0, 4).flatMap({ UInt64($0) }), let digest = result.text(0, 5),
+            let layout = decoded(MirrorLayout.self, 6), let description = decoded([EntityDescription].self, 7)
+        else {
+            throw HornbeamError(.diverged, "the row of \(schema).\(table) was changed by hand: reconcile")
+        }
+        return MirrorRecord(
+            store: store, token: token, version: version, sequence: sequence, digest: digest, layout: layout,
+            description: description)
+    }
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mirror over one connection: finding out where store and server stand, and bringing the server up to the store's
+// newest state, one transaction there for each look at the store. Any error ends the session with its connection; the
+// next one finds out again.
+
+import FoundationEssentials
+import Hornbeam
+import HornbeamTree
+import Synchronization
+
+/// What a mirror is of, and where it goes.
+struct MirrorSettings: Sendable {
+    let database: Database
+    /// The name of its consumer in the store.
+    let name: String
+    let address: String
+    /// The schema in the server, as the program has it.
+    let schemaName: String
+    let types: PostgresMirror.Types
+    let options: PostgresMirror.Options
+
+    var schema: String { quoted(schemaName) }
+
+    /// The types that are mirrored of those that the store has.
+    func names(of schema: Schema) throws(HornbeamError) -> [String] {
+        switch types.names {
+        case nil: return schema.typeNames
+        case let names?:
+            for name in names { _ = try schema.type(name) }
+            return names.sorted()
+        }
+    }
+}
+
+/// Belongs to one thread at a time.
+final class MirrorSession {
+    enum Work {
+        /// Brings what has changed.
+        case follow
+        /// Compares everything with the store, and mends it, whatever the server's record says.
+        case reconcile
+        /// Brings what has changed, then compares everything. At most so many differences are told of each table.
+        case compare(limit: Int)
+    }
+
+    /// What a look at the store has come to.
+    struct Outcome {
+        /// The state of the store that the mirror shows now.
+        var version: UInt64
+        /// Number of changes that it has brought.
+        var changes: Int
+        var differences: [MirrorDifference] = []
+    }
+
+    private let settings: MirrorSettings
+    private let connection: PostgresConnection
+    private let report: (PostgresMirror.Progress) -> Void
+    /// The server's record as this session has read or written it; nil before it has settled, or if there is none.
+    private var record: MirrorRecord?
+    private var hasSettled = false
+    private var consumer: ChangeConsumer?
+    /// The schema that the layout was made of: mostly it is the one of the last look.
+    private var known: (schema: Schema, layout: MirrorLayout, description: [EntityDescription])?
+
+    init(
+        _ settings: MirrorSettings, interruption: Interruption, report: @escaping (PostgresMirror.Progress) -> Void
+    ) throws {
+        self.settings = settings
+        self.report = report
+        connection = try PostgresConnection(
+            settings.address, timeout: settings.options.timeout, interruption: interruption)
+        try connection.limit(statements: settings.options.timeout)
+    }
+
+    /// Whether the server has not closed the connection, as far as can be told without asking it.
+    var isAlive: Bool { connection.isAlive }
+
+    /// Brings the server up to the store's newest state. Both are told of it before this returns.
+    func run(_ work: Work) throws -> Outcome {
+        let consumer = try registered()
+        var note = try note(of: consumer)
+        if case .reconcile = work {
+            record = try MirrorRecord.read(connection, in: settings.schema)
+        } else if !hasSettled {
+            note = try settle(note, consumer)
+        }
+        hasSettled = true
+        let batch = try settings.database.read { (context) throws in
+            try context.session.run { try self.send(work, note, try $0.core) }
+        }
+        if let last = batch.last { try acknowledge(through: last, note, consumer) }
+        return batch.outcome
+    }
+
+    // MARK: The store's side
+
+    /// The consumer, with all types that are mirrored.
+    private func registered() throws -> ChangeConsumer {
+        if let consumer, try !hasOtherTypes() { return consumer }
+        let names = try settings.database.read { context in
+            try context.session.run { try settings.names(of: try $0.core.schema) }
+        }
+        let consumer = try settings.database.consumer(
+            named: settings.name, ofTypes: names, links: true, retention: settings.options.retention)
+        self.consumer = consumer
+        return consumer
+    }
+
+    /// Whether the store has got types since the last look: one in memory takes them in as they come.
+    private func hasOtherTypes() throws -> Bool {
+        try settings.database.read { context in
+            try context.session.run { session in try session.core.schema !== known?.schema }
+        }
+    }
+
+    private func note(of consumer: ChangeConsumer) throws -> MirrorNote {
+        let note = try settings.database.read { try MirrorNote.read(try consumer.note(in: $0), of: consumer.name) }
+        if let note { return note }
+        let first = MirrorNote()
+        try settings.database.write(durability: .full) { try consumer.setNote(first.bytes, in: &$0) }
+        return first
+    }
+
+    private func acknowledge(through last: UInt64, _ note: MirrorNote, _ consumer: ChangeConsumer) throws {
+        try settings.database.write(durability: .full) { context in
+            guard try consumer.note(in: context) == note.bytes else {
+                throw HornbeamError(
+                    .conflict, "two mirrors are at work under the name “\(settings.name)”: let one run")
+            }
+            try consumer.acknowledge(through: last, in: &context)
+            try consumer.setNote(note.next.bytes, in: &context)
+        }
+    }
+
+    /// Finds out whether the last batch has arrived. Returns the note, which is the next one if it has.
+    private func settle(_ note: MirrorNote, _ consumer: ChangeConsumer) throws -> MirrorNote {
+        record = try MirrorRecord.read(connection, in: settings.schema)
+        guard let record else {
+            if note.done == nil { return note }
+            throw diverged("it has no mirror any more: its tables were dropped, or it is another server")
+        }
+        guard record.store == note.store else {
+            throw diverged("it has the mirror of another store, or of another name")
+        }
+        if record.token == note.done { return note }
+        guard record.token == note.intent else {
+            throw diverged(
+                "its last batch isn't the store's last one: a standby was promoted that lacked it, or one of the two "
+                    + "was restored from a copy")
+        }
+        let isOurs = try settings.database.read { context in
+            try context.session.run { try self.hasSent(record, try $0.core) }
+        }
+        guard isOurs else {
+            throw diverged("its last batch is one of another copy of the store")
+        }
+        try acknowledge(through: record.sequence, note, consumer)
+        return note.next
+    }
+
+    /// Whether the changes up to the server's last one are those that the server was told of.
+    private func hasSent(_ record: MirrorRecord, _ core: StoreTransaction) throws -> Bool {
+        guard let log = try ChangeLog(in: core.transaction), let stored = try log.consumer(settings.name),
+            record.sequence < stored.next
+        else { return false }
+        // Changes that aren't kept can't be compared; all entities of their types will be.
+        if record.digest.isEmpty || stored.hasGap { return true }
+        guard record.sequence >= stored.acknowledged else { return false }
+        let changes = try log.changes(of: stored, limit: Int(clamping: record.sequence - stored.acknowledged))
+        return PendingBatch.digest(changes, stored) == record.digest
+    }
+
+    private func diverged(_ reason: String) -> HornbeamError {
+        HornbeamError(
+            .diverged,
+            "the mirror in schema \(settings.schema) and the store don't follow from one another: \(reason); nothing "
+                + "was written, reconcile() makes it the store's mirror again")
+    }
+
+    // MARK: The server's side
+
+    /// Sends what the mirror lacks of the state that `core` reads, and commits it there. `last` is nil if nothing was
+    /// to be sent.
+    private func send(
+        _ work: Work, _ note: MirrorNote, _ core: StoreTransaction
+    ) throws -> (outcome: Outcome, last: UInt64?) {
+        guard let log = try ChangeLog(in: core.transaction), let stored = try log.consumer(settings.name) else {
+            throw HornbeamError(.invalid, "consumer “\(settings.name)” was unregistered while its mirror runs")
+        }
+        let (layout, description) = try layout(of: core.schema)
+        var outcome = Outcome(version: core.transaction.version, changes: 0)
+        let isSame = record.map { $0.layout == layout && $0.description == description } ?? false
+        if case .follow = work, isSame, stored.next - 1 == stored.acknowledged { return (outcome, nil) }
+        let pending = try PendingBatch(log, stored, core.schema)
+        outcome.changes = pending.count
+        var next = MirrorRecord(
+            store: note.store, token: note.intent, version: outcome.version, sequence: pending.last,
+            digest: pending.digest, layout: layout, description: description)
+        var full = FullCopy(types: pending.missed)
+        switch work {
+        case .reconcile: full = try prepareReconciling(next)
+        case .follow, .compare: try begin(&next, note, isSame: isSame, &full)
+        }
+        try write(pending, full, layout, core)
+        if case .compare(let limit) = work { outcome.differences = try compare(limit: limit, layout, core) }
+        try connection.execute("COMMIT")
+        record = next
+        return (outcome, pending.last)
+    }
+
+    private func layout(of schema: Schema) throws -> (MirrorLayout, [EntityDescription]) {
+        if let known, known.schema === schema { return (known.layout, known.description) }
+        let names = try settings.names(of: schema)
+        let layout = try MirrorLayout(schema, types: names)
+        let description = names.compactMap { schema.types[$0]?.description }
+        known = (schema, layout, description)
+        return (layout, description)
+    }
+
+    /// The types whose tables are written as a whole.
+    private struct FullCopy {
+        /// Those that may differ from the store.
+        var types: Set<String> = []
+        /// Those whose tables are empty.
+        var made: Set<String> = []
+    }
+
+    /// Begins the server's transaction, and brings its tables to the layout.
+    private func begin(_ next: inout MirrorRecord, _ note: MirrorNote, isSame: Bool, _ full: inout FullCopy) throws {
+        guard let record else { return full = try prepareFirst(next) }
+        let sent = try connection.execute("BEGIN; " + next.succession(of: record.token, in: settings.schema))
+        guard sent.affected == 1 else { throw diverged("somebody else has written to it") }
+        if isSame { return }
+        let change = LayoutChange(from: record.layout, to: next.layout, in: settings.schema)
+        try apply(change, next)
+        full.types.formUnion(change.changed)
+        full.made = change.made
+    }
+
+    private func apply(_ change: LayoutChange, _ next: MirrorRecord) throws {
+        for statement in change.statements { try connection.execute(statement) }
+        try connection.execute(try next.replacement(in: settings.schema))
+    }
+
+    /// The first copy: into a schema without tables, because others' tables are none of ours.
+    private func prepareFirst(_ next: MirrorRecord) throws -> FullCopy {
+        try connection.execute("BEGIN")
+        try makeSchema()
+        try connection.execute(MirrorRecord.creation(in: settings.schema))
+        let change = LayoutChange(from: nil, to: next.layout, in: settings.schema)
+        try apply(change, next)
+        return FullCopy(made: change.made)
+    }
+
+    private func makeSchema() throws {
+        let name = literal(settings.schemaName)
+        let there = try connection.execute(
+            "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = \(name)), "
+                + "(SELECT count(*) FROM information_schema.tables WHERE table_schema = \(name))")
+        guard there.text(0, 1) == "0" else {
+            throw HornbeamError(
+                .invalid,
+                "schema \(settings.schema) has tables that are no mirror's: give the mirror a schema of its own")
+        }
+        // Not IF NOT EXISTS: whoever may use a schema may not be allowed to make one.
+        if there.text(0, 0) == "0" { try connection.execute("CREATE SCHEMA \(settings.schema)") }
+    }
+
+    /// Takes the schema over: tables that still are as a layout has them are mended, others are made anew.
+    private func prepareReconciling(_ next: MirrorRecord) throws -> FullCopy {
+        guard let found = record else { return try prepareFirst(next) }
+        try connection.execute("BEGIN")
+        // Whoever else is at work with it comes to an end first.
+        record = try MirrorRecord.read(connection, in: settings.schema, isLocked: true) ?? found
+        let columns = try columnsThere()
+        let whole = found.layout.types.filter { type in
+            columns[type.table].map { Set(type.columnNames).isSubset(of: $0) } == true
+                && type.toMany.allSatisfy { columns[$0.place] != nil }
+        }
+        for type in found.layout.types where !whole.contains(type) {
+            for table in [type.table] + type.toMany.map(\.place) where columns[table] != nil {
+                try connection.execute("DROP TABLE \(settings.schema).\(quoted(table))")
+            }
+        }
+        let change = LayoutChange(from: MirrorLayout(types: whole), to: next.layout, in: settings.schema)
+        try apply(change, next)
+        return FullCopy(types: Set(next.layout.types.map(\.name)), made: change.made)
+    }
+
+    /// The columns of each table in the schema.
+    private func columnsThere() throws -> [String: Set<String>] {
+        let result = try connection.execute(
+            "SELECT table_name, column_name FROM information_schema.columns "
+                + "WHERE table_schema = \(literal(settings.schemaName))")
+        var columns: [String: Set<String>] = [:]
+        for row in 0..<result.count {
+            guard let table = result.text(row, 0), let column = result.text(row, 1) else { continue }
+            columns[table, default: []].insert(column)
+        }
+        return columns
+    }
+
+    // MARK: Rows
+
+    private func write(
+        _ pending: PendingBatch, _ full: FullCopy, _ layout: MirrorLayout, _ core: StoreTransaction
+    ) throws {
+        let whole = layout.types.filter { full.types.contains($0.name) || full.made.contains($0.name) }
+        if !whole.isEmpty { try allowTime() }
+        var progress = PostgresMirror.Progress(done: 0, total: 0)
+        for type in whole { progress.total += try core.store(type.name).count() }
+        for type in whole {
+            let tables = try TableWriting(type, core, to: connection, in: settings.schema)
+            let isEmpty = full.made.contains(type.name)
+            try (isEmpty ? tables.fill : tables.mend) { count in
+                progress.done += count
+                self.report(progress)
+            }
+            try makeIndexes(type, core)
+        }
+        for type in layout.types {
+            guard let entities = pending.entities[type.name], !whole.contains(type) else { continue }
+            try TableWriting(type, core, to: connection, in: settings.schema).write(entities)
+        }
+    }
+
+    /// Copying takes longer than a batch.
+    private func allowTime() throws {
+        let time = settings.options.copyTimeout
+        connection.timeout = time
+        try connection.execute("SET LOCAL statement_timeout = \(time.components.seconds * 1000)")
+    }
+
+    private func makeIndexes(_ type: TypeLayout, _ core: StoreTransaction) throws {
+        let description = try core.schema.type(type.name).description
+        let indexes = TableIndexes(type, description, settings.options.indexes, in: settings.schema)
+        for statement in indexes.statements { try connection.execute(statement) }
+    }
+
+    private func compare(
+        limit: Int, _ layout: MirrorLayout, _ core: StoreTransaction
+    ) throws -> [MirrorDifference] {
+        try allowTime()
+        var progress = PostgresMirror.Progress(done: 0, total: 0)
+        for type in layout.types { progress.total += try core.store(type.name).count() }
+        var found: [MirrorDifference] = []
+        for type in layout.types {
+            let tables = try TableWriting(type, core, to: connection, in: settings.schema)
+            found += try tables.differences(limit: limit) { count in
+                progress.done += count
+                self.report(progress)
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mirror as programs use it. The work blocks, so it is done on a queue of its own; what is public here is
+// asynchronous.
+
+import Dispatch
+public import Hornbeam
+import HornbeamTree
+import Synchronization
+
+/// A live copy of a database's entities in PostgreSQL, for others to query, join, replicate and restore from.
+///
+/// The store stays the one writer. The mirror follows its change log into ordinary tables: one for each type, with a
+/// column for each property and each to-one relation, and one for each to-many relation. Each of its transactions in
+/// the server makes the tables those of one later state of the store, exactly once, however often program or server are
+/// killed: the store's note of the batch that is on its way and the server's record of the last one tell what has
+/// arrived.
+///
+/// ```swift
+/// let mirror = try PostgresMirror(
+///     of: database, named: "reporting", to: "postgresql://writer@db1,db2/news?target_session_attrs=read-write",
+///     schema: "news")
+/// try await mirror.run()  // until the task is cancelled
+/// ```
+///
+/// `Docs/mirror.md` tells the tables, what lag means, failover and restoring.
+public final class PostgresMirror: Sendable {
+    /// The types that are mirrored.
+    public struct Types: Sendable {
+        let names: [String]?
+
+        /// All that the store has, also those that it gets later, and the deleted entities that it keeps.
+        public static let all = Types(names: nil)
+
+        /// Those of some models.
+        public static func only(_ models: any EntityModelProtocol.Type...) -> Types {
+            Types(names: models.map { $0.entityName })
+        }
+
+        /// Those of some names, for programs without models.
+        public static func named(_ names: [String]) -> Types { Types(names: names) }
+    }
+
+    public struct Options: Sendable {
+        /// Indexes that the mirror's tables get when they are filled.
+        public struct Indexes: OptionSet, Sendable {
+            public let rawValue: Int
+            public init(rawValue: Int) { self.rawValue = rawValue }
+
+            /// Plain ones for the declared value, unique and hash indexes, and one for each relation.
+            public static let declared = Indexes(rawValue: 1)
+            /// GIN indexes over `to_tsvector('simple', …)` for the full-text indexes.
+            public static let fullText = Indexes(rawValue: 2)
+        }
+
+        public var indexes: Indexes = []
+        /// How long the server may take for a part of a batch before the mirror gives up, lets go of the store's state
+        /// and tries again.
+        public var timeout: Duration = .seconds(30)
+        /// How long a statement of a first copy, `verify` or `reconcile` may take.
+        public var copyTimeout: Duration = .seconds(3600)
+        /// Maximum number of changes that the store keeps for a server that is away, nil for no bound. Beyond it the
+        /// mirror compares all entities of the types that it has missed changes of.
+        public var retention: Int? = 1_000_000
+
+        public init() {}
+    }
+
+    /// How far a copy has come, in entities.
+    public struct Progress: Sendable, Equatable {
+        public internal(set) var done: Int
+        public internal(set) var total: Int
+    }
+
+    /// How far the mirror is behind.
+    public struct Lag: Sendable, Equatable {
+        /// The state of the store that the mirror shows: `Database.version` of that moment.
+        public let version: UInt64
+        /// Number of changes of the last batch.
+        public let changes: Int
+        /// The time from the moment at which the mirror heard of the batch's first commit to that at which the server
+        /// had it.
+        public let time: Duration
+    }
+
+    public enum State: Sendable {
+        /// A first copy, or a comparison of whole types.
+        case copying(Progress)
+        case following(Lag)
+        /// The server is away, silent or full. The mirror tries again by itself.
+        case waiting(HornbeamError)
+        /// Store and mirror don't follow from one another. Nothing is written until `reconcile`.
+        case diverged(HornbeamError)
+    }
+
+    private let settings: MirrorSettings
+    private let queue = DispatchQueue(label: "hornbeam.mirror", attributes: .concurrent)
+    /// Held during each look at the store, because there is one note.
+    private let turn = Mutex(())
+    private let shared = Mutex(Shared())
+    private let waker = Waker()
+
+    private struct Shared {
+        var isRunning = false
+        var reached: UInt64 = 0
+        var waiting: [(id: UInt64, version: UInt64, resume: (Result<Void, any Error>) -> Void)] = []
+        var nextID: UInt64 = 0
+        var listeners: [UInt64: AsyncStream<State>.Continuation] = [:]
+        var last: State?
+    }
+
+    /// A mirror that isn't at work until `run`. Nothing is asked of the server yet.
+    /// - Parameters:
+    ///   - name: of its consumer in the store, of 1 to 200 bytes. It stands for the mirror's place in the log: a mirror
+    ///     in another schema needs another one.
+    ///   - address: of the server, as libpq has it: `postgresql://user@host/database`, several hosts, a service.
+    ///   - schema: in the server, of the mirror's own. It is made if it isn't there.
+    public init(
+        of database: Database, named name: String, to address: String, schema: String = "hornbeam", types: Types = .all,
+        options: Options = Options()
+    ) throws {
+        guard !schema.isEmpty, schema.utf8.count <= 63, !schema.utf8.contains(0) else {
+            throw HornbeamError(.invalid, "a schema has a name of 1 to 63 bytes, not “\(schema.shown())”")
+        }
+        guard options.timeout >= .seconds(1), options.copyTimeout >= options.timeout else {
+            throw HornbeamError(.invalid, "Options.timeout is a second or more, Options.copyTimeout no less than it")
+        }
+        guard !database.isReadOnly else {
+            throw HornbeamError(.readOnly, "the mirror keeps its place in the store, which is open read-only")
+        }
+        settings = MirrorSettings(
+            database: database, name: name, address: address, schemaName: schema, types: types, options: options)
+    }
+
+    // MARK: Following
+
+    /// Copies what the mirror lacks, then brings each change as it is committed, until the task is cancelled. It waits
+    /// by itself for a server that is away. Throws for what waiting doesn't mend: a user without access, a schema of
+    /// somebody else's, `.diverged`. Throws `.busy` if the mirror runs already.
+    public func run() async throws {
+        try shared.withLock { (shared) throws(HornbeamError) in
+            guard !shared.isRunning else { throw HornbeamError(.busy, "the mirror “\(settings.name)” runs already") }
+            shared.isRunning = true
+        }
+        defer { shared.withLock { $0.isRunning = false } }
+        let listening = settings.database.onCommit { [waker] in waker.wake() }
+        defer { settings.database.forget(listening) }
+        do {
+            try await blocking { try self.follow($0) }
+        } catch let error as HornbeamError where error.code == .cancelled {
+            failWaiting(with: error)
+        } catch {
+            failWaiting(with: error)
+            throw error
+        }
+    }
+
+    private func follow(_ interruption: Interruption) throws {
+        var pause = Duration.milliseconds(100)
+        while !interruption.isSet {
+            do {
+                try follow(interruption) { pause = .milliseconds(100) }
+            } catch let error as HornbeamError where error.passes {
+                tell(.waiting(error))
+                waker.sleep(pause, unless: interruption)
+                // Not all mirrors of a server that comes back at once.
+                pause = min(.seconds(30), pause * 2) * Double.random(in: 0.8...1)
+            } catch let error as HornbeamError where error.code == .diverged {
+                tell(.diverged(error))
+                throw error
+            }
+        }
+    }
+
+    /// Follows over one connection.
+    private func follow(_ interruption: Interruption, settled: () -> Void) throws {
+        let session = try session(interruption)
+        while !interruption.isSet {
+            let heard = waker.take()
+            let outcome = try turn.withLock { _ in try session.run(.follow) }
+            settled()
+            reach(outcome.version)
+            let time = outcome.changes > 0 ? heard.map { ContinuousClock.now - $0 } ?? .zero : .zero
+            tell(.following(Lag(version: outcome.version, changes: outcome.changes, time: time)))
+            waker.wait(interruption) { session.isAlive }
+            guard session.isAlive else {
+                throw HornbeamError(.unreachable, "the server has closed the connection")
+            }
+        }
+    }
+
+    private func session(_ interruption: Interruption) throws -> MirrorSession {
+        try MirrorSession(settings, interruption: interruption) { [self] in tell(.copying($0)) }
+    }
+
+    // MARK: Comparing
+
+    /// Brings the mirror up to the store's state, then compares all of both. Throws `.diverged`, naming the first rows,
+    /// if they differ: somebody has changed the tables. Reads all entities, and sends them.
+    public func verify() async throws {
+        let found = try await differences(limit: 1000)
+        if found.isEmpty { return }
+        let shown = found.prefix(5).map(\.description).joined(separator: ", ") + (found.count > 5 ? ", …" : "")
+        let count = found.count < 1000 ? Spelling.counted(found.count, "difference") : "1000 differences or more"
+        throw HornbeamError(
+            .diverged, "\(count) between mirror and store: \(shown); reconcile() makes the tables those of the store")
+    }
+
+    /// Returns the rows in which mirror and store differ, at most `limit` of each table; see `verify`.
+    public func differences(limit: Int = 1000) async throws -> [MirrorDifference] {
+        try await blocking { interruption in
+            let session = try self.session(interruption)
+            let outcome = try self.turn.withLock { _ in try session.run(.compare(limit: max(1, limit))) }
+            self.reach(outcome.version)
+            return outcome.differences
+        }
+    }
+
+    /// Makes the mirror the store's again, whatever it is now: compares everything, and writes what differs. For a
+    /// mirror that has diverged, and after changes by hand. Others who follow another store's mirror into the same
+    /// schema are shut out by it.
+    public func reconcile() async throws {
+        try await blocking { interruption in
+            let session = try self.session(interruption)
+            let outcome = try self.turn.withLock { _ in try session.run(.reconcile) }
+            self.reach(outcome.version)
+        }
+    }
+
+    /// Brings the mirror up to the store's newest state once: what `run` does, without staying.
+    /// - Returns: the state's number.
+    @discardableResult
+    public func update() async throws -> UInt64 {
+        try await blocking { interruption in
+            let session = try self.session(interruption)
+            let outcome = try self.turn.withLock { _ in try session.run(.follow) }
+            self.reach(outcome.version)
+            return outcome.version
+        }
+    }
+
+    /// Runs what blocks on the mirror's queue; the task's cancellation ends it.
+    private func blocking<Result: Sendable>(
+        _ body: @escaping @Sendable (Interruption) throws -> Result
+    ) async throws -> Result {
+        let interruption = Interruption()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                queue.async { continuation.resume(with: Swift.Result { try body(interruption) }) }
+            }
+        } onCancel: {
+            interruption.set()
+            waker.wake()
+        }
+    }
+
+    // MARK: Waiting
+
+    /// Returns when the server has committed the store's state of this number, so that a loss of this machine can't
+    /// take it: after a write, `reach(database.version)`. Waits as long as the mirror does. Throws the mirror's error
+    /// if `run` ends before, and a `CancellationError` if the task is cancelled.
+    public func reach(_ version: UInt64) async throws {
+        let id = shared.withLock { shared in
+            shared.nextID += 1
+            return shared.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let isThere = shared.withLock { shared in
+                    if shared.reached >= version { return true }
+                    shared.waiting.append((id, version, { continuation.resume(with: $0) }))
+                    return false
+                }
+                if isThere { continuation.resume() }
+                if Task.isCancelled { leave(id) }
+            }
+        } onCancel: {
+            leave(id)
+        }
+    }
+
+    private func leave(_ id: UInt64) {
+        let left = shared.withLock { shared in
+            shared.waiting.firstIndex { $0.id == id }.map { shared.waiting.remove(at: $0) }
+        }
+        left?.resume(.failure(CancellationError()))
+    }
+
+    private func reach(_ version: UInt64) {
+        let reached = shared.withLock { shared in
+            shared.reached = max(shared.reached, version)
+            let reached = shared.waiting.filter { $0.version <= version }
+            shared.waiting.removeAll { $0.version <= version }
+            return reached
+        }
+        for one in reached { one.resume(.success(())) }
+    }
+
+    private func failWaiting(with error: any Error) {
+        let waiting = shared.withLock { shared in
+            defer { shared.waiting = [] }
+            return shared.waiting
+        }
+        for one in waiting { one.resume(.failure(error)) }
+    }
+
+    /// The mirror's states, from its present one on. Whoever is slow gets the newest ones.
+    public var states: AsyncStream<State> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(16)) { continuation in
+            let id = shared.withLock { shared in
+                shared.nextID += 1
+                shared.listeners[shared.nextID] = continuation
+                if let last = shared.last { continuation.yield(last) }
+                return shared.nextID
+            }
+            continuation.onTermination = { [weak self] _ in
+                self?.shared.withLock { $0.listeners[id] = nil }
+            }
+        }
+    }
+
+    private func tell(_ state: State) {
+        let listeners = shared.withLock { shared in
+            shared.last = state
+            return Array(shared.listeners.values)
+        }
+        for listener in listeners { listener.yield(state) }
+    }
+
+    deinit {
+        for listener in shared.withLock({ Array($0.listeners.values) }) { listener.finish() }
+    }
+}

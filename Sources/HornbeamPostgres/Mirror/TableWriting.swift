@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing the tables within the server's transaction: those of changed entities, or all of a type by way of a staging
+// table, from which only what differs is taken over.
+
+import FoundationEssentials
+import Hornbeam
+import HornbeamTree
+
+/// A row in which mirror and store differ.
+public struct MirrorDifference: Sendable, Hashable, CustomStringConvertible {
+    public enum Kind: String, Sendable {
+        /// The store has it, the mirror doesn't.
+        case missing
+        /// The mirror has it, the store doesn't.
+        case extra
+        /// Both have it, with other values.
+        case different
+    }
+
+    public let kind: Kind
+    /// The table in the mirror: a type's, or that of a to-many relation.
+    public let table: String
+    /// The id of the entity, as text. For a relation also the position in its list.
+    public let key: String
+
+    public var description: String { "\(table) \(key) is \(kind.rawValue)" }
+}
+
+/// One table of a type.
+private struct Table {
+    let name: String
+    let columns: [String]
+    let declarations: [String]
+    /// The primary key, which comes first among the columns.
+    let key: [String]
+    /// The relation whose links it has, nil for the type's own table.
+    let relation: TypeLayout.Relation?
+
+    init(of type: TypeLayout) {
+        name = type.table
+        columns = type.columnNames
+        declarations = type.columnDeclarations
+        key = Array(columns.prefix(1))
+        relation = nil
+    }
+
+    init(_ relation: TypeLayout.Relation, of type: TypeLayout) {
+        name = relation.place
+        columns = [TypeLayout.Relation.source, TypeLayout.Relation.position, TypeLayout.Relation.target]
+        declarations = relation.columnDeclarations(source: type.form(type.columns[0]))
+        key = Array(columns.prefix(2))
+        self.relation = relation
+    }
+
+    var columnList: String { columns.map(quoted).joined(separator: ", ") }
+
+    /// The condition on two rows to be of one key, and that on them to have the same values. Values compare as texts:
+    /// JSON has no equality, and the two zeros of floating point are equal otherwise.
+    func sameKey(_ left: String, _ right: String) -> String {
+        key.map { "\(left).\(quoted($0)) = \(right).\(quoted($0))" }.joined(separator: " AND ")
+    }
+
+    func sameValues(_ left: String, _ right: String) -> String {
+        func row(_ name: String) -> String {
+            "ROW(" + columns.map { "\(name).\(quoted($0))" }.joined(separator: ", ") + ")::text"
+        }
+        return "\(row(left)) = \(row(right))"
+    }
+
+    func keyText(_ name: String) -> String {
+        key.map { "\(name).\(quoted($0))::text" }.joined(separator: " || ' ' || ")
+    }
+}
+
+extension TypeLayout {
+    fileprivate var tables: [Table] { [Table(of: self)] + toMany.map { Table($0, of: self) } }
+}
+
+/// Writes one type's tables.
+struct TableWriting {
+    private let connection: PostgresConnection
+    private let schema: String
+    private let rows: EntityRows
+
+    /// - Parameter schema: the mirror's, as a statement has it.
+    init(_ type: TypeLayout, _ core: StoreTransaction, to connection: PostgresConnection, in schema: String) throws {
+        self.connection = connection
+        self.schema = schema
+        rows = try EntityRows(type, core)
+    }
+
+    private static let staging = quoted("_staging")
+
+    private func place(_ table: Table) -> String { "\(schema).\(quoted(table.name))" }
+
+    private func copyStatement(_ table: Table, into place: String) -> String {
+        "COPY \(place) (\(table.columnList)) FROM STDIN"
+    }
+
+    // MARK: All of a type
+
+    /// Copies all entities into tables that are empty.
+    func fill(_ progress: (Int) throws -> Void) throws {
+        for table in rows.layout.tables { try copyAll(table, into: place(table), progress) }
+    }
+
+    private func copyAll(_ table: Table, into place: String, _ progress: (Int) throws -> Void) throws {
+        try connection.copy(into: copyStatement(table, into: place)) { copy in
+            try rows.forEachChunk { chunk in
+                if let relation = table.relation {
+                    try rows.write(relation, of: chunk, to: &copy)
+                } else {
+                    try rows.write(chunk, to: &copy)
+                    try progress(chunk.count)
+                }
+            }
+        }
+    }
+
+    /// Makes the tables those of the store, by writing only the rows that differ.
+    func mend(_ progress: (Int) throws -> Void) throws {
+        for table in rows.layout.tables {
+            try stage(table, progress)
+            let place = place(table)
+            try connection.execute(
+                "DELETE FROM \(place) AS t WHERE NOT EXISTS (SELECT 1 FROM \(Self.staging) AS s "
+                    + "WHERE \(table.sameKey("s", "t")) AND \(table.sameValues("s", "t")))")
+            try connection.execute(
+                "INSERT INTO \(place) (\(table.columnList)) SELECT \(table.columnList) FROM \(Self.staging) AS s "
+                    + "WHERE NOT EXISTS (SELECT 1 FROM \(place) AS t WHERE \(table.sameKey("s", "t")))")
+            try connection.execute("DROP TABLE \(Self.staging)")
+        }
+    }
+
+    /// Returns the rows in which tables and store differ, at most `limit` of each table.
+    func differences(limit: Int, _ progress: (Int) throws -> Void) throws -> [MirrorDifference] {
+        var found: [MirrorDifference] = []
+        for table in rows.layout.tables {
+            try stage(table, progress)
+            let place = place(table)
+            let missing = "SELECT 'missing', \(table.keyText("s")) FROM \(Self.staging) AS s WHERE NOT EXISTS "
+                + "(SELECT 1 FROM \(place) AS t WHERE \(table.sameKey("s", "t")))"
+            let extra = "SELECT 'extra', \(table.keyText("t")) FROM \(place) AS t WHERE NOT EXISTS "
+                + "(SELECT 1 FROM \(Self.staging) AS s WHERE \(table.sameKey("s", "t")))"
+            let different = "SELECT 'different', \(table.keyText("s")) FROM \(Self.staging) AS s JOIN \(place) AS t "
+                + "ON \(table.sameKey("s", "t")) WHERE NOT (\(table.sameValues("s", "t")))"
+            let result = try connection.execute(
+                "(\(missing)) UNION ALL (\(extra)) UNION ALL (\(different)) LIMIT \(limit)")
+            for row in 0..<result.count {
+                guard let kind = result.text(row, 0).flatMap(MirrorDifference.Kind.init(rawValue:)),
+                    let key = result.text(row, 1)
+                else { continue }
+                found.append(MirrorDifference(kind: kind, table: table.name, key: key))
+            }
+            try connection.execute("DROP TABLE \(Self.staging)")
+        }
+        return found
+    }
+
+    private func stage(_ table: Table, _ progress: (Int) throws -> Void) throws {
+        try connection.execute(
+            "CREATE TEMPORARY TABLE \(Self.staging) (\(table.declarations.joined(separator: ", "))) ON COMMIT DROP")
+        try copyAll(table, into: Self.staging, progress)
+        // The server doesn't look at temporary tables by itself, and would plan as for an empty one.
+        try connection.execute("ANALYZE \(Self.staging)")
+    }
+
+    // MARK: Changed entities
+
+    /// Deletes the rows of these entities, and writes those of them that are stored.
+    func write(_ entities: PendingBatch.Entities) throws {
+        let ids = Array(entities.rows)
+        for start in stride(from: 0, to: ids.count, by: EntityRows.chunk) {
+            let part = ids[start..<min(start + EntityRows.chunk, ids.count)]
+            try write(part, Table(of: rows.layout))
+        }
+        let linked = Array(entities.links)
+        for relation in rows.layout.toMany {
+            for start in stride(from: 0, to: linked.count, by: EntityRows.chunk) {
+                let part = linked[start..<min(start + EntityRows.chunk, linked.count)]
+                try write(part, Table(relation, of: rows.layout))
+            }
+        }
+    }
+
+    private func write(_ ids: ArraySlice<Value>, _ table: Table) throws {
+        let form = rows.layout.form(rows.layout.columns[0])
+        let list = ids.compactMap { form.text($0).map(literal) }.joined(separator: ", ")
+        try connection.execute("DELETE FROM \(place(table)) WHERE \(quoted(table.key[0])) IN (\(list))")
+        let stored = try ids.compactMap { try rows.store.rowID(ofAny: $0) }.filter { try rows.store.isSaved($0) }
+        if stored.isEmpty { return }
+        try connection.copy(into: copyStatement(table, into: place(table))) { copy in
+            if let relation = table.relation {
+                try rows.write(relation, of: stored.sorted(), to: &copy)
+            } else {
+                try rows.write(stored.sorted(), to: &copy)
+            }
+        }
+    }
+}
