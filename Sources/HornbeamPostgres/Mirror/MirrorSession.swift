@@ -204,6 +204,7 @@ final class MirrorSession {
         try write(pending, full, layout, core)
         if case .compare(let limit) = work { outcome.differences = try compare(limit: limit, layout, core) }
         try connection.execute("COMMIT")
+        connection.timeout = settings.options.timeout
         record = next
         return (outcome, pending.last)
     }
@@ -324,7 +325,7 @@ final class MirrorSession {
         }
     }
 
-    /// Copying takes longer than a batch.
+    /// Copying takes longer than a batch. Ends with the server's transaction.
     private func allowTime() throws {
         let time = settings.options.copyTimeout
         connection.timeout = time
