@@ -187,7 +187,7 @@ final class MirrorSession {
         guard let log = try ChangeLog(in: core.transaction), let stored = try log.consumer(settings.name) else {
             throw HornbeamError(.invalid, "consumer “\(settings.name)” was unregistered while its mirror runs")
         }
-        let (layout, description) = try layout(of: core.schema)
+        let (layout, description) = try layout(of: core.schema, stored)
         var outcome = Outcome(version: core.transaction.version, changes: 0)
         let isSame = record.map { $0.layout == layout && $0.description == description } ?? false
         if case .follow = work, isSame, stored.next - 1 == stored.acknowledged { return (outcome, nil) }
@@ -209,11 +209,12 @@ final class MirrorSession {
         return (outcome, pending.last)
     }
 
-    private func layout(of schema: Schema) throws -> (MirrorLayout, [EntityDescription]) {
+    private func layout(
+        of schema: Schema, _ consumer: StoredConsumer
+    ) throws -> (MirrorLayout, [EntityDescription]) {
         if let known, known.schema === schema { return (known.layout, known.description) }
-        let names = try settings.names(of: schema)
-        let layout = try MirrorLayout(schema, types: names)
-        let description = names.compactMap { schema.types[$0]?.description }
+        let layout = try MirrorLayout(schema, consumer)
+        let description = layout.types.compactMap { schema.types[$0.name]?.description }
         known = (schema, layout, description)
         return (layout, description)
     }
@@ -274,7 +275,8 @@ final class MirrorSession {
         // Whoever else is at work with it comes to an end first.
         record = try MirrorRecord.read(connection, in: settings.schema, isLocked: true) ?? found
         let columns = try columnsThere()
-        let whole = found.layout.types.filter { type in
+        // Numbers may be those of another store's consumer.
+        var whole = found.layout.types.filter { type in
             columns[type.table].map { Set(type.columnNames).isSubset(of: $0) } == true
                 && type.toMany.allSatisfy { columns[$0.place] != nil }
         }
@@ -283,6 +285,7 @@ final class MirrorSession {
                 try connection.execute("DROP TABLE \(settings.schema).\(quoted(table))")
             }
         }
+        for place in whole.indices { whole[place].number = next.layout.type(whole[place].name)?.number ?? -1 - place }
         let change = LayoutChange(from: MirrorLayout(types: whole), to: next.layout, in: settings.schema)
         try apply(change, next)
         return FullCopy(types: Set(next.layout.types.map(\.name)), made: change.made)
