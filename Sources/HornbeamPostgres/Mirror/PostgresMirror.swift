@@ -219,11 +219,14 @@ public final class PostgresMirror: Sendable {
     /// Makes the mirror the store's again, whatever it is now: compares everything, and writes what differs. For a
     /// mirror that has diverged, and after changes by hand. Others who follow another store's mirror into the same
     /// schema are shut out by it.
-    public func reconcile() async throws {
+    /// - Returns: the number of the store's state that the mirror shows then.
+    @discardableResult
+    public func reconcile() async throws -> UInt64 {
         try await blocking { interruption in
             let session = try self.session(interruption)
             let outcome = try self.turn.withLock { _ in try session.run(.reconcile) }
             self.reach(outcome.version)
+            return outcome.version
         }
     }
 
