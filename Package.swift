@@ -199,6 +199,10 @@ let package = Package(
                 "HornbeamTestSupport", "PublicModels", "store-worker",
             ],
             swiftSettings: engineSettings),
+        .testTarget(
+            name: "HornbeamPostgresTests",
+            dependencies: ["HornbeamPostgres", "Hornbeam", "HornbeamTree", "HornbeamTestSupport"],
+            swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
         .testTarget(
             name: "HornbeamSwift5Tests", dependencies: ["Hornbeam"], swiftSettings: [.swiftLanguageMode(.v5)]),
