@@ -230,7 +230,8 @@ private enum Doubt {
         switch value {
         case .date: self = isID ? .none : ColumnForm(type).isExact(value) ? .ofRows : .ofAll
         case .string(let text):
-            self = text.utf8.contains(0) ? .ofAll : !isID && text.composed.unicodeScalars.contains("\u{FFFD}") ? .ofRows : .none
+            let isLikeZero = !isID && text.unicodeScalars.contains("\u{FFFD}")
+            self = text.utf8.contains(0) ? .ofAll : isLikeZero ? .ofRows : .none
         case .array(let values):
             guard case .array(let element) = type else {
                 self = .none

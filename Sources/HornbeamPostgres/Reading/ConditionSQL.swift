@@ -23,8 +23,12 @@ final class ConditionSQL {
     /// The condition on the rows of a table, or its opposite. `.unsupported` if the server can't test it.
     func condition(_ filter: Filter, on named: NamedTable, negated: Bool = false) throws -> SQLCondition {
         switch filter {
-        case .and(let parts): return try joined(parts, named, negated, isAll: !negated)
-        case .or(let parts): return try joined(parts, named, negated, isAll: negated)
+        case .and(let parts): return try joined(Filter.listingExclusions(parts), named, negated, isAll: !negated)
+        case .or(let parts):
+            // Values that alternatives ask one column for are one parameter.
+            let listed = Filter.any(of: parts)
+            guard case .or(let parts) = listed else { return try condition(listed, on: named, negated: negated) }
+            return try joined(parts, named, negated, isAll: negated)
         case .not(let part): return try condition(part, on: named, negated: !negated)
         case .links(let test): return try condition(test, named, negated)
         default: return try one(filter, named, negated)

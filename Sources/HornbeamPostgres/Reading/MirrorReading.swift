@@ -17,6 +17,7 @@ final class ReaderSession {
     init(_ settings: ReaderSettings, _ interruption: Interruption) throws {
         self.settings = settings
         connection = try PostgresConnection(settings.address, timeout: settings.timeout, interruption: interruption)
+        try connection.limit(statements: settings.timeout)
         let layout = try Self.layout(connection, settings)
         tables = ModelTables(layout, settings.models, in: settings.schema)
         for name in settings.names { _ = try tables.table(name) }
@@ -58,6 +59,8 @@ final class MirrorReading {
     let session: ReaderSession
     private let hasTransaction: Bool
     private var statements = 0
+    /// Parameters of a statement are counted in 16 bits.
+    private static let maximumParameters = 65_535
 
     /// Thrown where one statement isn't enough outside of a transaction: the read begins anew in one.
     struct NeedsTransaction: Error {}
@@ -91,6 +94,12 @@ final class MirrorReading {
         guard hasTransaction || statements == 0 else { throw NeedsTransaction() }
         statements += 1
         let (statement, parameters) = sql.statement
+        guard parameters.count <= Self.maximumParameters else {
+            throw HornbeamError(
+                .tooLarge,
+                "a query has \(parameters.count) values to compare with, the server takes \(Self.maximumParameters): use "
+                    + ".value(_:in:) for long lists of them")
+        }
         return try session.connection.execute(statement, parameters)
     }
 

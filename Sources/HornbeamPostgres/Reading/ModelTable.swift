@@ -10,6 +10,8 @@ final class ModelTables {
     private let layout: MirrorLayout
     private let models: ModelSet
     private let descriptions: [String: EntityDescription]
+    /// The types of ids, by the names of their entities'.
+    private let ids: [String: ColumnType]
     private let schema: String
     private var made: [String: ModelTable] = [:]
 
@@ -19,6 +21,7 @@ final class ModelTables {
         self.models = models
         self.schema = schema
         descriptions = Dictionary(models.descriptions.map { ($0.name, $0) }) { first, _ in first }
+        ids = descriptions.compactMapValues { $0.columns.first?.type }
     }
 
     var layoutRead: MirrorLayout { layout }
@@ -36,7 +39,7 @@ final class ModelTables {
                 .schemaMismatch,
                 "the mirror has no table of \(name): it has \(layout.types.map(\.name).joined(separator: ", "))")
         }
-        let table = try ModelTable(model, description, type, in: schema, ids: descriptions.mapValues { $0.columns[0].type })
+        let table = try ModelTable(model, description, type, in: schema, ids: ids)
         made[name] = table
         return table
     }

@@ -9,8 +9,10 @@ import HornbeamTree
 /// resolves in a `Context`.
 ///
 /// ```swift
-/// let reader = try PostgresReader("postgresql://reader@db1,db2/news", schema: "news", models: Podcast.self, Episode.self)
-/// let episodes = try await reader.resolve(Episode.filter(\.year > 2000).sorted(by: \.title).limit(20).with(\.$podcast))
+/// let reader = try PostgresReader(
+///     "postgresql://reader@db1,db2/news", schema: "news", models: Podcast.self, Episode.self)
+/// let episodes = try await reader.resolve(
+///     Episode.filter(\.year > 2000).sorted(by: \.title).limit(20).with(\.$podcast))
 /// ```
 ///
 /// A query becomes SQL, and its results are those that the store would give in the state that the mirror shows:
@@ -21,8 +23,8 @@ import HornbeamTree
 ///
 /// A query that can't be asked so throws `.unsupported` before anything is sent: conditions and sorts by computed
 /// properties, closures, regular expressions or two properties, full-text matches, indexes that the program keeps, and
-/// lists that go on from the rows of another list. Lists that are nested in others by `with`, and lists of ids, may have
-/// conditions in Swift too, because they are answered here.
+/// lists that go on from the rows of another list. Lists that are nested in others by `with`, and lists of ids, may
+/// have conditions in Swift too, because they are answered here.
 ///
 /// Parts of texts are looked for by Swift's rules. Where a text has other characters than ASCII the server can't tell
 /// alone: rows that may pass are fetched, and tested here. Without regard to case these are all rows whose text isn't

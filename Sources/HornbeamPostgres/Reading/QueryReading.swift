@@ -9,11 +9,30 @@ extension MirrorReading {
         try resolve(QueryList<Entity>().filter(id: id.columnValue)).first
     }
 
+    /// The stored ones of some ids, in their order.
+    private func find<Entity: EntityModelProtocol>(_: Entity.Type, _ ids: [Value]) throws -> [Entity] {
+        let table = try session.tables.table(Entity.entityName)
+        let query = EntityQuery(type: Entity.entityName, filter: .within(column: 0, ids))
+        var rows: [Value: [UInt8]] = [:]
+        try RowSearch(try RowQuery(query, session.tables, isOrdered: false), self).forEach { row in
+            rows[try row.withUnsafeBytes { try RowReader($0, of: table.type).value(0) }] = row
+        }
+        return try Entity._entities(rows.count) { read in
+            for id in ids {
+                guard let id = id.converted(to: table.id.type) else { continue }
+                try rows[id]?.withBytes { (row) throws(HornbeamError) in try read(RowReader(row, of: table.type)) }
+            }
+        }
+    }
+
     func resolve<Entity: EntityModelProtocol>(_ list: QueryList<Entity>) throws -> [Entity] {
         let parts = list.parts
         let nested = try nestedDependencies(list)
-        if case .ids(let ids) = parts.origin { return try resolveHere(list, ids, nested) { try list.resolve(in: $0) } }
         let query = try entityQuery(list)
+        if case .ids(let ids) = parts.origin {
+            if !parts.hasNested, query.isEverything { return try find(Entity.self, ids) }
+            return try resolveHere(list, ids, nested) { try list.resolve(in: $0) }
+        }
         let search = RowSearch(try rowQuery(query), self)
         guard parts.hasNested else {
             let type = try session.tables.table(Entity.entityName).type
@@ -132,7 +151,10 @@ extension MirrorReading {
     private func nestedDependencies<Entity: EntityModelProtocol>(
         _ list: QueryList<Entity>
     ) throws(HornbeamError) -> [LinkDependency] {
-        if let known = list.parts.nestedDependencies { return known }
+        if let known = list.parts.nestedDependencies {
+            try known.requireAlong("a list that the query of \(Entity.entityName) nests")
+            return known
+        }
         throw HornbeamError(
             .unsupported,
             "a list that the query of \(Entity.entityName) nests can't be asked of the mirror: it goes on after an "
@@ -149,8 +171,10 @@ extension MirrorReading {
         let query = list.parts.entityQuery(of: Entity.entityName)
         query.filter.addLinks(to: &links)
         for term in query.sort {
-            if case .linkCount(let relation) = term.key { Filter.linkCount(relation: relation, .equal, 0).addLinks(to: &links) }
+            guard case .linkCount(let relation) = term.key else { continue }
+            Filter.linkCount(relation: relation, .equal, 0).addLinks(to: &links)
         }
+        try links.requireAlong("a condition on a list of ids of \(Entity.entityName)")
         let wanted = ids.compactMap { $0.converted(to: table.id.type) }.filter { $0 != .null }
         try excerpt.fetch(wanted, of: table)
         try excerpt.fetch(links, of: excerpt.present(among: wanted, of: table), table)
@@ -163,6 +187,14 @@ extension QueryList {
         var list = self
         list.parts.restrict(to: .compare(column: 0, .equal, id))
         return list
+    }
+}
+
+extension EntityQuery {
+    /// Whether nothing is selected, ordered or left out.
+    fileprivate var isEverything: Bool {
+        guard case .all = filter else { return false }
+        return sort.isEmpty && limit == nil && offset == 0 && after == nil
     }
 }
 

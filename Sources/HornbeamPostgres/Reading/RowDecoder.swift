@@ -83,7 +83,7 @@ struct RowDecoder {
             guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") else { return nil }
             let (tens, isLarge) = number.multipliedReportingOverflow(by: 10)
             let digit = Int64(byte - UInt8(ascii: "0"))
-            let (sum, isLarger) = isNegative ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
+            let (sum, isLarger) = tens.addingReportingOverflow(isNegative ? -digit : digit)
             if isLarge || isLarger { return nil }
             number = sum
         }
@@ -94,7 +94,7 @@ struct RowDecoder {
         HornbeamError(
             .server,
             "\(table.description.name).\(column.property), \(column.type.withArticle), can't be "
-                + "“\(String(decoding: bytes.prefix(60), as: UTF8.self))”: the mirror was changed, by a migration of the "
-                + "store or by hand")
+                + "“\(String(decoding: bytes.prefix(60), as: UTF8.self))”: the mirror was changed, by a migration of "
+                + "the store or by hand")
     }
 }

@@ -33,12 +33,14 @@ struct RowQuery {
     private(set) var position: SQLText?
     var limit: Int?
     var offset: Int
+    private let isOrdered: Bool
     private let conditions: ConditionSQL
 
     var table: ModelTable { named.table }
 
     /// - Parameter isOrdered: whether the order of the rows matters.
     init(_ query: EntityQuery, _ tables: ModelTables, isOrdered: Bool = true) throws {
+        self.isOrdered = isOrdered
         conditions = ConditionSQL(tables)
         named = conditions.named(try tables.table(query.type))
         source = named.source
@@ -57,7 +59,12 @@ struct RowQuery {
     /// Adds a condition.
     mutating func add(_ filter: Filter) throws {
         let part = try conditions.condition(filter, on: named)
-        if !part.isExact { undecided.append(filter) }
+        if !part.isExact {
+            var links: [LinkDependency] = []
+            filter.addLinks(to: &links)
+            try links.requireAlong("the condition “\(filter.text(table.description))” on \(table.description.name)")
+            undecided.append(filter)
+        }
         parts.append(part)
     }
 
@@ -119,8 +126,9 @@ struct RowQuery {
         }
     }
 
-    /// ORDER BY with its terms: no two rows are equal in it.
+    /// ORDER BY with its terms: no two rows are equal in it. Empty if the order doesn't matter.
     var orderBy: SQLText {
+        if !isOrdered { return "" }
         if let position { return " ORDER BY \(position)" }
         var terms = order.map(\.sql)
         let hasID = order.contains { if case .column(0) = $0.key { true } else { false } }
@@ -167,6 +175,22 @@ struct RowQuery {
         limit.map { limit in
             let (sum, isLarge) = max(0, limit).addingReportingOverflow(max(0, offset))
             return isLarge ? .max : sum
+        }
+    }
+}
+
+extension [LinkDependency] {
+    /// `.unsupported` if something else is read than what relations of the rows lead to.
+    /// - Parameter reader: what reads it, for the message.
+    func requireAlong(_ reader: @autoclosure () -> String) throws(HornbeamError) {
+        for dependency in self {
+            guard case .along(_, let target) = dependency else {
+                throw HornbeamError(
+                    .unsupported,
+                    "\(reader()) can't be asked of the mirror, because it asks for the entities that one entity's "
+                        + "relation leads to beside other things: ask for these by a query of their own")
+            }
+            try target.links.requireAlong(reader())
         }
     }
 }

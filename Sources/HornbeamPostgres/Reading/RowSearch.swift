@@ -125,7 +125,8 @@ struct RowSearch {
                 switch term.key {
                 case .column(let column):
                     if term.isRounded, prefix == nil {
-                        prefix = key.bytes + (query.table.columns[column].form.text(try reader.value(column)) ?? "").utf8
+                        let rounded = query.table.columns[column].form.text(try reader.value(column))
+                        prefix = key.bytes + (rounded ?? "").utf8
                     }
                     try KeyCoding.appendComponent(
                         of: reader, column: column, descending: term.isDescending, to: &key)

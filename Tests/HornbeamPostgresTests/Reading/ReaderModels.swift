@@ -75,7 +75,8 @@ struct Item {
 struct Pools {
     static let integers = [-7, -1, 0, 1, 2, 3, 5, 8, 100, Int.max, Int.min]
     static let doubles = [
-        0.0, -0.0, 1.5, -1.5, 0.1, .infinity, -.infinity, .nan, Double(bitPattern: 0x7FF8_0000_0000_0123), 1e300, 1e-300,
+        0.0, -0.0, 1.5, -1.5, 0.1, .infinity, -.infinity, .nan, Double(bitPattern: 0x7FF8_0000_0000_0123), 1e300,
+        1e-300,
         9_007_199_254_740_992,
     ]
     static let floats: [Float] = [0, -0.0, 0.1, 1.5, .infinity, .nan, -3]
@@ -92,9 +93,12 @@ struct Pools {
             -.infinity, .nan,
         ].map { Date(timeIntervalSinceReferenceDate: $0) }
     static let texts = [
-        "", "a", "A", "ab", "aB", "abc", "b", "é", "e\u{301}", "e", "É", "ß", "ss", "SS", "ﬁ", "fi", "\u{212A}", "k", "K",
-        "漢字", "😀", "👨‍👩‍👧", "👨", "a\r\nb", "a\r", "a\n", "\"'\\", "%", "_", "a%b", "a_b", "\u{FFFD}", "NULL", "{a,b}", "x, y",
-        "e\u{301}a", "ea", "\u{301}", "q\u{303}", "q", "z\u{307}\u{323}", "z\u{323}\u{307}", "'; DROP TABLE x; --", "\u{7F}",
+        "", "a", "A", "ab", "aB", "abc", "b", "é", "e\u{301}", "e", "É", "ß", "ss", "SS", "ﬁ", "fi", "\u{212A}", "k",
+        "K",
+        "漢字", "😀", "👨‍👩‍👧", "👨", "a\r\nb", "a\r", "a\n", "\"'\\", "%", "_", "a%b", "a_b", "\u{FFFD}", "NULL", "{a,b}",
+        "x, y",
+        "e\u{301}a", "ea", "\u{301}", "q\u{303}", "q", "z\u{307}\u{323}", "z\u{323}\u{307}", "'; DROP TABLE x; --",
+        "\u{7F}",
         "\u{10FFFF}",
     ]
     static let notes = texts + ["\0", "a\0b", "a\u{FFFD}b", "\0\0", "é\0"]
@@ -114,10 +118,13 @@ extension SeededGenerator {
 
     /// A date of now or then, mostly finer than a microsecond.
     mutating func date() -> Date {
-        oneIn(3) ? Date(timeIntervalSinceReferenceDate: Double(below(4)) + Double(below(50)) * 1e-7) : one(of: Pools.dates)
+        guard oneIn(3) else { return one(of: Pools.dates) }
+        return Date(timeIntervalSinceReferenceDate: Double(below(4)) + Double(below(50)) * 1e-7)
     }
 
-    mutating func text() -> String { oneIn(2) ? one(of: Pools.texts) : one(of: Pools.texts) + one(of: Pools.texts) }
+    mutating func text() -> String {
+        one(of: Pools.texts) + (oneIn(2) ? one(of: Pools.texts) : "")
+    }
 
     mutating func item(_ id: Int) -> Item {
         Item(
@@ -127,7 +134,8 @@ extension SeededGenerator {
             part: maybe(Pools.doubles), made: date(), seen: oneIn(4) ? nil : date(), key: one(of: Pools.keys),
             name: text(), note: oneIn(4) ? nil : one(of: Pools.notes), link: maybe(Pools.links),
             blob: one(of: Pools.blobs), price: one(of: Pools.decimals), kind: one(of: Item.Kind.allCases),
-            level: maybe(Item.Level.allCases), tags: some(of: Pools.notes), counts: oneIn(4) ? nil : some(of: [0, 1, 2]),
+            level: maybe(Item.Level.allCases), tags: some(of: Pools.notes),
+            counts: oneIn(4) ? nil : some(of: [0, 1, 2]),
             days: some(of: Pools.dates, upTo: 2), size: oneIn(2) ? nil : Item.Size(width: below(3)))
     }
 }
@@ -169,7 +177,8 @@ struct MirroredStore {
             }
             for number in 0..<(items / 2) {
                 guard var item: Item = try context.find(random.below(items) * 3 % 1000) else { continue }
-                item.$parts = .ids((0..<random.below(4)).map { _ in random.below(items) * 3 % 1000 + (number % 9 == 0 ? 1 : 0) })
+                let missing = number % 9 == 0 ? 1 : 0
+                item.$parts = .ids((0..<random.below(4)).map { _ in random.below(items) * 3 % 1000 + missing })
                 try item.save(to: &context)
             }
         }

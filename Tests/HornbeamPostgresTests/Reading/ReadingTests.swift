@@ -80,7 +80,8 @@ struct ReadingTests {
     func hostileTexts() async throws {
         let database = try Database.inMemory(models: Owner.self)
         let texts = [
-            "'", "''", "\\", "\\'", "$1", "%", "_", "\"", "'; DROP SCHEMA news CASCADE; --", "E'\\x27'", "{\"a\",NULL}", "NULL",
+            "'", "''", "\\", "\\'", "$1", "%", "_", "\"", "'; DROP SCHEMA news CASCADE; --", "E'\\x27'", "{\"a\",NULL}",
+            "NULL",
             "\u{1}", "\r\n", "\t", "\\.", "\u{FFFD}", "a\\_b", "\\%",
         ]
         try database.change { context in
@@ -130,7 +131,8 @@ struct ReadingTests {
             let reader = try PostgresReader(store.url, schema: "news", models: [model])
             let error = await error { _ = try await reader.count(Other.Shelf.query()) }
             #expect(
-                error?.code == .schemaMismatch && error?.message.contains(words) == true, "\(String(describing: error))")
+                error?.code == .schemaMismatch && error?.message.contains(words) == true, "\(String(describing: error))"
+            )
         }
         let room = try PostgresReader(store.url, schema: "news", models: Linked.Room.self)
         #expect(await error { _ = try await room.count(Linked.Room.query()) }?.code == .schemaMismatch)
@@ -157,7 +159,9 @@ struct ReadingTests {
     func lostConnections() async throws {
         let store = try await MirroredStore(items: 5, seed: 4)
         #expect(try await store.reader.count(Item.query()) == 5)
-        let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        let others =
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            + "AND datname = current_database()"
         try PostgresServer.psql(others, url: store.url)
         #expect(try await store.reader.count(Item.query()) == 5)
         let nobody = try PostgresReader("postgresql:///x?host=/nowhere", schema: "news", models: Item.self)
