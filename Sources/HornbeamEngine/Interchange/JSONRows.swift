@@ -90,14 +90,23 @@ package struct JSONRows {
                 throw unknown(name)
             }
         }
+        for (number, column) in type.description.columns.enumerated()
+        where values[number] == .null && !column.type.isOptional {
+            throw invalid("\(type.name).\(column.name) is missing, and can't be nil")
+        }
+        return try save(values, links)
+    }
+
+    /// Saves the entity with these values, one for each column of the type, and sets the relations that are given. A
+    /// value that is null where none can be stays unwritten, as in a row that is older than its property.
+    @discardableResult
+    package func save(_ values: [Value], _ links: [(side: EdgeSide, ids: [Value])]) throws -> RowID {
         var row = store.makeRow()
-        // A line that tells when its entity was saved keeps that.
+        // An entity that tells when it was saved keeps that.
         store.stamp(&row)
         for (number, column) in type.description.columns.enumerated() {
-            if values[number] == .null, !column.type.isOptional {
-                throw invalid("\(type.name).\(column.name) is missing, and can't be nil")
-            }
-            if !column.isHidden || values[number] != .null { row.set(values[number], number) }
+            let isUnwritten = values[number] == .null && (column.isHidden || !column.type.isOptional)
+            if !isUnwritten { row.set(values[number], number) }
         }
         if !type.linkedIDs.isEmpty {
             try store.setLinkedIDs(&row, try store.rowID(ofAny: values[0])) { side in
@@ -106,6 +115,14 @@ package struct JSONRows {
         }
         let isTimeGiven = type.updatedAt.map { values[$0] != .null } ?? false
         return try save(try row.finish(), id: values[0], isTimeGiven ? .given : .stamped, links)
+    }
+
+    /// Sets a to-many relation of a stored entity.
+    package func link(_ side: EdgeSide, of id: Value, to ids: [Value]) throws {
+        let target = try core.store(side.target)
+        let source = try store.ensureRowID(of: id)
+        let rows = try ids.map { try target.ensureRowID(of: $0) }
+        try core.changeLinks(of: side) { try core.edges.set(side, source, rows) }
     }
 
     private func save(

@@ -93,20 +93,29 @@ struct EntityRows {
 
     // MARK: Tables of relations
 
-    /// Writes the links of stored entities by a to-many relation.
-    func write(_ relation: TypeLayout.Relation, of rows: [RowID], to copy: inout CopyRows) throws {
+    /// The targets of a stored entity by a to-many relation, as the server has ids.
+    typealias LinkList = (source: [UInt8], targets: [[UInt8]])
+
+    /// The lists of stored entities, without empty ones.
+    func lists(_ relation: TypeLayout.Relation, of rows: [RowID]) throws -> [LinkList] {
         let links = try core.edges.links(try side(relation), ofEach: rows)
         let target = try core.store(relation.target)
-        for (place, row) in rows.enumerated() {
-            let list = links.list(place)
-            guard !list.isEmpty, let source = try id(of: row, in: store, forms[0]) else { continue }
-            for (position, linked) in list.enumerated() {
-                guard let id = try id(of: linked, in: target, relation.form) else { continue }
-                copy.field(source)
-                copy.field(String(position).utf8)
-                copy.field(id)
-                try copy.endRow()
-            }
+        var lists: [LinkList] = []
+        for (place, row) in rows.enumerated() where !links.list(place).isEmpty {
+            guard let source = try id(of: row, in: store, forms[0]) else { continue }
+            let targets = try links.list(place).compactMap { try id(of: $0, in: target, relation.form) }
+            lists.append((source, targets))
+        }
+        return lists
+    }
+
+    /// Writes the links of a list from a position on.
+    func write(_ list: LinkList, from start: Int = 0, to copy: inout CopyRows) throws {
+        for position in start..<max(start, list.targets.count) {
+            copy.field(list.source)
+            copy.field(String(position).utf8)
+            copy.field(list.targets[position])
+            try copy.endRow()
         }
     }
 }

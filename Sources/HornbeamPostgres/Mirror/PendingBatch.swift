@@ -7,15 +7,10 @@ import Hornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// The entities whose rows, or links, the mirror must write anew.
+/// The changes of one batch.
 struct PendingBatch {
-    struct Entities {
-        var rows: Set<Value> = []
-        /// Those whose links may be others.
-        var links: Set<Value> = []
-    }
-
-    private(set) var entities: [String: Entities] = [:]
+    /// The ids of the entities that were changed, by type. An update may have changed links too.
+    private(set) var entities: [String: Set<Value>] = [:]
     /// Types of which all entities must be looked at.
     private(set) var missed: Set<String> = []
     /// The number of the last change, and how many there are.
@@ -43,8 +38,7 @@ struct PendingBatch {
             guard let id = change.id.withUnsafeBytes({ ValueBytes.decode($0, as: type.idType) }) else {
                 throw ChangeLog.damaged("change \(sequence) of a mirror has an id that is none")
             }
-            entities[name, default: Entities()].rows.insert(id)
-            if change.kind != .updated { entities[name, default: Entities()].links.insert(id) }
+            entities[name, default: []].insert(id)
         }
     }
 

@@ -108,7 +108,7 @@ struct TableWriting {
         try connection.copy(into: copyStatement(table, into: place)) { copy in
             try rows.forEachChunk { chunk in
                 if let relation = table.relation {
-                    try rows.write(relation, of: chunk, to: &copy)
+                    for list in try rows.lists(relation, of: chunk) { try rows.write(list, to: &copy) }
                 } else {
                     try rows.write(chunk, to: &copy)
                     try progress(chunk.count)
@@ -167,34 +167,72 @@ struct TableWriting {
 
     // MARK: Changed entities
 
-    /// Deletes the rows of these entities, and writes those of them that are stored.
-    func write(_ entities: PendingBatch.Entities) throws {
-        let ids = Array(entities.rows)
+    /// Writes the rows and links of these entities: those of what is stored anew, without those of what isn't.
+    func write(_ entities: Set<Value>) throws {
+        let ids = Array(entities)
         for start in stride(from: 0, to: ids.count, by: EntityRows.chunk) {
             let part = ids[start..<min(start + EntityRows.chunk, ids.count)]
-            try write(part, Table(of: rows.layout))
-        }
-        let linked = Array(entities.links)
-        for relation in rows.layout.toMany {
-            for start in stride(from: 0, to: linked.count, by: EntityRows.chunk) {
-                let part = linked[start..<min(start + EntityRows.chunk, linked.count)]
-                try write(part, Table(relation, of: rows.layout))
-            }
+            let stored = try part.compactMap { try rows.store.rowID(ofAny: $0) }.filter { try rows.store.isSaved($0) }
+                .sorted()
+            let keys = part.compactMap { idForm.text($0).map(literal) }.joined(separator: ", ")
+            try write(stored, keys)
+            for relation in rows.layout.toMany { try write(relation, of: stored, keys) }
         }
     }
 
-    private func write(_ ids: ArraySlice<Value>, _ table: Table) throws {
-        let form = rows.layout.form(rows.layout.columns[0])
-        let list = ids.compactMap { form.text($0).map(literal) }.joined(separator: ", ")
-        try connection.execute("DELETE FROM \(place(table)) WHERE \(quoted(table.key[0])) IN (\(list))")
-        let stored = try ids.compactMap { try rows.store.rowID(ofAny: $0) }.filter { try rows.store.isSaved($0) }
+    private var idForm: ColumnForm { rows.layout.form(rows.layout.columns[0]) }
+
+    private func write(_ stored: [RowID], _ keys: String) throws {
+        let table = Table(of: rows.layout)
+        try connection.execute("DELETE FROM \(place(table)) WHERE \(quoted(table.key[0])) IN (\(keys))")
         if stored.isEmpty { return }
-        try connection.copy(into: copyStatement(table, into: place(table))) { copy in
-            if let relation = table.relation {
-                try rows.write(relation, of: stored.sorted(), to: &copy)
-            } else {
-                try rows.write(stored.sorted(), to: &copy)
+        try connection.copy(into: copyStatement(table, into: place(table))) { try rows.write(stored, to: &$0) }
+    }
+
+    /// Writes lists of links from the first one that is another: an entity that was updated mostly has the links that
+    /// it had, and one that got a link mostly got it at the end.
+    private func write(_ relation: TypeLayout.Relation, of stored: [RowID], _ keys: String) throws {
+        let table = Table(relation, of: rows.layout)
+        let source = quoted(TypeLayout.Relation.source)
+        let position = quoted(TypeLayout.Relation.position)
+        var former = try lists(in: table, relation, keys)
+        var deletions: [String] = []
+        var additions: [(list: EntityRows.LinkList, start: Int)] = []
+        for list in try rows.lists(relation, of: stored) {
+            guard let id = list.source.withUnsafeBytes({ idForm.value($0) }) else { continue }
+            let old = former.removeValue(forKey: id) ?? []
+            let new = list.targets.map { $0.withUnsafeBytes { relation.form.value($0) } }
+            let start = zip(old, new).prefix { $0 == $1 }.count
+            if start < old.count, let key = idForm.text(id) {
+                deletions.append("\(source) = \(literal(key)) AND \(position) >= \(start)")
             }
+            if start < new.count { additions.append((list, start)) }
         }
+        let emptied = former.keys.compactMap { idForm.text($0).map(literal) }
+        if !emptied.isEmpty { deletions.append("\(source) IN (\(emptied.joined(separator: ", ")))") }
+        if !deletions.isEmpty {
+            try connection.execute(
+                deletions.map { "DELETE FROM \(place(table)) WHERE \($0)" }.joined(separator: "; "))
+        }
+        if additions.isEmpty { return }
+        try connection.copy(into: copyStatement(table, into: place(table))) { copy in
+            for (list, start) in additions { try rows.write(list, from: start, to: &copy) }
+        }
+    }
+
+    /// The lists that the server has, by their sources.
+    private func lists(
+        in table: Table, _ relation: TypeLayout.Relation, _ keys: String
+    ) throws -> [Value: [Value?]] {
+        let names = table.columns.map(quoted)
+        let result = try connection.execute(
+            "SELECT \(names[0]), \(names[2]) FROM \(place(table)) WHERE \(names[0]) IN (\(keys)) "
+                + "ORDER BY \(names[0]), \(names[1])")
+        var lists: [Value: [Value?]] = [:]
+        for row in 0..<result.count {
+            guard let source = result.bytes(row, 0).flatMap({ idForm.value($0) }) else { continue }
+            lists[source, default: []].append(result.bytes(row, 1).flatMap { relation.form.value($0) })
+        }
+        return lists
     }
 }
