@@ -14,7 +14,7 @@ struct ReadingDifferentialTests {
     func lists(seed: UInt64) async throws {
         let store = try await MirroredStore(items: 120, seed: seed)
         var queries = RandomQueries(seed: seed &+ 77)
-        for number in 0..<700 {
+        for number in 0..<500 {
             let list = queries.items()
             let place = "seed \(seed), query \(number): \(list.parts.entityQuery(of: "Item").text)"
             let expected = try store.database.now { try list.resolve(in: $0) }

@@ -10,7 +10,7 @@ import Testing
 @testable import HornbeamPostgres
 
 @EntityModel
-private struct Note {
+private struct Jotting {
     static let keepsDeleted = true
 
     let id: String
@@ -18,12 +18,12 @@ private struct Note {
     var made: Date
     var seen: Date?
 
-    @Relationship() var next: [Note]?
+    @Relationship() var next: [Jotting]?
 }
 
 /// Keeps no exact date.
 @EntityModel
-private struct Point {
+private struct Spot {
     let id: Int
     var place: Int
 }
@@ -39,11 +39,11 @@ struct ReadingEdgeTests {
     /// Hundreds of notes, of which most differ in nothing that the server knows.
     private func notes() throws -> Database {
         var random = SeededGenerator(seed: 5)
-        let database = try Database.inMemory(models: Note.self)
+        let database = try Database.inMemory(models: Jotting.self)
         try database.change { context in
             for number in 1000..<1400 {
                 let time = Double(number % 3) * 1e-6 + Double(random.below(200)) * 1e-9
-                try Note(
+                try Jotting(
                     id: "\(number)", text: number % 40 == 0 ? "café olé" : "q\u{303} cafe\u{301} \(number)",
                     made: Date(timeIntervalSinceReferenceDate: time),
                     seen: random.oneIn(3) ? nil : Date(timeIntervalSinceReferenceDate: -time),
@@ -57,14 +57,14 @@ struct ReadingEdgeTests {
     @Test("pages of a list whose order and condition the server can't tell alone")
     func pages() async throws {
         let database = try notes()
-        let reader = try await mirror(database, models: Note.self)
+        let reader = try await mirror(database, models: Jotting.self)
         let lists = [
-            Note.query().sorted(by: \.made, \.id), Note.query().sorted(by: \.made.desc, \.id.desc),
-            Note.filter(\.made > Date(timeIntervalSinceReferenceDate: 1.1e-6)).sorted(by: \.id),
-            Note.filter(\.seen <= Date(timeIntervalSinceReferenceDate: -1.05e-6)).sorted(by: .by(\.seen), .by(\.id)),
-            Note.filter(.string(\.text, contains: "q", caseSensitive: true)).sorted(by: \.id),
-            Note.filter(.string(\.text, contains: "OLÉ")).sorted(by: .by(\.seen.desc), .by(\.made), .by(\.id)),
-            Note.filter(.any(\.$next, where: .string(\.text, hasPrefix: "CAFE", diacriticSensitive: false)))
+            Jotting.query().sorted(by: \.made, \.id), Jotting.query().sorted(by: \.made.desc, \.id.desc),
+            Jotting.filter(\.made > Date(timeIntervalSinceReferenceDate: 1.1e-6)).sorted(by: \.id),
+            Jotting.filter(\.seen <= Date(timeIntervalSinceReferenceDate: -1.05e-6)).sorted(by: .by(\.seen), .by(\.id)),
+            Jotting.filter(.string(\.text, contains: "q", caseSensitive: true)).sorted(by: \.id),
+            Jotting.filter(.string(\.text, contains: "OLÉ")).sorted(by: .by(\.seen.desc), .by(\.made), .by(\.id)),
+            Jotting.filter(.any(\.$next, where: .string(\.text, hasPrefix: "CAFE", diacriticSensitive: false)))
                 .sorted(by: \.made, \.id),
         ]
         for (number, list) in lists.enumerated() {
@@ -90,10 +90,10 @@ struct ReadingEdgeTests {
     @Test("a place to go on after need not be stored, unless the order is of what the store keeps")
     func places() async throws {
         let database = try notes()
-        let reader = try await mirror(database, models: Note.self)
-        let gone = Note(id: "1100x", text: "", made: Date(timeIntervalSinceReferenceDate: 0), seen: nil)
-        #expect(try await reader.first(Note.query().sorted(by: \.id).after(gone))?.id == "1101")
-        for list in [Note.query().sorted(by: .updatedAt), Note.query().sorted(by: \.$next.count)] {
+        let reader = try await mirror(database, models: Jotting.self)
+        let gone = Jotting(id: "1100x", text: "", made: Date(timeIntervalSinceReferenceDate: 0), seen: nil)
+        #expect(try await reader.first(Jotting.query().sorted(by: \.id).after(gone))?.id == "1101")
+        for list in [Jotting.query().sorted(by: .updatedAt), Jotting.query().sorted(by: \.$next.count)] {
             do {
                 _ = try await reader.resolve(list.after(gone))
                 Issue.record("an order by what isn't stored")
@@ -107,36 +107,36 @@ struct ReadingEdgeTests {
     func deletedEntities() async throws {
         let database = try notes()
         try database.change { context in
-            for id in ["1001", "1002"] { try Note.query(id).resolve(in: context)?.delete(from: &context) }
+            for id in ["1001", "1002"] { try Jotting.query(id).resolve(in: context)?.delete(from: &context) }
         }
-        let reader = try await mirror(database, models: Note.self)
-        let list = Deleted<Note>.query()
+        let reader = try await mirror(database, models: Jotting.self)
+        let list = Deleted<Jotting>.query()
         let expected = try database.now { try list.resolve(in: $0).map { "\($0.id) \($0.entity.id)" } }
         #expect(expected.count == 2)
         #expect(try await reader.resolve(list).map { "\($0.id) \($0.entity.id)" } == expected)
-        #expect(try await reader.find(Note.self, "1001") == nil)
+        #expect(try await reader.find(Jotting.self, "1001") == nil)
     }
 
     @Test("a reader follows the tables when they change")
     func changingTables() async throws {
-        let database = try Database.inMemory(models: Point.self)
+        let database = try Database.inMemory(models: Spot.self)
         try database.change { context in
-            for id in 0..<9 { try Point(id: id, place: id * id).save(to: &context) }
+            for id in 0..<9 { try Spot(id: id, place: id * id).save(to: &context) }
         }
         let url = try PostgresServer.shared().makeDatabase()
         try await PostgresMirror(of: database, named: "m", to: url, schema: "news").update()
-        let reader = try PostgresReader(url, schema: "news", models: Point.self)
-        #expect(try await reader.find(Point.self, 3)?.place == 9)
+        let reader = try PostgresReader(url, schema: "news", models: Spot.self)
+        #expect(try await reader.find(Spot.self, 3)?.place == 9)
         try PostgresServer.psql(
             """
-            BEGIN; ALTER TABLE news."Point" RENAME COLUMN place TO site;
+            BEGIN; ALTER TABLE news."Spot" RENAME COLUMN place TO site;
             UPDATE news._mirror SET layout = replace(layout::text, '"column":"place"', '"column":"site"')::json; COMMIT
             """, url: url)
-        #expect(try await reader.find(Point.self, 3)?.place == 9)
-        #expect(try await reader.count(Point.filter(\.place > 8)) == 6)
-        try PostgresServer.psql(#"ALTER TABLE news."Point" DROP COLUMN site"#, url: url)
+        #expect(try await reader.find(Spot.self, 3)?.place == 9)
+        #expect(try await reader.count(Spot.filter(\.place > 8)) == 6)
+        try PostgresServer.psql(#"ALTER TABLE news."Spot" DROP COLUMN site"#, url: url)
         do {
-            _ = try await reader.count(Point.filter(\.place > 8))
+            _ = try await reader.count(Spot.filter(\.place > 8))
             Issue.record("a column that isn't there")
         } catch let error as HornbeamError {
             #expect(error.code == .server)
