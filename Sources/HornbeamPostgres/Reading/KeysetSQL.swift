@@ -107,7 +107,7 @@ extension RowQuery {
         }
     }
 
-    /// What the first term alone says, which an index can begin at.
+    /// The condition of the first term alone, at which an index can begin.
     private func bound(_ values: [Value]) -> Filter? {
         guard order.count > 0, case .column(let column) = order[0].key, column != 0, values[0] != .null else {
             return nil

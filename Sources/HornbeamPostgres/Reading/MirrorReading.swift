@@ -43,7 +43,7 @@ final class ReaderSession {
     }
 }
 
-/// What a reader is of.
+/// The server, the schema and the models of a reader.
 struct ReaderSettings: Sendable {
     let address: String
     /// The schema as a statement has it.

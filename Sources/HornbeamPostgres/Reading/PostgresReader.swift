@@ -39,7 +39,7 @@ public final class PostgresReader: Sendable {
         public init() {}
     }
 
-    private let lanes: ReaderLanes
+    private let pool: ReaderPool
 
     /// A reader that connects when it is first asked for something. The models are compared with the mirror's layout
     /// then: what the mirror lacks, or has in another type, is a `.schemaMismatch`. A property that may be nil and that
@@ -67,7 +67,7 @@ public final class PostgresReader: Sendable {
         let settings = ReaderSettings(
             address: address, schema: quoted(schema), models: try ModelSet(models), names: models.map { $0.entityName },
             timeout: options.timeout)
-        lanes = ReaderLanes(settings, count: options.connections)
+        pool = ReaderPool(settings, count: options.connections)
     }
 
     /// Runs `body`, all of whose reads see one state of the mirror. It runs on a queue of the reader's, and runs again
@@ -75,7 +75,7 @@ public final class PostgresReader: Sendable {
     public func read<Result: Sendable>(
         _ body: @escaping @Sendable (Snapshot) throws -> Result
     ) async throws -> Result {
-        try await lanes.read(isLong: true) { reading in
+        try await pool.read(isLong: true) { reading in
             let snapshot = Snapshot(reading)
             defer { snapshot.end() }
             return try body(snapshot)
@@ -86,7 +86,7 @@ public final class PostgresReader: Sendable {
 
     /// Returns the entities of a query.
     public func resolve<Entity: EntityModelProtocol>(_ list: QueryList<Entity>) async throws -> [Entity] {
-        try await lanes.read(isLong: list.parts.hasNested) { try $0.resolve(list) }
+        try await pool.read(isLong: list.parts.hasNested) { try $0.resolve(list) }
     }
 
     /// Returns the entity of a query, or nil if there is none.
@@ -102,20 +102,20 @@ public final class PostgresReader: Sendable {
     /// Returns the entity with an id, or nil if there is none.
     public func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) async throws -> Entity? {
         let id = UncheckedID(id)
-        return try await lanes.read(isLong: false) { try $0.find(Entity.self, id.id) }
+        return try await pool.read(isLong: false) { try $0.find(Entity.self, id.id) }
     }
 
     /// Returns the ids alone.
     public func ids<Entity: EntityModelProtocol>(_ list: QueryList<Entity>) async throws -> [Entity.ID]
     where Entity.ID: Sendable {
-        try await lanes.read(isLong: false) { try $0.ids(list) }
+        try await pool.read(isLong: false) { try $0.ids(list) }
     }
 
     // MARK: Numbers
 
     /// Returns the number of entities that `resolve` would give.
     public func count<Entity: EntityModelProtocol>(_ list: QueryList<Entity>) async throws -> Int {
-        try await lanes.read(isLong: false) { try $0.count(list) }
+        try await pool.read(isLong: false) { try $0.count(list) }
     }
 
     /// Returns whether there is any entity.
@@ -129,14 +129,14 @@ public final class PostgresReader: Sendable {
     }
 
     private func ids<Entity: EntityModelProtocol>(ofFirst list: QueryList<Entity>) async throws -> Bool {
-        try await lanes.read(isLong: false) { try $0.isEmpty(list) }
+        try await pool.read(isLong: false) { try $0.isEmpty(list) }
     }
 
     /// Returns one aggregate: `aggregate(.countDistinct(\.author), of: …)`.
     public func aggregate<Entity: EntityModelProtocol, Result: Sendable>(
         _ aggregate: Aggregate<Entity, Result>, of list: QueryList<Entity>
     ) async throws -> Result {
-        try await lanes.read(isLong: false) { try $0.aggregate(aggregate, of: list) }
+        try await pool.read(isLong: false) { try $0.aggregate(aggregate, of: list) }
     }
 
     /// Returns the sum, 0 if there is nothing to add.
@@ -160,28 +160,20 @@ public final class PostgresReader: Sendable {
     /// Returns the least value, or nil if there is none.
     public func min<Entity: EntityModelProtocol, Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, of list: QueryList<Entity> = QueryList()
-    ) async throws -> Property? {
-        try await aggregate(.min(keyPath), of: list.extreme(keyPath, isGreatest: false) ?? list)
-    }
+    ) async throws -> Property? { try await aggregate(.min(keyPath), of: list) }
 
     public func min<Entity: EntityModelProtocol, Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, of list: QueryList<Entity> = QueryList()
-    ) async throws -> Property? {
-        try await aggregate(.min(keyPath), of: list.extreme(optional: keyPath, isGreatest: false) ?? list)
-    }
+    ) async throws -> Property? { try await aggregate(.min(keyPath), of: list) }
 
     /// Returns the greatest value, or nil if there is none.
     public func max<Entity: EntityModelProtocol, Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, of list: QueryList<Entity> = QueryList()
-    ) async throws -> Property? {
-        try await aggregate(.max(keyPath), of: list.extreme(keyPath, isGreatest: true) ?? list)
-    }
+    ) async throws -> Property? { try await aggregate(.max(keyPath), of: list) }
 
     public func max<Entity: EntityModelProtocol, Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, of list: QueryList<Entity> = QueryList()
-    ) async throws -> Property? {
-        try await aggregate(.max(keyPath), of: list.extreme(optional: keyPath, isGreatest: true) ?? list)
-    }
+    ) async throws -> Property? { try await aggregate(.max(keyPath), of: list) }
 }
 
 /// An id on its way to the queue of a connection.

@@ -95,19 +95,34 @@ extension MirrorReading {
         if case .ids(let ids) = list.parts.origin {
             return try resolveHere(list.withoutNested, ids, []) { try list.aggregate(aggregate, in: $0) }
         }
-        let query = try entityQuery(list)
-        let table = try session.tables.table(Entity.entityName)
+        var query = try entityQuery(list)
         let isWhole = query.limit == nil && query.offset == 0 && query.after == nil && !aggregate.goesByOrder
+        if isWhole, let term = aggregate.order, case .column(let column) = term.key {
+            if column != 0 { query.filter = query.filter.and(.not(.isNull(column: column))) }
+            (query.sort, query.limit) = ([term], 1)
+            return try self.aggregate(aggregate, query, isWhole: false)
+        }
+        return try self.aggregate(aggregate, query, isWhole: isWhole)
+    }
+
+    /// - Parameter isWhole: whether all rows of the condition count, in any order.
+    private func aggregate<Entity: EntityModelProtocol, Result: Sendable>(
+        _ aggregate: Aggregate<Entity, Result>, _ query: EntityQuery, isWhole: Bool
+    ) throws -> Result {
         let rows = try rowQuery(query, isOrdered: !isWhole)
         let search = RowSearch(rows, columns: aggregate.columns, self)
+        let type = rows.table.type
         return try aggregate.result { add in
             func take(_ row: [UInt8], _ count: Int) throws {
-                try row.withUnsafeBytes { try add(RowReader($0, of: table.type), count) }
+                try row.withUnsafeBytes { try add(RowReader($0, of: type), count) }
             }
-            if isWhole, rows.condition.isExact, let columns = aggregate.columns, table.areGroups(columns) {
-                try search.forEachValue(columns, take)
+            guard isWhole, rows.condition.isExact, let columns = aggregate.columns, rows.table.areGroups(columns) else {
+                return try search.forEach { try take($0, 1) }
+            }
+            if aggregate.isOfSumAlone, columns.count == 1, let column = columns.first, rows.table.isInteger(column) {
+                try search.forEachMean(of: column, take)
             } else {
-                try search.forEach { try take($0, 1) }
+                try search.forEachValue(take)
             }
         }
     }
@@ -199,6 +214,14 @@ extension EntityQuery {
 }
 
 extension ModelTable {
+    /// Whether a column holds integers.
+    fileprivate func isInteger(_ column: Int) -> Bool {
+        switch columns[column].type {
+        case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64: true
+        default: false
+        }
+    }
+
     /// Whether the server's groups of equal values are the store's, with nothing lost in the columns.
     fileprivate func areGroups(_ columns: Set<Int>) -> Bool {
         !columns.isEmpty

@@ -19,10 +19,10 @@ struct OrderTerm {
     let sql: SQLText
 }
 
-/// What is asked of one table.
+/// A query of one table.
 struct RowQuery {
     let named: NamedTable
-    /// What FROM has.
+    /// The tables as FROM has them.
     private(set) var source: SQLText
     /// All of which must hold.
     private var parts: [SQLCondition] = []

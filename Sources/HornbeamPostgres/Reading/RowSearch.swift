@@ -53,7 +53,7 @@ struct RowSearch {
         let key: [UInt8]
         /// Its place in the server's order, by which ties go.
         let place: Int
-        /// What the server sorts by, up to the first term that rounds. Rows that differ here are in order.
+        /// The key up to the first term that rounds, with that one rounded. Rows that differ in it are in order.
         let prefix: [UInt8]
     }
 
@@ -176,8 +176,26 @@ extension RowSearch {
         return number
     }
 
+    /// Calls `body` with rows of other integers that have the number and the sum of those in a column: the mean rounded
+    /// down, and the number above it so many times that the sum is right.
+    func forEachMean(of column: Int, _ body: ([UInt8], Int) throws -> Void) throws {
+        let sql = try query.named.column(column).sql
+        let result = try reading.run(
+            query.select(["count(\(sql))", "sum(\(sql)::numeric)"], where: query.condition.may))
+        let count = try Self.number(result)
+        guard count > 0, let sum = result.text(0, 1).flatMap({ Int128($0) }) else { return }
+        let (quotient, remainder) = sum.quotientAndRemainder(dividingBy: Int128(count))
+        let mean = remainder < 0 ? quotient - 1 : quotient
+        let above = Int(remainder < 0 ? remainder + Int128(count) : remainder)
+        for (number, times) in [(mean, count - above), (mean + 1, above)] where times > 0 {
+            var writer = RowWriter(layout: query.table.type.layout)
+            writer.set(UInt64(exactly: number).map { .uint($0) } ?? .int(Int64(clamping: number)), column)
+            try body(try writer.finish(), times)
+        }
+    }
+
     /// Calls `body` with rows of different values in the columns, and the number of rows that have these.
-    func forEachValue(_ columns: Set<Int>, _ body: ([UInt8], Int) throws -> Void) throws {
+    func forEachValue(_ body: ([UInt8], Int) throws -> Void) throws {
         // The last one of a selection is the column of exact values, which these columns need not.
         let columns = decoder.selection(query.named).dropLast()
         let list = SQLText.joined(Array(columns), by: ", ")

@@ -94,7 +94,7 @@ struct RandomQueries {
     private mutating func text() -> Hornbeam.Predicate<Item> {
         switch random.below(6) {
         case 0: comparison(\.name, random.text())
-        // Of U+0000 only the equality is that of the store.
+        // Notes have U+0000, for which only equality is that of the store.
         case 1: \.note == random.one(of: Pools.notes)
         case 2: \.note != random.one(of: Pools.notes)
         case 3: .value(\.name, in: random.some(of: Pools.texts, upTo: 10))

@@ -71,7 +71,7 @@ struct Item {
     var half: Int { number / 2 }
 }
 
-/// What the properties of generated entities are, and what conditions compare them with.
+/// Values for the properties of generated entities and for the conditions on them.
 struct Pools {
     static let integers = [-7, -1, 0, 1, 2, 3, 5, 8, 100, Int.max, Int.min]
     static let doubles = [

@@ -44,15 +44,6 @@ extension QueryList {
         list.parts.nested = nil
         return list
     }
-
-    /// A query for the one entity with the least or greatest value of a property, nil if the property is no column.
-    package func extreme<Property: Comparable & Sendable>(
-        _ keyPath: KeyPath<Entity, Property>, isGreatest: Bool
-    ) -> Self? { extreme(SortKey(keyPath).term, isGreatest: isGreatest) }
-
-    package func extreme<Property: Comparable & Sendable>(
-        optional keyPath: KeyPath<Entity, Property?>, isGreatest: Bool
-    ) -> Self? { extreme(SortKey(optional: keyPath).term, isGreatest: isGreatest) }
 }
 
 extension Query {
@@ -69,6 +60,10 @@ extension Aggregate {
     package var goesByOrder: Bool { !isOrderFree }
     /// Whether it depends on the targets of relations.
     package var followsLinks: Bool { readsLinks }
+    /// Whether sum and number of the property's values are all that it needs.
+    package var isOfSumAlone: Bool { isOfSum }
+    /// The order by a column whose first row with a value there is all that it needs, nil if there is none.
+    package var order: SortTerm? { accumulator().missing }
 
     /// Returns the result for rows of the type.
     /// - Parameter rows: hands over each row with the number of rows that are equal in the columns it reads.

@@ -6,13 +6,13 @@ import Hornbeam
 import HornbeamTree
 import Synchronization
 
-final class ReaderLanes: Sendable {
-    private let lanes: [ReaderLane]
+final class ReaderPool: Sendable {
+    private let connections: [PooledConnection]
     /// Number of reads that each has to do.
     private let loads: Mutex<[Int]>
 
     init(_ settings: ReaderSettings, count: Int) {
-        lanes = (0..<count).map { _ in ReaderLane(settings) }
+        connections = (0..<count).map { _ in PooledConnection(settings) }
         loads = Mutex(Array(repeating: 0, count: count))
     }
 
@@ -29,8 +29,8 @@ final class ReaderLanes: Sendable {
         let interruption = Interruption()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                lanes[number].run(
-                    { lane in try lane.read(isLong: isLong, interruption, body) },
+                connections[number].run(
+                    { try $0.read(isLong: isLong, interruption, body) },
                     then: { continuation.resume(with: $0) })
             }
         } onCancel: {
@@ -39,10 +39,10 @@ final class ReaderLanes: Sendable {
     }
 }
 
-/// One connection, made when it is needed.
+/// A connection, made when it is needed.
 ///
 /// `@unchecked Sendable`: only what runs on its queue looks at the session.
-private final class ReaderLane: @unchecked Sendable {
+private final class PooledConnection: @unchecked Sendable {
     private let settings: ReaderSettings
     private let queue = DispatchQueue(label: "hornbeam.reader")
     private var session: ReaderSession?
@@ -50,7 +50,7 @@ private final class ReaderLane: @unchecked Sendable {
     init(_ settings: ReaderSettings) { self.settings = settings }
 
     func run<Result: Sendable>(
-        _ body: @escaping @Sendable (ReaderLane) throws -> Result,
+        _ body: @escaping @Sendable (PooledConnection) throws -> Result,
         then finish: @escaping @Sendable (Swift.Result<Result, any Error>) -> Void
     ) {
         queue.async { finish(Swift.Result { try body(self) }) }
