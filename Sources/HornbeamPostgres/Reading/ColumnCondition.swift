@@ -4,10 +4,8 @@
 //
 //     dates       columns round to microseconds, which keeps their order. Of values that round alike `<` and `=` are
 //                 undecided.
-//     texts       U+0000 is U+FFFD in a column. Of equality this leaves texts undecided that have one of the two;
-//                 `<` and sorts take U+0000 for U+FFFD.
 //     parts       in ASCII texts parts are found as bytes are. In others Swift finds whole characters, and folds case
-//                 by Unicode: these are undecided, unless even the bytes aren't there.
+//     of texts    by Unicode: these are undecided, unless even the bytes aren't there.
 
 import Hornbeam
 import HornbeamKeys
@@ -90,14 +88,19 @@ struct ColumnCondition {
     }
 
     private func equality(_ value: Value) -> SQLCondition {
-        let parameter = form.parameter(value)
-        let condition: SQLText = "\(sql) = \(parameter)"
+        if hasZero(value) { return .constant(false) }
+        let condition: SQLText = "\(sql) = \(form.parameter(value))"
         switch Doubt(value, as: column.type, isID: isID) {
         case .none: return SQLCondition(condition)
         case .ofRows: return undecided(condition, unlessExact: true)
-        // No id has the character that the column lacks.
-        case .ofAll: return isID ? .constant(false) : undecided(condition, unlessExact: false)
+        case .ofAll: return undecided(condition, unlessExact: false)
         }
+    }
+
+    /// Whether no id is this text, because no id has its U+0000.
+    private func hasZero(_ value: Value) -> Bool {
+        guard isID, case .string(let text) = value else { return false }
+        return text.utf8.contains(0)
     }
 
     private func order(_ comparison: Comparison, _ value: Value) -> SQLCondition {
@@ -107,8 +110,8 @@ struct ColumnCondition {
             let parameter = form.parameter(value)
             let (wide, narrow): (SQLText, SQLText) = isLess ? ("<=", "<") : (">=", ">")
             return SQLCondition(may: "\(sql) \(wide) \(parameter)", must: "\(sql) \(narrow) \(parameter)")
-        case .string(let text) where text.utf8.contains(0):
-            // Texts without U+0000 that are less than this one are no greater than the part before it.
+        case .string(let text) where hasZero(value):
+            // Ids that are less than this text are no greater than the part before its U+0000.
             let isLess = comparison == .less || comparison == .lessOrEqual
             let part = Value.string(String(text.composed.prefix { $0 != "\0" }))
             let comparison: Comparison = isLess ? .lessOrEqual : .greater
@@ -130,7 +133,7 @@ struct ColumnCondition {
                 continue
             }
             switch Doubt(literal, as: column.type, isID: isID) {
-            case .none where !form.isList: clear.append(literal)
+            case .none where !form.isList && !hasZero(literal): clear.append(literal)
             case .ofRows where !form.isList: dated.append(literal)
             default: parts.append(equality(literal))
             }
@@ -162,7 +165,7 @@ struct ColumnCondition {
                 hasNull = true
                 continue
             }
-            let doubt = Doubt(literal, as: element.unwrapped, isID: false)
+            let doubt = Doubt(literal, as: element, isID: false)
             isDoubted = isDoubted || doubt != .none
             isDecidable = isDecidable && doubt != .ofAll
             literals.append(literal)
@@ -187,12 +190,15 @@ struct ColumnCondition {
     // MARK: Parts of texts
 
     func string(_ test: StringTest, _ negated: Bool) throws(HornbeamError) -> SQLCondition {
-        let needle = test.folded(test.text).composed
-        if needle.isEmpty { return isNull(!negated) }
+        let folded = test.folded(test.text).composed
+        if folded.isEmpty { return isNull(!negated) }
+        guard !hasZero(.string(folded)), let needle = form.text(.string(folded)) else {
+            return finish(.constant(false), negated)
+        }
         let isPlain = test.letterCase == .exact && test.isDiacriticSensitive
-        let isASCII = needle.utf8.allSatisfy { $0 > 0 && $0 < 0x80 }
-        // A carriage return and the line feed behind it are one character.
-        let isClear = isASCII && !needle.utf8.contains(13) && !needle.utf8.contains(10)
+        let isASCII = needle.utf8.allSatisfy { $0 < 0x80 }
+        // A carriage return and the line feed behind it are one character, and U+0001 has another form in a column.
+        let isClear = isASCII && needle.utf8.allSatisfy { $0 >= 0x20 }
         let text: SQLText = test.letterCase == .exact ? sql : "lower(\(sql))"
         let found: SQLText = isASCII || isPlain ? holds(test.kind, text, needle) : "FALSE"
         let isOfASCII: SQLText = "octet_length(\(sql)) = char_length(\(sql))"
@@ -203,7 +209,6 @@ struct ColumnCondition {
     }
 
     private func holds(_ kind: StringTest.Kind, _ text: SQLText, _ needle: String) -> SQLText {
-        let needle = needle.replacing("\0", with: "\u{FFFD}")
         switch kind {
         case .contains: return "strpos(\(text), \(needle, as: "text")) > 0"
         case .hasSuffix: return "right(\(text), \(needle.unicodeScalars.count)) = \(needle, as: "text")"
@@ -229,9 +234,6 @@ private enum Doubt {
     init(_ value: Value, as type: ColumnType, isID: Bool) {
         switch value {
         case .date: self = isID ? .none : ColumnForm(type).isExact(value) ? .ofRows : .ofAll
-        case .string(let text):
-            let isLikeZero = !isID && text.unicodeScalars.contains("\u{FFFD}")
-            self = text.utf8.contains(0) ? .ofAll : isLikeZero ? .ofRows : .none
         case .array(let values):
             guard case .array(let element) = type else {
                 self = .none

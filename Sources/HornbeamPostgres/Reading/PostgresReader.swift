@@ -17,9 +17,9 @@ import HornbeamTree
 ///
 /// A query becomes SQL, and its results are those that the store would give in the state that the mirror shows:
 /// conditions on stored properties and along relations, sorts by properties and by numbers of related entities, limits,
-/// `after`, relations that are loaded with `with` and `id`, counts and aggregates. Two things differ. Entities that are
-/// equal in a sort come by their ids, which is the store's order for integers from 0 on; the store has others in the
-/// order in which they were first saved. And `<`, `>` and sorts take the character U+0000 in a text for U+FFFD.
+/// `after`, relations that are loaded with `with` and `id`, counts and aggregates. One thing differs: entities that are
+/// equal in a sort come by their ids. For integers from 0 on that is the store's order. The store has other ids in the
+/// order in which they were first saved or linked, which the mirror doesn't know.
 ///
 /// A query that can't be asked so throws `.unsupported` before anything is sent: conditions and sorts by computed
 /// properties, closures, regular expressions or two properties, full-text matches, indexes that the program keeps, and

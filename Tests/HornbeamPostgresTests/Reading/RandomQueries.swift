@@ -94,9 +94,8 @@ struct RandomQueries {
     private mutating func text() -> Hornbeam.Predicate<Item> {
         switch random.below(6) {
         case 0: comparison(\.name, random.text())
-        // Notes have U+0000, for which only equality is that of the store.
-        case 1: \.note == random.one(of: Pools.notes)
-        case 2: \.note != random.one(of: Pools.notes)
+        case 1: comparison(\.note, random.one(of: Pools.notes))
+        case 2: comparison(\.note, random.one(of: Pools.notes) + random.one(of: Pools.notes))
         case 3: .value(\.name, in: random.some(of: Pools.texts, upTo: 10))
         case 4: .value(\.note, in: random.some(of: Pools.notes + [nil], upTo: 10))
         default: \.link == random.one(of: Pools.links)
@@ -179,7 +178,8 @@ struct RandomQueries {
     mutating func sorts() -> [Sorting<Item>] {
         let sorts: [Sorting<Item>] = [
             .by(\.number), .by(\.number.desc), .by(\.short), .by(\.short.desc), .by(\.made), .by(\.made.desc),
-            .by(\.seen), .by(\.seen.desc), .by(\.name), .by(\.name.desc), .by(\.ratio), .by(\.part.desc), .by(\.mass),
+            .by(\.seen), .by(\.seen.desc), .by(\.name), .by(\.name.desc), .by(\.ratio), .by(\.part.desc), .by(\.note),
+            .by(\.note.desc), .by(\.mass),
             .by(\.thin.desc), .by(\.price), .by(\.key.desc), .by(\.middle), .by(\.byte.desc), .by(\.word), .by(\.tiny),
             .by(\.id.desc), .by(\.id), .by(\.isNew.asc), .by(\.$parts.count), .by(\.$parts.count.desc),
             .by(.updatedAt.desc), .by(.updatedAt), .by(\.$shelf.id), .by(\.$shelf.id.desc),

@@ -101,7 +101,12 @@ struct Pools {
         "\u{7F}",
         "\u{10FFFF}",
     ]
-    static let notes = texts + ["\0", "a\0b", "a\u{FFFD}b", "\0\0", "é\0"]
+    static let notes =
+        texts + [
+            "\0", "a\0b", "a\u{FFFD}b", "\0\0", "é\0", "\u{1}", "\u{2}", "\u{1}\u{1}", "\u{1}\u{2}", "\0\u{1}",
+            "a\u{1}b",
+            "a\u{2}b", "a\0", "a\u{1}", "A\0B", "\u{3}",
+        ]
     static let keys = (0..<6).map { UUID(uuid: (UInt8($0 * 50), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)) }
     static let blobs = [Data(), Data([0]), Data([0, 255]), Data([1]), Data([127, 128])]
     static let links = ["http://a.example/", "http://b.example/?q=%27", "mailto:x@y"].compactMap { URL(string: $0) }
@@ -123,7 +128,7 @@ extension SeededGenerator {
     }
 
     mutating func text() -> String {
-        one(of: Pools.texts) + (oneIn(2) ? one(of: Pools.texts) : "")
+        one(of: Pools.notes) + (oneIn(2) ? one(of: Pools.notes) : "")
     }
 
     mutating func item(_ id: Int) -> Item {

@@ -22,15 +22,17 @@ struct ReadingDifferentialTests {
             try #require(found.map(\.id) == expected.map(\.id), "\(place)")
             try #require(found.map(\.whole) == expected.map(\.whole), "\(place)")
             #expect(try await store.reader.count(list) == expected.count, "\(place)")
-            #expect(try await store.reader.isEmpty(list) == expected.isEmpty, "\(place)")
-            #expect(try await store.reader.ids(list) == expected.map(\.id), "\(place)")
+            if number % 3 == 1 {
+                #expect(try await store.reader.isEmpty(list) == expected.isEmpty, "\(place)")
+                #expect(try await store.reader.ids(list) == expected.map(\.id), "\(place)")
+            }
             if let last = expected.randomElement(using: &queries.random) {
                 let after = list.after(last)
                 let expected = try store.database.now { try after.resolve(in: $0).map(\.id) }
                 try #require(try await store.reader.resolve(after).map(\.id) == expected, "\(place) after \(last.id)")
                 #expect(try await store.reader.count(after) == expected.count, "\(place) after \(last.id)")
             }
-            if number % 3 == 0 { try await compareAggregates(of: list, store, place) }
+            if number % 6 == 0 { try await compareAggregates(of: list, store, place) }
         }
     }
 
