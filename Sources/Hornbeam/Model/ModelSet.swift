@@ -51,7 +51,7 @@ package struct ModelSet: Sendable {
     func contains(_ model: ObjectIdentifier) -> Bool { identities.contains(model) }
 
     /// The type of a name.
-    func model(_ name: String) -> (any EntityModelProtocol.Type)? { types[name] }
+    package func model(_ name: String) -> (any EntityModelProtocol.Type)? { types[name] }
 
     /// A row as its model writes it after reading it: with defaults where the row has nothing.
     func rewritten(_ type: EntityType, _ row: RowReader) throws -> [UInt8] {
@@ -65,7 +65,7 @@ package struct ModelSet: Sendable {
     }
 
     /// Sorted by name.
-    var descriptions: [EntityDescription] { declared.sorted { $0.name < $1.name } }
+    package var descriptions: [EntityDescription] { declared.sorted { $0.name < $1.name } }
 }
 
 extension EntityModelProtocol {

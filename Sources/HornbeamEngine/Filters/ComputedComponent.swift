@@ -63,7 +63,7 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
     package var keyPath: AnyKeyPath? { if case .keyPath(let keyPath) = property { keyPath } else { nil } }
 
     /// As a path says it; nil if it isn't stored.
-    var name: String? {
+    package var name: String? {
         switch property {
         case .keyPath(let keyPath): keyPath.isNamed ? keyPath.path : nil
         case .named(let names, _): names
@@ -154,7 +154,7 @@ package final class ComputedTest: Sendable {
     /// The values, if it asks for any of several instead of one.
     let list: [Value]?
     /// For `explain`.
-    let label: String
+    package let label: String
     /// The columns that it looks at; nil for all that there may be.
     let sources: [Int]?
     let accepts: @Sendable (RowReader) throws -> Bool

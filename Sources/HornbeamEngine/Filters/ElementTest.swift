@@ -9,8 +9,8 @@ package struct ElementTerm: Sendable {
     }
 
     /// The property of the element that is tested, nil for the element itself.
-    let subject: ComputedSubject?
-    let test: Test
+    package let subject: ComputedSubject?
+    package let test: Test
 
     package init(subject: ComputedSubject?, _ test: Test) {
         self.subject = subject
@@ -44,11 +44,11 @@ package struct ElementTerm: Sendable {
 
 /// Whether any of some elements passes. A class, so that a filter stays small.
 package final class AnyElementTest: Sendable {
-    let steps: [ComputedSubject]
-    let terms: [ElementTerm]
-    let isComplete: Bool
+    package let steps: [ComputedSubject]
+    package let terms: [ElementTerm]
+    package let isComplete: Bool
     /// For `explain`.
-    let label: String
+    package let label: String
     let accepts: @Sendable (RowReader) throws -> Bool
 
     package init(

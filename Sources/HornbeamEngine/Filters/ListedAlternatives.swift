@@ -4,7 +4,7 @@
 
 extension Filter {
     /// Holds if any of the parts does. Values that parts ask one column for become one list.
-    static func any(of parts: [Filter]) -> Filter {
+    package static func any(of parts: [Filter]) -> Filter {
         if parts.count > 1, !parts.canBeListed(\.isAlternative) { return .or(parts) }
         var found: [Filter] = []
         var lists = ValueLists()
@@ -28,7 +28,7 @@ extension Filter {
     }
 
     /// Parts that hold where all of `parts` do. Values that several exclude from one column become one list.
-    static func listingExclusions(_ parts: [Filter]) -> [Filter] {
+    package static func listingExclusions(_ parts: [Filter]) -> [Filter] {
         guard parts.canBeListed(\.isExclusion) else { return parts }
         var found: [Filter] = []
         var lists = ValueLists()

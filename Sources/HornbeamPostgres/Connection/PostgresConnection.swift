@@ -10,7 +10,8 @@ import HornbeamTree
 /// Belongs to one thread at a time. After an error other than a refused statement it is closed, and good for nothing.
 final class PostgresConnection {
     private var handle: OpaquePointer?
-    private let interruption: Interruption
+    /// Ends the statement that runs, when it is set.
+    var interruption: Interruption
     /// How long the server may be silent.
     var timeout: Duration
 

@@ -8,8 +8,9 @@
 //     int64, uint32 → bigint    uuid → uuid                   [T] → T[], or json where T is json or an array itself
 //     uint64 → numeric(20)      string, url → text (NFC, collation "C")
 //
-// Texts are in their canonical composition, so that the server's order of bytes is the store's order of texts. Ids that
-// are dates are seconds since 2001 as double precision: an id must be exact.
+// Texts are in their canonical composition, so that the server's order of bytes is the store's order of texts. The
+// server's texts can't have U+0000: it is two U+0001 there, and U+0001 is U+0001 U+0002, which keeps the order too. Ids
+// have no U+0000, and are as they are. Ids that are dates are seconds since 2001 as double precision: an id must be exact.
 
 import FoundationEssentials
 import Hornbeam
@@ -119,14 +120,11 @@ struct ColumnForm: Hashable {
         var composed = string.composed
         let start = text.count
         composed.withUTF8 { text.append(contentsOf: $0) }
-        var isExact = string.utf8.elementsEqual(text[start...])
-        // The server's texts have no zero.
-        if text[start...].contains(0) {
-            let replaced = composed.replacing("\0", with: "\u{FFFD}")
-            text.replaceSubrange(start..., with: replaced.utf8)
-            isExact = false
-        }
-        return isExact
+        let isExact = string.utf8.elementsEqual(text[start...])
+        if isID || !text[start...].contains(where: { $0 < 2 }) { return isExact }
+        let bytes = text[start...].flatMap { byte in byte < 2 ? [1, byte + 1] : [byte] }
+        text.replaceSubrange(start..., with: bytes)
+        return false
     }
 
     private func append(_ data: Data, to text: inout [UInt8]) {

@@ -23,12 +23,15 @@ public struct Aggregate<Entity: EntityModelProtocol, Result: Sendable>: Sendable
     let isOrderFree: Bool
     /// Whether it depends on the targets of relations. Changed rows alone don't show changes of these.
     let readsLinks: Bool
+    /// Whether sum and number of the property's values are all that it needs.
+    var isOfSum = false
 
     init<Property>(
-        _ property: AggregatedProperty<Entity, Property>, isOfDistinct: Bool = false,
+        _ property: AggregatedProperty<Entity, Property>, isOfDistinct: Bool = false, isOfSum: Bool = false,
         _ accumulator: @escaping @Sendable () -> any Accumulator<Entity, Result>
     ) {
         self.init(property.needs, isOfDistinct: isOfDistinct, readsLinks: property.readsLinks, accumulator)
+        self.isOfSum = isOfSum
     }
 
     init(
@@ -413,12 +416,12 @@ extension Aggregate where Result: SummableNumber {
     /// sum of integers that doesn't fit the type, or one of decimals beyond 3.4 · 10^165, throws `.invalid`.
     public static func sum(_ keyPath: KeyPath<Entity, Result>) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self(property) { Sum(property.read) }
+        return Self(property, isOfSum: true) { Sum(property.read) }
     }
 
     public static func sum(_ keyPath: KeyPath<Entity, Result?>) -> Self {
         let property = AggregatedProperty(keyPath)
-        return Self(property) { Sum(property.read) }
+        return Self(property, isOfSum: true) { Sum(property.read) }
     }
 }
 
@@ -427,13 +430,13 @@ extension Aggregate {
     public static func average<Property: SummableNumber>(_ keyPath: KeyPath<Entity, Property>) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
-        return Self(property) { Mean(property.read) }
+        return Self(property, isOfSum: true) { Mean(property.read) }
     }
 
     public static func average<Property: SummableNumber>(_ keyPath: KeyPath<Entity, Property?>) -> Self
     where Result == Property.Average? {
         let property = AggregatedProperty(keyPath)
-        return Self(property) { Mean(property.read) }
+        return Self(property, isOfSum: true) { Mean(property.read) }
     }
 }
 

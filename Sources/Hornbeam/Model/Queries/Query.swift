@@ -61,7 +61,9 @@ extension QueryList {
             let store = try session.store(Entity.self)
             return try values.compactMap { try store.rowID(ofAny: $0) }
         }
-        self.init(context: context, rows: rows, singleID: values.count == 1 ? values[0] : nil)
+        parts = ListParts(
+            source: .own(RowListSource(ids: values, rows)), singleID: values.count == 1 ? values[0] : nil,
+            context: context)
     }
 }
 

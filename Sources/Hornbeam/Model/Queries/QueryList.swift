@@ -106,8 +106,8 @@ public struct QueryList<Entity: EntityModelProtocol>: Sendable {
         self.parts = parts
     }
 
-    init(context: Context?, rows: @escaping @Sendable (TypedTransaction) throws -> [RowID], singleID: Value? = nil) {
-        parts = ListParts(source: .own(RowListSource(rows)), singleID: singleID, context: context)
+    init(context: Context?, rows: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
+        parts = ListParts(source: .own(RowListSource(rows)), context: context)
     }
 
     /// The entities of a hand-kept index.

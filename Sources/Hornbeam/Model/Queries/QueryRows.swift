@@ -47,11 +47,16 @@ extension ListParts {
 /// The source of a query's list of rows. The rows may have repeats, and may not be stored.
 final class RowListSource: Sendable {
     let list: @Sendable (TypedTransaction) throws -> any RowList
+    /// The ids whose rows they are, nil if only the transaction knows these.
+    let ids: [Value]?
 
-    init(list: @escaping @Sendable (TypedTransaction) throws -> any RowList) { self.list = list }
+    init(ids: [Value]? = nil, list: @escaping @Sendable (TypedTransaction) throws -> any RowList) {
+        self.ids = ids
+        self.list = list
+    }
 
-    convenience init(_ load: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
-        self.init { RowArray(try load($0)) }
+    convenience init(ids: [Value]? = nil, _ load: @escaping @Sendable (TypedTransaction) throws -> [RowID]) {
+        self.init(ids: ids) { RowArray(try load($0)) }
     }
 
     func load(_ session: TypedTransaction) throws -> [RowID] {

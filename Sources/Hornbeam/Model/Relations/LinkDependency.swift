@@ -6,8 +6,8 @@
 import HornbeamTree
 
 /// The part of one entity type that a query reads.
-struct RowDependency: Sendable {
-    enum Rows: Sendable {
+package struct RowDependency: Sendable {
+    package enum Rows: Sendable {
         /// Only whether they are linked.
         case none
         /// Whether they are stored and pass a filter on their own properties.
@@ -15,12 +15,12 @@ struct RowDependency: Sendable {
         case content
     }
 
-    var rows: Rows
-    var links: [LinkDependency]
+    package var rows: Rows
+    package var links: [LinkDependency]
 }
 
 /// The part of relations that is read of one type's entities.
-enum LinkDependency: Sendable {
+package enum LinkDependency: Sendable {
     /// The links of the entities, and their targets.
     case along(relation: String, RowDependency)
     /// Whether other entities link to these, by a relation of the others.
@@ -42,7 +42,7 @@ extension NestedSteps: LinkReading {
 
 extension ListParts {
     /// The relations that are loaded with the entities.
-    var nestedDependencies: [LinkDependency]? {
+    package var nestedDependencies: [LinkDependency]? {
         guard let nested else { return [] }
         return (nested as? any LinkReading)?.dependencies
     }
@@ -69,7 +69,7 @@ extension LinkDependency {
 
 extension Filter {
     /// Adds the links that the filter reads beyond the row that it tests.
-    func addLinks(to links: inout [LinkDependency]) {
+    package func addLinks(to links: inout [LinkDependency]) {
         switch self {
         case .links(let test):
             var inner: [LinkDependency] = []

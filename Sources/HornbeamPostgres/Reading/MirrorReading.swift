@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads of one state of the mirror: one statement alone, or several in a transaction.
+
+import Hornbeam
+import HornbeamPages
+import HornbeamTree
+
+/// A connection with the tables that it reads. Belongs to one thread at a time.
+final class ReaderSession {
+    let connection: PostgresConnection
+    private(set) var tables: ModelTables
+    private let settings: ReaderSettings
+    /// Tells the rows of entities that queries go on after. Nothing is ever stored in it.
+    private(set) lazy var empty = Context()
+
+    /// Connects, reads the mirror's layout and compares it with the models.
+    init(_ settings: ReaderSettings, _ interruption: Interruption) throws {
+        self.settings = settings
+        connection = try PostgresConnection(settings.address, timeout: settings.timeout, interruption: interruption)
+        try connection.limit(statements: settings.timeout)
+        let layout = try Self.layout(connection, settings)
+        tables = ModelTables(layout, settings.models, in: settings.schema)
+        for name in settings.names { _ = try tables.table(name) }
+    }
+
+    private static func layout(
+        _ connection: PostgresConnection, _ settings: ReaderSettings
+    ) throws -> MirrorLayout {
+        guard let record = try MirrorRecord.read(connection, in: settings.schema) else {
+            throw HornbeamError(
+                .schemaMismatch, "the schema \(settings.schema) has no mirror: run one that writes into it")
+        }
+        return record.layout
+    }
+
+    /// Reads the layout again. Returns false if it is as it was.
+    func refresh() throws -> Bool {
+        let layout = try Self.layout(connection, settings)
+        guard layout != tables.layoutRead else { return false }
+        tables = ModelTables(layout, settings.models, in: settings.schema)
+        for name in settings.names { _ = try tables.table(name) }
+        return true
+    }
+}
+
+/// The server, the schema and the models of a reader.
+struct ReaderSettings: Sendable {
+    let address: String
+    /// The schema as a statement has it.
+    let schema: String
+    let models: ModelSet
+    /// The names of the models that the program gave.
+    let names: [String]
+    let timeout: Duration
+}
+
+/// One state of the mirror, for as long as it is read.
+final class MirrorReading {
+    let session: ReaderSession
+    private let hasTransaction: Bool
+    private var statements = 0
+    /// Parameters of a statement are counted in 16 bits.
+    private static let maximumParameters = 65_535
+
+    /// Thrown where one statement isn't enough outside of a transaction: the read begins anew in one.
+    struct NeedsTransaction: Error {}
+
+    private init(_ session: ReaderSession, hasTransaction: Bool) {
+        self.session = session
+        self.hasTransaction = hasTransaction
+    }
+
+    /// Runs `body`, all of whose reads see one state. It may run twice.
+    /// - Parameter isLong: whether it is known that one statement won't do.
+    static func read<Result>(
+        _ session: ReaderSession, isLong: Bool, _ body: (MirrorReading) throws -> Result
+    ) throws -> Result {
+        if !isLong {
+            do { return try body(MirrorReading(session, hasTransaction: false)) } catch is NeedsTransaction {}
+        }
+        let connection = session.connection
+        try connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        do {
+            let result = try body(MirrorReading(session, hasTransaction: true))
+            try connection.execute("COMMIT")
+            return result
+        } catch {
+            _ = try? connection.execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    func run(_ sql: SQLText) throws -> PostgresResult {
+        guard hasTransaction || statements == 0 else { throw NeedsTransaction() }
+        statements += 1
+        let (statement, parameters) = sql.statement
+        guard parameters.count <= Self.maximumParameters else {
+            throw HornbeamError(
+                .tooLarge,
+                "a query has \(parameters.count) values to compare with, the server takes \(Self.maximumParameters): use "
+                    + ".value(_:in:) for long lists of them")
+        }
+        return try session.connection.execute(statement, parameters)
+    }
+
+    /// Whether each of some rows passes conditions, whatever these ask of other entities.
+    func test(_ rows: [[UInt8]], of table: ModelTable, by filters: [Filter]) throws -> [Bool] {
+        if rows.isEmpty { return [] }
+        let excerpt = MirrorExcerpt(self)
+        let (ids, rowIDs) = try excerpt.add(rows, of: table)
+        var links: [LinkDependency] = []
+        for filter in filters { filter.addLinks(to: &links) }
+        try excerpt.fetch(links, of: ids, table)
+        return try excerpt.test(rowIDs, of: table, by: filters)
+    }
+}

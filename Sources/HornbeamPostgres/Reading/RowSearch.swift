@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding the rows of a query in the store's order. Mostly one statement gives them. Where its condition leaves
+// candidates, or its order rounds, rows are fetched from the beginning of the server's order, the candidates among them
+// tested and the rows sorted here; until enough have passed for the query's limit.
+
+import Hornbeam
+import HornbeamKeys
+import HornbeamPages
+
+/// Finds the rows of one query.
+struct RowSearch {
+    private let reading: MirrorReading
+    private let query: RowQuery
+    private let decoder: RowDecoder
+    /// Rows that are fetched beyond the limit at first, for those that don't pass.
+    private static let reserve = 16
+
+    /// - Parameter columns: those that are needed of the rows, nil for all.
+    init(_ query: RowQuery, columns: Set<Int>? = nil, _ reading: MirrorReading) {
+        self.query = query
+        self.reading = reading
+        // Candidates and sorts look at other columns too.
+        let isPlain = query.condition.isExact && !query.isRounded
+        decoder = RowDecoder(query.table, columns: isPlain ? columns : nil)
+    }
+
+    /// Calls `body` with each row.
+    func forEach(_ body: ([UInt8]) throws -> Void) throws {
+        if let limit = query.limit, limit <= 0 { return }
+        if query.offset < 0 { return }
+        if query.condition.isExact, !query.isRounded {
+            let result = try reading.run(
+                query.select(
+                    decoder.selection(query.named), where: query.condition.may, "\(query.orderBy)\(query.window)"))
+            for number in 0..<result.count { try body(decoder.row(result, number)) }
+        } else {
+            for row in try found() { try body(row) }
+        }
+    }
+
+    func rows() throws -> [[UInt8]] {
+        var rows: [[UInt8]] = []
+        try forEach { rows.append($0) }
+        return rows
+    }
+
+    // MARK: Candidates
+
+    /// A row that passes.
+    private struct Found {
+        let row: [UInt8]
+        /// Bytes that sort as the store does.
+        let key: [UInt8]
+        /// Its place in the server's order, by which ties go.
+        let place: Int
+        /// The key up to the first term that rounds, with that one rounded. Rows that differ in it are in order.
+        let prefix: [UInt8]
+    }
+
+    private func found() throws -> [[UInt8]] {
+        var size = query.needed.map { $0 > .max - Self.reserve ? $0 : $0 + Self.reserve }
+        while true {
+            let end: SQLText = size.map { " LIMIT \($0)" } ?? ""
+            let counts = try query.counts
+            let columns = decoder.selection(query.named) + counts + ["(\(query.condition.certain)) AS certain"]
+            let result = try reading.run(
+                query.select(columns, where: query.condition.may, "\(query.orderBy)\(end)"))
+            let (found, last) = try passing(result, countsAt: decoder.width, certainAt: decoder.width + counts.count)
+            let isWhole = size.map { result.count < $0 } ?? true
+            if isWhole || isEnough(found, last) { return cut(found) }
+            size = size.map { $0 > .max / 4 ? .max : $0 * 4 }
+        }
+    }
+
+    /// Whether no row behind those fetched comes before one that is needed.
+    private func isEnough(_ found: [Found], _ last: [UInt8]) -> Bool {
+        guard let needed = query.needed, needed <= found.count else { return false }
+        return !query.isRounded || needed == 0 || found[needed - 1].prefix != last
+    }
+
+    private func cut(_ found: [Found]) -> [[UInt8]] {
+        let sorted =
+            !query.isRounded
+            ? found
+            : found.sorted { left, right in
+                let order = left.key.withUnsafeBytes { left in right.key.withUnsafeBytes { left.order($0) } }
+                return order == 0 ? left.place < right.place : order < 0
+            }
+        let end = query.needed.map { min($0, sorted.count) } ?? sorted.count
+        return sorted[min(query.offset, end)..<end].map(\.row)
+    }
+
+    /// The rows of a result that pass, and the prefix of its last row.
+    private func passing(
+        _ result: PostgresResult, countsAt: Int, certainAt: Int
+    ) throws -> (found: [Found], last: [UInt8]) {
+        var found: [Found] = []
+        var last: [UInt8] = []
+        var (open, candidates): ([Int], [[UInt8]]) = ([], [])
+        for number in 0..<result.count {
+            let row = try decoder.row(result, number)
+            let (key, prefix) = query.isRounded ? try self.key(row, result, number, countsAt) : ([], [])
+            if result.bytes(number, certainAt)?.first != UInt8(ascii: "t") {
+                open.append(number)
+                candidates.append(row)
+            }
+            found.append(Found(row: row, key: key, place: number, prefix: prefix))
+            last = prefix
+        }
+        if open.isEmpty { return (found, last) }
+        let passes = try reading.test(candidates, of: query.table, by: query.undecided)
+        let failed = Set(zip(open, passes).compactMap { $1 ? nil : $0 })
+        return (found.filter { !failed.contains($0.place) }, last)
+    }
+
+    private func key(
+        _ row: [UInt8], _ result: PostgresResult, _ number: Int, _ counts: Int
+    ) throws -> (key: [UInt8], prefix: [UInt8]) {
+        var key = KeyWriter(capacity: 32)
+        var prefix: [UInt8]?
+        var place = counts
+        try row.withUnsafeBytes { bytes in
+            let reader = try RowReader(bytes, of: query.table.type)
+            for term in query.order {
+                switch term.key {
+                case .column(let column):
+                    if term.isRounded, prefix == nil {
+                        let rounded = query.table.columns[column].form.text(try reader.value(column))
+                        prefix = key.bytes + (rounded ?? "").utf8
+                    }
+                    try KeyCoding.appendComponent(
+                        of: reader, column: column, descending: term.isDescending, to: &key)
+                case .linkCount:
+                    let start = key.bytes.count
+                    key.append(result.text(number, place).flatMap { Int64($0) } ?? 0)
+                    if term.isDescending { key.invert(from: start) }
+                    place += 1
+                }
+            }
+        }
+        return (key.bytes, prefix ?? key.bytes)
+    }
+}
+
+// MARK: - Counting
+
+extension RowSearch {
+    /// Number of the rows.
+    func count() throws -> Int {
+        if let limit = query.limit, limit <= 0 { return 0 }
+        if query.condition.isExact {
+            let isPart = query.limit != nil || query.offset > 0
+            let inner = query.select(["1"], where: query.condition.may, query.window)
+            let result = try reading.run(
+                isPart
+                    ? "SELECT count(*) FROM (\(inner)) AS part"
+                    : query.select(["count(*)"], where: query.condition.may))
+            guard query.offset >= 0 else { return 0 }
+            return try Self.number(result)
+        }
+        let certain = try Self.number(
+            try reading.run(query.select(["count(*)"], where: query.condition.certain)))
+        if let needed = query.needed, certain >= needed { return query.cut(certain) }
+        let open: SQLText = "\(query.condition.may) AND (\(query.condition.certain)) IS NOT TRUE"
+        let result = try reading.run(query.select(decoder.selection(query.named), where: open))
+        var candidates: [[UInt8]] = []
+        for number in 0..<result.count { candidates.append(try decoder.row(result, number)) }
+        let passes = try reading.test(candidates, of: query.table, by: query.undecided)
+        return query.cut(certain + passes.count { $0 })
+    }
+
+    private static func number(_ result: PostgresResult) throws(HornbeamError) -> Int {
+        guard let number = result.text(0, 0).flatMap({ Int($0) }) else {
+            throw HornbeamError(.server, "the server gives no number where it counts")
+        }
+        return number
+    }
+
+    /// Calls `body` with rows of other integers that have the number and the sum of those in a column: the mean rounded
+    /// down, and the number above it so many times that the sum is right.
+    func forEachMean(of column: Int, _ body: ([UInt8], Int) throws -> Void) throws {
+        let sql = try query.named.column(column).sql
+        let result = try reading.run(
+            query.select(["count(\(sql))", "sum(\(sql)::numeric)"], where: query.condition.may))
+        let count = try Self.number(result)
+        guard count > 0, let sum = result.text(0, 1).flatMap({ Int128($0) }) else { return }
+        let (quotient, remainder) = sum.quotientAndRemainder(dividingBy: Int128(count))
+        let mean = remainder < 0 ? quotient - 1 : quotient
+        let above = Int(remainder < 0 ? remainder + Int128(count) : remainder)
+        for (number, times) in [(mean, count - above), (mean + 1, above)] where times > 0 {
+            var writer = RowWriter(layout: query.table.type.layout)
+            writer.set(UInt64(exactly: number).map { .uint($0) } ?? .int(Int64(clamping: number)), column)
+            try body(try writer.finish(), times)
+        }
+    }
+
+    /// Calls `body` with rows of different values in the columns, and the number of rows that have these.
+    func forEachValue(_ body: ([UInt8], Int) throws -> Void) throws {
+        // The last one of a selection is the column of exact values, which these columns need not.
+        let columns = decoder.selection(query.named).dropLast()
+        let list = SQLText.joined(Array(columns), by: ", ")
+        let result = try reading.run(
+            query.select(columns + ["NULL", "count(*)"], where: query.condition.may, " GROUP BY \(list)"))
+        for number in 0..<result.count {
+            let count = result.text(number, columns.count + 1).flatMap { Int($0) } ?? 0
+            try body(decoder.row(result, number), count)
+        }
+    }
+}
