@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo demo-mirror test build deps lint format bench bench-smoke bench-report bench-text counts counts-baseline crash hostile faults readers soak tsan asan outside fuzz install clean
+.PHONY: demo demo-mirror test build deps lint format bench bench-smoke bench-report bench-text counts counts-baseline crash hostile faults readers mirrors soak tsan asan outside fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -25,7 +25,7 @@ test: export HORNBEAM_OPTIMIZED_TESTS = 1
 test: deps lint
 	Scripts/install-dependencies.sh postgres
 	$(SWIFT) build --build-tests $(STRICT)
-	$(SWIFT) test $(STRICT)
+	Scripts/run-tests.sh $(STRICT)
 	Scripts/run-proof.sh .build/debug crash 20000
 	Scripts/run-proof.sh .build/debug hostile 50000
 	Scripts/run-proof.sh .build/debug faults 4000
@@ -116,6 +116,12 @@ readers: deps
 # Threads at work in a process that is killed again and again.
 soak: deps
 	$(PROOF) soak $(or $(MINUTES),10) $(SEED)
+
+# Mirrors in PostgreSQL whose programs, servers and connections die.
+mirrors: deps
+	Scripts/install-dependencies.sh postgres
+	$(SWIFT) build -c release --product mirror-worker
+	.build/release/mirror-worker lives $(or $(LIVES),300) $(or $(SEED),1)
 
 # Readers and writers under the thread sanitizer. It has to be told of what Swift's Mutex does: Scripts/tsan-mutex.c.
 TSAN = TSAN_OPTIONS=halt_on_error=1 LD_PRELOAD=$(CURDIR)/.build/tsan/tsan-mutex.so

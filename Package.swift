@@ -200,9 +200,20 @@ let package = Package(
                 "HornbeamTestSupport", "PublicModels", "store-worker",
             ],
             swiftSettings: engineSettings),
+        // PostgreSQL servers of the tests' own, and lives of a mirror beside them: for short tests and for long runs.
+        .target(
+            name: "PostgresTestSupport",
+            dependencies: ["HornbeamPostgres", "Hornbeam", "HornbeamTree", "HornbeamTestSupport"],
+            path: "Tests/PostgresTestSupport", swiftSettings: engineSettings),
+        .executableTarget(
+            name: "mirror-worker", dependencies: ["PostgresTestSupport", "HornbeamPostgres", "Hornbeam"],
+            path: "Tests/MirrorWorker", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPostgresTests",
-            dependencies: ["HornbeamPostgres", "Hornbeam", "HornbeamTree", "HornbeamTestSupport"],
+            dependencies: [
+                "PostgresTestSupport", "HornbeamPostgres", "Hornbeam", "HornbeamTree", "HornbeamTestSupport",
+                "mirror-worker",
+            ],
             swiftSettings: engineSettings),
         // Static index properties compile in Swift 5 mode alone; this target shows that they work there.
         .testTarget(

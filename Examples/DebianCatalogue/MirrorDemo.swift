@@ -53,7 +53,7 @@ struct MirrorDemo {
     private func copy() async throws {
         report.heading("The first copy")
         let time = try await seconds { _ = try await mirror.update() }
-        let count = try database.read { context in
+        let count = try await database.read { context in
             try Package.query().count(in: context) + Maintainer.query().count(in: context)
                 + Section.query().count(in: context) + Tag.query().count(in: context)
         }
@@ -69,7 +69,7 @@ struct MirrorDemo {
 
     private func follow() async throws {
         report.heading("Following changes")
-        let packages = try database.read { try Package.query().limit(20_000).resolve(in: $0) }
+        let packages = try await database.read { try Package.query().limit(20_000).resolve(in: $0) }
         let time = try await seconds {
             for start in stride(from: 0, to: packages.count, by: 500) {
                 try await database.write { context in
@@ -91,7 +91,8 @@ struct MirrorDemo {
                 })
         }
         times.sort()
-        report.line("a save until it is in PostgreSQL: \(milliseconds(times[100])) (median), \(milliseconds(times[198]))")
+        report.line(
+            "a save until it is in PostgreSQL: \(milliseconds(times[100])) (median), \(milliseconds(times[198]))")
     }
 
     private func kill() async throws {
@@ -120,9 +121,10 @@ struct MirrorDemo {
             url, schema: "debian", models: Package.self, Section.self, Maintainer.self, Tag.self)
         let largest = Package.query().sorted(by: \.installedSize.desc).limit(5).with(\.$maintainer)
         let there = try await reader.resolve(largest)
-        let here = try database.read { try largest.resolve(in: $0) }
+        let here = try await database.read { try largest.resolve(in: $0) }
         for package in there {
-            report.line("\(package.name), \(package.installedSize / 1024) MB, by \(package.maintainer?.name ?? "nobody")")
+            report.line(
+                "\(package.name), \(package.installedSize / 1024) MB, by \(package.maintainer?.name ?? "nobody")")
         }
         report.verify("entities read from PostgreSQL are the store's", there.map(\.id) == here.map(\.id))
     }
@@ -131,12 +133,12 @@ struct MirrorDemo {
         report.heading("Restoring")
         try? FileManager.default.removeItem(atPath: path)
         defer { try? FileManager.default.removeItem(atPath: path) }
-        var restored = RestoredStore()
+        var restored: RestoredStore?
         let time = try await seconds {
             restored = try await Database.restore(to: path, from: url, schema: "debian") { _, _ in }
         }
-        let count = restored.entities.values.reduce(0, +)
-        report.line(String(format: "%d entities and %d links in %.1f s", count, restored.links, time))
+        let count = restored?.entities.values.reduce(0, +) ?? 0
+        report.line(String(format: "%d entities and %d links in %.1f s", count, restored?.links ?? 0, time))
         let copy = try openCatalogue(at: path)
         func counts(_ database: Database) throws -> [Int] {
             try database.read { context in
@@ -147,7 +149,8 @@ struct MirrorDemo {
                 ]
             }
         }
-        report.verify("the restored store has as many entities, and finds as many", try counts(copy) == counts(database))
+        report.verify(
+            "the restored store has as many entities, and finds as many", try counts(copy) == counts(database))
         report.verify("its check finds no problem", try copy.check { report.line($0) })
         try copy.close()
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another process, started and spoken to: see Tests/StoreWorker.
+// Another process, started and spoken to: see Tests/StoreWorker and Tests/MirrorWorker.
 
 import Foundation
 import Glibc
@@ -14,11 +14,11 @@ package final class WorkerProcess {
         package let description: String
     }
 
-    /// `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
-    package init(under limits: String? = nil, hidesProc: Bool = false) throws {
+    /// `program`: which one. `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
+    package init(_ program: String = "store-worker", under limits: String? = nil, hidesProc: Bool = false) throws {
         // The binary lies beside the test bundle.
         let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            .deletingLastPathComponent().appendingPathComponent("store-worker")
+            .deletingLastPathComponent().appendingPathComponent(program)
         process.executableURL = limits == nil ? worker : URL(fileURLWithPath: "/bin/sh")
         process.arguments = limits.map { ["-c", "\($0) && exec '\(worker.path)'"] } ?? []
         if hidesProc {

@@ -18,12 +18,16 @@ struct TidyTests {
         "Hornbeam": [
             "HornbeamPages", "HornbeamTree", "HornbeamKeys", "HornbeamText", "HornbeamEngine", "HornbeamStatements",
         ],
+        "HornbeamPostgres": ["CPostgres", "HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamMapReduce": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamSecondaryIndexes": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamHandKept": ["HornbeamPages", "HornbeamTree", "HornbeamKeys", "Hornbeam"],
         "HornbeamFoundation": ["Hornbeam"],
         "HornbeamC": ["HornbeamPages", "HornbeamTree", "CHornbeam"],
-        "hornbeam": ["HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamCommand"],
+        "hornbeam": [
+            "HornbeamPages", "HornbeamTree", "HornbeamText", "HornbeamKeys", "Hornbeam", "HornbeamPostgres",
+            "HornbeamCommand",
+        ],
     ]
 
     @Test("Every file says its licence first and what it is next")

@@ -45,9 +45,8 @@ struct LayoutChange {
 
     private func creations(_ type: TypeLayout) -> [String] {
         let key = type.columns.first.map { quoted($0.column) } ?? ""
-        return [
-            "CREATE TABLE \(table(type.table)) (\(type.columnDeclarations.joined(separator: ", ")), PRIMARY KEY (\(key)))"
-        ] + type.toMany.map { creation(of: $0, type) }
+        let columns = (type.columnDeclarations + ["PRIMARY KEY (\(key))"]).joined(separator: ", ")
+        return ["CREATE TABLE \(table(type.table)) (\(columns))"] + type.toMany.map { creation(of: $0, type) }
     }
 
     private func creation(of relation: TypeLayout.Relation, _ type: TypeLayout) -> String {
@@ -116,9 +115,11 @@ extension TypeLayout {
     /// the same. Numbers are those of columns in the store's rows, which a property keeps under another name.
     fileprivate func successor(of column: Column, in old: TypeLayout) -> Column? {
         let named = columns.first { $0.property == column.property }
-        let found = named ?? columns.first { here in
-            here.number == column.number && !old.columns.contains { $0.property == here.property }
-        }
+        let found =
+            named
+            ?? columns.first { here in
+                here.number == column.number && !old.columns.contains { $0.property == here.property }
+            }
         guard let found, found.type.unwrapped == column.type.unwrapped else { return nil }
         return found
     }

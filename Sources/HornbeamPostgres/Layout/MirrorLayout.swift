@@ -71,7 +71,10 @@ extension TypeLayout.Relation {
     static let target = "target"
 
     func columnDeclarations(source: ColumnForm) -> [String] {
-        ["\(quoted(Self.source)) \(source.sql)", "\(quoted(Self.position)) integer", "\(quoted(Self.target)) \(form.sql)"]
+        [
+            "\(quoted(Self.source)) \(source.sql)", "\(quoted(Self.position)) integer",
+            "\(quoted(Self.target)) \(form.sql)",
+        ]
     }
 }
 

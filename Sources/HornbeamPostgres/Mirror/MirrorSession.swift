@@ -193,13 +193,13 @@ final class MirrorSession {
         if case .follow = work, isSame, stored.next - 1 == stored.acknowledged { return (outcome, nil) }
         let pending = try PendingBatch(log, stored, core.schema)
         outcome.changes = pending.count
-        var next = MirrorRecord(
+        let next = MirrorRecord(
             store: note.store, token: note.intent, version: outcome.version, sequence: pending.last,
             digest: pending.digest, layout: layout, description: description)
         var full = FullCopy(types: pending.missed)
         switch work {
         case .reconcile: full = try prepareReconciling(next)
-        case .follow, .compare: try begin(&next, note, isSame: isSame, &full)
+        case .follow, .compare: try begin(next, isSame: isSame, &full)
         }
         try write(pending, full, layout, core)
         if case .compare(let limit) = work { outcome.differences = try compare(limit: limit, layout, core) }
@@ -228,8 +228,11 @@ final class MirrorSession {
     }
 
     /// Begins the server's transaction, and brings its tables to the layout.
-    private func begin(_ next: inout MirrorRecord, _ note: MirrorNote, isSame: Bool, _ full: inout FullCopy) throws {
-        guard let record else { return full = try prepareFirst(next) }
+    private func begin(_ next: MirrorRecord, isSame: Bool, _ full: inout FullCopy) throws {
+        guard let record else {
+            full = try prepareFirst(next)
+            return
+        }
         let sent = try connection.execute("BEGIN; " + next.succession(of: record.token, in: settings.schema))
         guard sent.affected == 1 else { throw diverged("somebody else has written to it") }
         if isSame { return }

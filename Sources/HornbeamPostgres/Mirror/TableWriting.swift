@@ -138,11 +138,14 @@ struct TableWriting {
         for table in rows.layout.tables {
             try stage(table, progress)
             let place = place(table)
-            let missing = "SELECT 'missing', \(table.keyText("s")) FROM \(Self.staging) AS s WHERE NOT EXISTS "
+            let missing =
+                "SELECT 'missing', \(table.keyText("s")) FROM \(Self.staging) AS s WHERE NOT EXISTS "
                 + "(SELECT 1 FROM \(place) AS t WHERE \(table.sameKey("s", "t")))"
-            let extra = "SELECT 'extra', \(table.keyText("t")) FROM \(place) AS t WHERE NOT EXISTS "
+            let extra =
+                "SELECT 'extra', \(table.keyText("t")) FROM \(place) AS t WHERE NOT EXISTS "
                 + "(SELECT 1 FROM \(Self.staging) AS s WHERE \(table.sameKey("s", "t")))"
-            let different = "SELECT 'different', \(table.keyText("s")) FROM \(Self.staging) AS s JOIN \(place) AS t "
+            let different =
+                "SELECT 'different', \(table.keyText("s")) FROM \(Self.staging) AS s JOIN \(place) AS t "
                 + "ON \(table.sameKey("s", "t")) WHERE NOT (\(table.sameValues("s", "t")))"
             let result = try connection.execute(
                 "(\(missing)) UNION ALL (\(extra)) UNION ALL (\(different)) LIMIT \(limit)")

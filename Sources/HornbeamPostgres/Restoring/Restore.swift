@@ -159,10 +159,12 @@ private struct Restore {
             let values = try self.values(of: row, type, count: description.columns.count)
             var links: [(side: EdgeSide, ids: [Value])] = []
             for (place, relation) in type.toOne.enumerated() {
-                let id = try row.field(type.columns.count + place) { text in try text.map { text in
-                    guard let id = relation.form.value(text) else { throw damaged(type.table) }
-                    return id
-                } }
+                let id = try row.field(type.columns.count + place) { text in
+                    try text.map { text in
+                        guard let id = relation.form.value(text) else { throw damaged(type.table) }
+                        return id
+                    }
+                }
                 if let id { links.append((sides[place], [id])) }
             }
             try writer.write { try $0.save(values, links) }

@@ -77,7 +77,9 @@ enum MirrorCommand {
 
     private static func verify(_ mirror: PostgresMirror, _ console: Console) throws -> ExitCode {
         let screen = MirrorScreen(console)
-        guard let found = try work(mirror, { try await mirror.differences() }).finish({ screen.show($0) }) else { return .interrupted }
+        guard let found = try work(mirror, { try await mirror.differences() }).finish({ screen.show($0) }) else {
+            return .interrupted
+        }
         screen.clear()
         for difference in found { try console.print(difference.description) }
         if found.isEmpty {

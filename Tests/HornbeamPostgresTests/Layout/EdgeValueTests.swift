@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// Values that columns of PostgreSQL can't hold, or only just.
 
 import Foundation
 import Hornbeam
 import HornbeamTestSupport
 import HornbeamTree
+import PostgresTestSupport
 import Testing
 
 @testable import HornbeamPostgres
@@ -22,7 +24,8 @@ struct EdgeValueTests {
         252_423_993_599, 1e15, -1e15, .infinity, -.infinity, .nan, 1e300, 780_000_000.25,
     ]
     private static let texts = [
-        "", " ", "a\tb\nc\rd\\e", "\\N", "\\.", "NULL", "{\"a\"}", "Zo\u{EB}", "Zoe\u{308}", "a\u{0}b", "\u{0}", "\u{FFFD}",
+        "", " ", "a\tb\nc\rd\\e", "\\N", "\\.", "NULL", "{\"a\"}", "Zo\u{EB}", "Zoe\u{308}", "a\u{0}b", "\u{0}",
+        "\u{FFFD}",
         "👨‍👩‍👧", "\u{7F}\u{1}\u{B}", "O'Brien\"; --", String(repeating: "ab\\", count: 5000), "\u{1112}\u{1161}\u{11AB}",
     ]
 

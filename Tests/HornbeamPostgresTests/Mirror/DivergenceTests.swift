@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Mirrors and stores that went different ways, and tables that somebody else has changed.
 
 import Foundation
 import Hornbeam
 import HornbeamTestSupport
+import PostgresTestSupport
 import Testing
 
 @testable import HornbeamPostgres

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Mirrors that run beside writers, and servers that are away, silent, or refuse.
 
 import Foundation
 import Hornbeam
 import HornbeamTestSupport
+import PostgresTestSupport
 import Testing
 
 @testable import HornbeamPostgres
@@ -171,7 +173,8 @@ struct RefusingServerTests {
         try PostgresServer.psql("CREATE SCHEMA others; CREATE TABLE others.t (a int)", url: url)
         let others = try await failure(url, schema: "others")
         #expect(others?.code == .invalid && others?.message.contains("a schema of its own") == true)
-        try PostgresServer.psql("ALTER DATABASE \(try databaseName(url)) SET default_transaction_read_only = on", url: url)
+        try PostgresServer.psql(
+            "ALTER DATABASE \(try databaseName(url)) SET default_transaction_read_only = on", url: url)
         let readOnly = try await failure(url)
         #expect(readOnly?.code == .readOnlyServer && readOnly?.message.contains("name the primary") == true)
     }

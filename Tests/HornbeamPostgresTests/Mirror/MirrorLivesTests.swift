@@ -5,6 +5,7 @@
 import Foundation
 import Hornbeam
 import HornbeamTestSupport
+import PostgresTestSupport
 import Testing
 
 @testable import HornbeamPostgres
@@ -46,8 +47,10 @@ struct MirrorLife {
                 friend: friend == 0 ? .none : .id(friend)
             ).save(to: &context)
         case 3, 4:
-            try Book(id: book, title: "T\(number(100))", price: Decimal(number(10)), writers: .ids([number(6), writer]))
-                .save(to: &context)
+            try Book(
+                id: book, title: "T\(number(100))", price: Decimal(number(10)), writers: .ids([number(6), writer])
+            )
+            .save(to: &context)
         case 5:
             let id = UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, UInt8(number(12))))
             try Letter(id: id, text: "L\(number(100))", writer: .id(writer)).save(to: &context)

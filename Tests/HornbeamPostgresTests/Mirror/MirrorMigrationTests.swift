@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Migrations of a store, as its mirror follows them.
 
 import Foundation
 import Hornbeam
 import HornbeamTestSupport
+import PostgresTestSupport
 import Testing
 
 @testable import HornbeamPostgres
@@ -116,10 +118,12 @@ struct MirrorMigrationTests {
         try await PostgresMirror(of: after, named: "m", to: url).verify()
         #expect(try PostgresServer.psql("SELECT count(*) FROM hornbeam.names WHERE name = 'P4'", url: url) == "1")
         let columns = try PostgresServer.psql(
-            "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'After.Human' ORDER BY 1", url: url)
+            "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'After.Human' ORDER BY 1",
+            url: url)
         #expect(
             columns.split(separator: "\n").filter { !$0.hasPrefix("$") && !$0.hasPrefix("_") } == [
-                "added|timestamp with time zone", "boss|bigint", "first|text", "fullName|text", "group|text", "id|bigint",
+                "added|timestamp with time zone", "boss|bigint", "first|text", "fullName|text", "group|text",
+                "id|bigint",
                 "second|text", "size|text",
             ])
         try after.close()

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a mirror shows, of a first copy and of changes.
 
 import Foundation
 import Hornbeam
+import PostgresTestSupport
 import Testing
 
 @testable import HornbeamPostgres

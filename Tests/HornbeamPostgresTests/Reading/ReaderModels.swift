@@ -3,6 +3,7 @@
 
 import Foundation
 import HornbeamTestSupport
+import PostgresTestSupport
 
 @testable import Hornbeam
 @testable import HornbeamPostgres

@@ -4,6 +4,7 @@
 
 import Foundation
 import HornbeamTestSupport
+import PostgresTestSupport
 import Testing
 
 @testable import Hornbeam

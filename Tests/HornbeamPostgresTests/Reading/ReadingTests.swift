@@ -3,6 +3,7 @@
 
 import Foundation
 import HornbeamTestSupport
+import PostgresTestSupport
 import Testing
 
 @testable import Hornbeam

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities of all kinds of columns and relations, and what tests compare of two stores.
+// Entities of all kinds of columns and relations, and stores made of their mirrors.
 
 import Foundation
 import Hornbeam
 import HornbeamPostgres
 import HornbeamTestSupport
-import HornbeamTree
+import PostgresTestSupport
 
 enum Genre: String, Codable, ColumnValue { case fiction, science, verse }
 
@@ -76,25 +76,7 @@ struct Sample {
     var maybe: Double?
 }
 
-/// The entities of a store as `hornbeam export` has them, by type.
-func exported(_ database: Database) throws -> [String: [String]] {
-    try database.read { context in
-        try context.session.run { session in
-            let core = try session.core
-            var lines: [String: [String]] = [:]
-            for type in core.schema.typeNames {
-                let rows = try JSONRows(type, core: core)
-                var found: [String] = []
-                try core.store(type).forEachRow { rowID, row in
-                    found.append(try rows.line(rowID, row))
-                    return true
-                }
-                lines[type] = found.sorted()
-            }
-            return lines
-        }
-    }
-}
+func exported(_ database: Database) throws -> [String: [String]] { try exportedEntities(of: database) }
 
 /// Restores a mirror to a store of its own, and returns what that has.
 func restored(from url: String, schema: String = "hornbeam") async throws -> [String: [String]] {

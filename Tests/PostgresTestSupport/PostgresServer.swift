@@ -5,17 +5,17 @@
 import Glibc
 import Synchronization
 
-struct PostgresServerError: Error, CustomStringConvertible {
-    let description: String
+package struct PostgresServerError: Error, CustomStringConvertible {
+    package let description: String
 
     init(_ description: String) { self.description = description }
 }
 
 /// A running server. It stops, and its files are deleted, when the test lets go of it or the process ends.
-final class PostgresServer: Sendable {
+package final class PostgresServer: Sendable {
     /// The folder of the socket. The data and the log are there too.
-    let socketFolder: String
-    let port = 5432
+    package let socketFolder: String
+    package let port = 5432
     private let state = Mutex(State())
 
     private struct State {
@@ -29,10 +29,10 @@ final class PostgresServer: Sendable {
     private static let sharedServer = Result { try PostgresServer(settings: ["fsync": "off"]) }
 
     /// Returns the server that all tests of the process share. It runs without fsync.
-    static func shared() throws -> PostgresServer { try sharedServer.get() }
+    package static func shared() throws -> PostgresServer { try sharedServer.get() }
 
     /// Creates and starts a server. `settings` are added to its postgresql.conf.
-    init(settings: [String: String] = [:]) throws {
+    package init(settings: [String: String] = [:]) throws {
         let servers = try Servers.shared.get()
         socketFolder = try servers.makeFolder()
         try Command.run(["/bin/cp", "-a", servers.template, data], asServer: true)
@@ -58,28 +58,28 @@ final class PostgresServer: Sendable {
     }
 
     /// Keeps the server alive up to this call.
-    func keep() {}
+    package func keep() {}
 
     /// The folder of the server's files, as in PGDATA.
-    var data: String { "\(socketFolder)/data" }
+    package var data: String { "\(socketFolder)/data" }
 
     /// All that the server has logged.
-    var log: String { contents(of: logPath) ?? "" }
+    package var log: String { contents(of: logPath) ?? "" }
 
     private var logPath: String { "\(socketFolder)/log" }
 
     /// Creates a folder for a socket, which is deleted at the end of the process at the latest.
-    static func makeFolder() throws -> String { try Servers.shared.get().makeFolder() }
+    package static func makeFolder() throws -> String { try Servers.shared.get().makeFolder() }
 
     // MARK: Databases
 
     /// The URL of the database `postgres`.
-    var url: String { url(database: "postgres") }
+    package var url: String { url(database: "postgres") }
 
-    func url(database: String) -> String { postgresURL(folder: socketFolder, database: database) }
+    package func url(database: String) -> String { postgresURL(folder: socketFolder, database: database) }
 
     /// Creates an empty database and returns its URL.
-    func makeDatabase() throws -> String {
+    package func makeDatabase() throws -> String {
         let number = Self.databases.add(1, ordering: .relaxed).newValue
         try psql("CREATE DATABASE test\(number) TEMPLATE template0")
         return url(database: "test\(number)")
@@ -87,12 +87,12 @@ final class PostgresServer: Sendable {
 
     /// Runs statements and returns the rows: a line for each, its columns separated by `|`.
     @discardableResult
-    func psql(_ sql: String, database: String = "postgres") throws -> String {
+    package func psql(_ sql: String, database: String = "postgres") throws -> String {
         try Self.psql(sql, url: url(database: database))
     }
 
     @discardableResult
-    static func psql(_ sql: String, url: String) throws -> String {
+    package static func psql(_ sql: String, url: String) throws -> String {
         let psql = try "\(Servers.shared.get().binaries)/psql"
         let options = ["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", url]
         let output = try Command.run([psql] + options, input: sql)
@@ -102,7 +102,7 @@ final class PostgresServer: Sendable {
     // MARK: Replication
 
     /// Creates and starts a standby, and waits until it streams. It begins with a copy of this server's settings.
-    func standby(named name: String) throws -> PostgresServer {
+    package func standby(named name: String) throws -> PostgresServer {
         let standby = try PostgresServer(standbyOf: self, named: name)
         let quoted = name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
         let streaming =
@@ -115,7 +115,7 @@ final class PostgresServer: Sendable {
     }
 
     /// Makes a standby a primary, and waits until it is one.
-    func promote() throws {
+    package func promote() throws {
         guard try psql("SELECT pg_promote()") == "t" else { throw PostgresServerError("no promotion:\n\(log)") }
     }
 }
@@ -124,7 +124,7 @@ final class PostgresServer: Sendable {
 
 extension PostgresServer {
     /// Starts a server that was stopped or killed, and waits until it accepts connections.
-    func start() throws {
+    package func start() throws {
         let postgres = try "\(Servers.shared.get().binaries)/postgres"
         try state.withLock { state in
             if let postmaster = state.postmaster, !hasEnded(postmaster) { return }
@@ -145,7 +145,7 @@ extension PostgresServer {
     }
 
     /// Ends all sessions, writes a checkpoint and stops ("fast" mode).
-    func stop() throws {
+    package func stop() throws {
         try state.withLock { state in
             guard let postmaster = state.postmaster else { return }
             resume(&state)
@@ -158,10 +158,10 @@ extension PostgresServer {
     }
 
     /// Ends all the server's processes by SIGKILL. None is running when this returns.
-    func kill() { state.withLock { kill(&$0) } }
+    package func kill() { state.withLock { kill(&$0) } }
 
     /// Stops all the server's processes by SIGSTOP: it keeps its connections and answers nothing.
-    func pause() {
+    package func pause() {
         state.withLock { state in
             guard let postmaster = state.postmaster, state.paused.isEmpty else { return }
             state.paused = freeze(postmaster)
@@ -169,7 +169,7 @@ extension PostgresServer {
     }
 
     /// Continues after `pause()`.
-    func resume() { state.withLock { resume(&$0) } }
+    package func resume() { state.withLock { resume(&$0) } }
 
     private func resume(_ state: inout State) {
         for process in state.paused { Glibc.kill(process, SIGCONT) }
@@ -256,7 +256,7 @@ extension PostgresServer {
 }
 
 /// Returns the libpq URL of a database of the server whose socket is in `folder`.
-func postgresURL(folder: String, database: String) -> String {
+package func postgresURL(folder: String, database: String) -> String {
     "postgresql://hornbeam@/\(percentEncoded(database))?host=\(percentEncoded(folder))"
 }
 

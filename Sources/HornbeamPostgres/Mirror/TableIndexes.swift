@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes of a mirror's tables, for those who query them: the declared ones as plain indexes, because a unique one would
-// refuse what the store allows on its way from one state to the next.
+// Indexes of a mirror's tables, for those who query them: the declared ones as plain indexes, because a unique one
+// would refuse what the store allows on its way from one state to the next.
 
 import Hornbeam
 

@@ -7,14 +7,14 @@ import Glibc
 import Synchronization
 
 /// A proxy that listens until the test lets go of it.
-final class CuttingProxy: Sendable {
+package final class CuttingProxy: Sendable {
     /// The URL of the database `postgres` through the proxy.
-    let url: String
+    package let url: String
     private let folder: String
     private let relay: Relay
     private let server: PostgresServer
 
-    init(to server: PostgresServer) throws {
+    package init(to server: PostgresServer) throws {
         folder = try PostgresServer.makeFolder()
         url = postgresURL(folder: folder, database: "postgres")
         self.server = server
@@ -35,14 +35,14 @@ final class CuttingProxy: Sendable {
     }
 
     /// Keeps the proxy alive up to this call.
-    func keep() {}
+    package func keep() {}
 
     private var socketPath: String { "\(folder)/.s.PGSQL.5432" }
 
-    func url(database: String) -> String { postgresURL(folder: folder, database: database) }
+    package func url(database: String) -> String { postgresURL(folder: folder, database: database) }
 
     /// Returns the URL through the proxy of a database that `direct`, a URL of the server, names.
-    func url(insteadOf direct: String) -> String {
+    package func url(insteadOf direct: String) -> String {
         let database = direct.dropFirst("postgresql://hornbeam@/".count).prefix { $0 != "?" }
         return url(database: String(database))
     }
@@ -52,31 +52,31 @@ final class CuttingProxy: Sendable {
     /// Closes the connection whose client sends the `count`-th message from now on that contains `text`. The server
     /// gets the message and answers it, but the client never hears the answer. With the extended protocol, the
     /// statement's text is in Parse, its values are in Bind, and the answer comes after the next Sync.
-    func cut(behind text: String, after count: Int = 1) { relay.arm(Cut(text, isBehind: true, count)) }
+    package func cut(behind text: String, after count: Int = 1) { relay.arm(Cut(text, isBehind: true, count)) }
 
     /// Closes the connection whose client sends the `count`-th message from now on that contains `text`, without
     /// passing that message to the server.
-    func cut(before text: String, after count: Int = 1) { relay.arm(Cut(text, isBehind: false, count)) }
+    package func cut(before text: String, after count: Int = 1) { relay.arm(Cut(text, isBehind: false, count)) }
 
     /// Cancels a cut that has not happened yet.
-    func disarm() { relay.arm(nil) }
+    package func disarm() { relay.arm(nil) }
 
     /// Number of connections closed at a message so far.
-    var cuts: Int { relay.state.withLock { $0.cuts } }
+    package var cuts: Int { relay.state.withLock { $0.cuts } }
 
     /// Closes all connections now.
-    func cutAll() { relay.cutAll() }
+    package func cutAll() { relay.cutAll() }
 
     /// Whether new connections are closed at once.
-    var isRefusing: Bool {
+    package var isRefusing: Bool {
         get { relay.state.withLock { $0.isRefusing } }
         set { relay.state.withLock { $0.isRefusing = newValue } }
     }
 
     /// Passes nothing in either direction until `go()`. A message that is being passed may still arrive.
-    func stall() { relay.state.withLock { $0.isStalled = true } }
+    package func stall() { relay.state.withLock { $0.isStalled = true } }
 
-    func go() { relay.state.withLock { $0.isStalled = false } }
+    package func go() { relay.state.withLock { $0.isStalled = false } }
 }
 
 private struct Cut: Sendable {

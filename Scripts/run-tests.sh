@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs `swift test` with the given words, and says at the end once more what failed: thousands of lines of tests that
+# passed come between.
+set -u
+
+log=.build/tests.log
+status=.build/tests.status
+{
+    "${SWIFT:-swift}" test "$@" 2>&1
+    echo $? >"$status"
+} | tee "$log"
+code=$(cat "$status")
+if [ "$code" != 0 ]; then
+    echo
+    echo "What failed:"
+    grep -aE -A 3 'recorded an issue|Fatal error|unexpected signal|error: ' "$log" | cut -c 1-1000 | head -100
+fi
+exit "$code"

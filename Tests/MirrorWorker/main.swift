@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program with a store and its mirror, which does as its standard input says, one command a line, and answers each
+// with a line: "ok …" or "error …". It is started, spoken to, and killed.
+//
+// `mirror-worker lives COUNT SEED` runs the lives of `MirrorProof` instead.
+
+import Foundation
+import Hornbeam
+import HornbeamPostgres
+import PostgresTestSupport
+
+/// Accounts whose amounts always sum up to nothing, and their owners.
+@EntityModel
+struct Account {
+    let id: Int
+    var amount: Int
+    @Relationship(inverse: \.accounts) var owner: Owner?
+}
+
+@EntityModel
+struct Owner {
+    let id: Int
+    var name: String
+    @Relationship(inverse: \.owner) var accounts: [Account]?
+}
+
+/// Counts the transactions.
+@EntityModel
+struct Counter {
+    let id: Int
+    var count: Int
+}
+
+struct MirrorWorker {
+    private var database: Database?
+    private var mirror: PostgresMirror?
+    private var running: Task<Void, any Error>?
+
+    private struct Problem: Error { let description: String }
+
+    mutating func run(_ words: [String]) async throws -> String {
+        switch words.first {
+        case "open": try open(words[1], words[2], words[3])
+        case "steps": for _ in 0..<(Int(words[1]) ?? 1) { try await step() }
+        case "reach": return try await reach()
+        case "close": try await close()
+        default: throw Problem(description: "unknown command")
+        }
+        return ""
+    }
+
+    private mutating func open(_ path: String, _ address: String, _ timeout: String) throws {
+        let database = try Database(at: path, models: Account.self, Owner.self, Counter.self)
+        var options = PostgresMirror.Options()
+        options.timeout = .seconds(Int(timeout) ?? 30)
+        let mirror = try PostgresMirror(of: database, named: "proof", to: address, options: options)
+        (self.database, self.mirror) = (database, mirror)
+        running = Task { try await mirror.run() }
+    }
+
+    /// A transfer, or accounts that come, go and change hands. Some are rolled back in the end.
+    private func step() async throws {
+        struct Rollback: Error {}
+        do {
+            try await database?.write { context in
+                for _ in 0..<Int.random(in: 1...3) { try Self.change(&context) }
+                let count = try Counter.query(1).resolve(in: context)?.count ?? 0
+                try Counter(id: 1, count: count + 1).save(to: &context)
+                if Int.random(in: 0..<8) == 0 { throw Rollback() }
+            }
+        } catch is Rollback {}
+    }
+
+    private static func change(_ context: inout Context) throws {
+        let (first, second) = (Int.random(in: 0..<40), Int.random(in: 40..<80))
+        let amount = Int.random(in: 1...100)
+        switch Int.random(in: 0..<6) {
+        case 0:
+            // Both go, with what they had between them.
+            let sum = try [first, second].reduce(0) { try $0 + (Account.query($1).resolve(in: context)?.amount ?? 0) }
+            for id in [first, second] { try Account.delete(id: id, from: &context) }
+            let heir = try Account.query(99).resolve(in: context)?.amount ?? 0
+            try Account(id: 99, amount: heir + sum).save(to: &context)
+        case 1: try Owner.delete(id: first % 8, from: &context)
+        default:
+            for (id, change) in [(first, -amount), (second, amount)] {
+                let amount = try Account.query(id).resolve(in: context)?.amount ?? 0
+                let owner = Int.random(in: 0..<8)
+                try Account(
+                    id: id, amount: amount + change, owner: .relation(Owner(id: owner, name: "O\(owner)"))
+                ).save(to: &context)
+            }
+        }
+    }
+
+    /// Waits until the server has all. Returns the number of transactions by then.
+    private func reach() async throws -> String {
+        guard let database, let mirror else { throw Problem(description: "nothing is open") }
+        let count = try await database.read { try Counter.query(1).resolve(in: $0)?.count ?? 0 }
+        try await mirror.reach(database.version)
+        return String(count)
+    }
+
+    private mutating func close() async throws {
+        running?.cancel()
+        try await running?.value
+        try database?.close()
+    }
+}
+
+/// Answers commands until the input ends. Writes each answer at once: `print` would gather them in a pipe.
+func serve() async {
+    var worker = MirrorWorker()
+    while let line = readLine() {
+        let answer: String
+        do {
+            answer = "ok \(try await worker.run(line.split(separator: " ").map(String.init)))"
+        } catch {
+            answer = "error \(error)".replacing("\n", with: " ")
+        }
+        FileHandle.standardOutput.write(Data("\(answer)\n".utf8))
+    }
+}
+
+let arguments = CommandLine.arguments
+if arguments.dropFirst().first == "lives" {
+    let count = arguments.count > 2 ? UInt64(arguments[2]) ?? 100 : 100
+    let seed = arguments.count > 3 ? UInt64(arguments[3]) ?? 1 : 1
+    exit(try await MirrorProof.run(seeds: seed..<(seed + count)) ? 0 : 1)
+}
+await serve()

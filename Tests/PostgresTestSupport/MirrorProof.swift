@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lives of a store and its mirror, in which both sides die: the program by SIGKILL, the server by SIGKILL, the
+// connection behind or before a COMMIT, or all of it is silent for a while; in some the primary dies and a standby that
+// had all takes its place. A reader beside them must see only states that the store had.
+
+import Foundation
+import Hornbeam
+import HornbeamPostgres
+import HornbeamTestSupport
+import Synchronization
+
+/// One life.
+package final class MirrorProof {
+    package struct Failure: Error, CustomStringConvertible { package let description: String }
+
+    /// What lives have been through.
+    package struct Figures: Sendable {
+        package var rounds = 0
+        package var workersKilled = 0
+        package var serversKilled = 0
+        package var connectionsCut = 0
+        package var pauses = 0
+        package var failovers = 0
+        package var looks = 0
+    }
+
+    package private(set) var figures = Figures()
+    private let seed: UInt64
+    private var random: SeededGenerator
+    private var server: PostgresServer
+    private var standbys: [PostgresServer] = []
+    private let proxy: CuttingProxy
+    private let database: String
+    private let address: String
+    private let folder: TemporaryFolder
+    private var worker: WorkerProcess
+    /// The number of transactions that the worker was told to be in the server.
+    private var reached = 0
+
+    /// - Parameter hasStandbys: whether the server has two synchronous standbys, one of which takes its place.
+    package init(seed: UInt64, hasStandbys: Bool) throws {
+        self.seed = seed
+        random = SeededGenerator(seed: seed)
+        server = try PostgresServer(settings: ["synchronous_commit": "on"])
+        database = String(try server.makeDatabase().dropFirst("postgresql://hornbeam@/".count).prefix { $0 != "?" })
+        proxy = try CuttingProxy(to: server)
+        if hasStandbys {
+            standbys = try [server.standby(named: "a"), server.standby(named: "b")]
+            try server.psql("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (a, b)'")
+            try server.psql("SELECT pg_reload_conf()")
+            let hosts = ([server] + standbys).map(\.socketFolder).joined(separator: ",")
+            address = "host=\(hosts) user=hornbeam dbname=\(database) target_session_attrs=read-write"
+                .replacing(" ", with: "&").replacing("host=", with: "postgresql:///?host=")
+        } else {
+            address = proxy.url(database: database)
+        }
+        folder = try TemporaryFolder()
+        worker = try WorkerProcess("mirror-worker")
+        try open()
+    }
+
+    private func open() throws { try worker.ask("open \(folder.path("store")) \(address) 1") }
+
+    private func failed(_ what: String) -> Failure { Failure(description: "seed \(seed): \(what)") }
+
+    /// Runs a life of some rounds, and compares the end.
+    package func run(rounds: Int) async throws {
+        for round in 0..<rounds {
+            figures.rounds += 1
+            let isFailover = !standbys.isEmpty && round == rounds / 2
+            try isFailover ? failOver() : disturb()
+            try check()
+        }
+        try await compareEnd()
+        folder.keep()
+        proxy.keep()
+    }
+
+    // MARK: Disturbances
+
+    private func disturb() throws {
+        worker.send("steps \(Int.random(in: 1...20, using: &random))")
+        worker.send("reach")
+        usleep(UInt32.random(in: 0...20_000, using: &random))
+        switch Int.random(in: 0..<(standbys.isEmpty ? 6 : 3), using: &random) {
+        case 0, 1: try killWorker()
+        case 2:
+            server.kill()
+            figures.serversKilled += 1
+            usleep(UInt32.random(in: 0...50_000, using: &random))
+            try server.start()
+        case 3:
+            let count = Int.random(in: 1...3, using: &random)
+            if Bool.random(using: &random) {
+                proxy.cut(behind: "COMMIT", after: count)
+            } else {
+                proxy.cut(before: Bool.random(using: &random) ? "COMMIT" : "", after: count)
+            }
+        case 4:
+            proxy.cutAll()
+            figures.connectionsCut += 1
+        default:
+            server.pause()
+            figures.pauses += 1
+            usleep(UInt32.random(in: 0...1_500_000, using: &random))
+            server.resume()
+        }
+        try hear()
+        figures.connectionsCut += proxy.cuts
+        proxy.disarm()
+    }
+
+    /// Hears the two answers; if the worker was killed, begins anew.
+    private func hear() throws {
+        do {
+            _ = try worker.answer()
+            try noteReached(try worker.answer())
+        } catch let refused as WorkerProcess.Refused where refused.description == "it died" {
+            worker = try WorkerProcess("mirror-worker")
+            try open()
+            try noteReached(try worker.ask("reach"))
+        }
+    }
+
+    private func killWorker() throws {
+        worker.kill()
+        figures.workersKilled += 1
+    }
+
+    private func noteReached(_ answer: String) throws {
+        guard let count = Int(answer), count >= reached else {
+            throw failed("the store has lost transactions: \(answer) after \(reached)")
+        }
+        reached = count
+    }
+
+    /// The primary dies for good, and a standby that has all that was acknowledged takes its place.
+    private func failOver() throws {
+        worker.send("steps 20")
+        usleep(UInt32.random(in: 0...20_000, using: &random))
+        server.kill()
+        let received = try standbys.map {
+            try $0.psql("SELECT pg_last_wal_receive_lsn() - '0/0'::pg_lsn")
+        }.map { Int($0) ?? 0 }
+        server = standbys[received[0] >= received[1] ? 0 : 1]
+        standbys = []
+        try server.promote()
+        figures.failovers += 1
+        _ = try worker.answer()
+        try noteReached(try worker.ask("reach"))
+    }
+
+    // MARK: What must hold
+
+    /// The server has what was reached, and one state of the store: amounts sum up to nothing, and links have two ends.
+    private func check() throws {
+        let sql = #"""
+            BEGIN ISOLATION LEVEL REPEATABLE READ;
+            SELECT coalesce(sum(amount), 0) FROM hornbeam."Account";
+            SELECT coalesce(max(count), 0) FROM hornbeam."Counter";
+            SELECT count(*) FROM hornbeam."Account" WHERE owner IS NOT NULL;
+            SELECT count(*) FROM hornbeam."Account" AS a JOIN hornbeam."Owner_accounts" AS o
+                ON o.target = a.id AND o.source = a.owner;
+            SELECT count(*) FROM hornbeam."Owner_accounts";
+            COMMIT
+            """#
+        let numbers = try server.psql(sql, database: database).split(separator: "\n").compactMap { Int($0) }
+        figures.looks += 1
+        guard numbers.count == 5 else { throw failed("the mirror's answer is \(numbers)") }
+        if numbers[0] != 0 { throw failed("the mirror's amounts sum up to \(numbers[0])") }
+        if numbers[1] < reached { throw failed("the mirror has \(numbers[1]) transactions, \(reached) were reached") }
+        guard numbers[2] == numbers[3], numbers[3] == numbers[4] else {
+            throw failed("the mirror's links have \(numbers[2...]) ends")
+        }
+    }
+
+    private func compareEnd() async throws {
+        try worker.ask("close")
+        let there = folder.path("restored")
+        _ = try await Database.restore(to: there, from: server.url(database: database)) { _, _ in }
+        let (old, new) = try (exported(folder.path("store")), exported(there))
+        if old != new { throw failed("the mirror isn't the store: \(old) \(new)") }
+    }
+
+    private func exported(_ path: String) throws -> [String: [String]] {
+        let database = try Database(at: path, models: [])
+        defer { try? database.close() }
+        return try exportedEntities(of: database)
+    }
+}
+
+extension MirrorProof {
+    /// Runs lives of many seeds, a third of them with standbys. Prints each failure, and returns whether there was
+    /// none.
+    package static func run(seeds: Range<UInt64>) async throws -> Bool {
+        var failures = 0
+        var all = Figures()
+        for seed in seeds {
+            do {
+                let life = try MirrorProof(seed: seed, hasStandbys: seed % 3 == 0)
+                try await life.run(rounds: 12)
+                all.add(life.figures)
+            } catch {
+                failures += 1
+                print("FAILED: seed \(seed): \(error)")
+            }
+        }
+        print(
+            "\(seeds.count) lives, \(failures) failed; \(all.rounds) rounds, \(all.workersKilled) programs and "
+                + "\(all.serversKilled) servers killed, \(all.connectionsCut) connections cut, \(all.pauses) pauses, "
+                + "\(all.failovers) failovers; lost 0, twice 0")
+        return failures == 0
+    }
+}
+
+extension MirrorProof.Figures {
+    fileprivate mutating func add(_ other: Self) {
+        rounds += other.rounds
+        workersKilled += other.workersKilled
+        serversKilled += other.serversKilled
+        connectionsCut += other.connectionsCut
+        pauses += other.pauses
+        failovers += other.failovers
+        looks += other.looks
+    }
+}
