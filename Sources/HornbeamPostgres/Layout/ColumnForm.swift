@@ -112,7 +112,7 @@ struct ColumnForm: Hashable {
     }
 
     /// The date at a number of microseconds since 1970.
-    private static func seconds(_ microseconds: Int) -> Double {
+    static func seconds(_ microseconds: Int) -> Double {
         Double(microseconds - ISODate.referenceOffset * 1_000_000) / 1e6
     }
 
