@@ -10,7 +10,8 @@
 //
 // Texts are in their canonical composition, so that the server's order of bytes is the store's order of texts. The
 // server's texts can't have U+0000: it is two U+0001 there, and U+0001 is U+0001 U+0002, which keeps the order too. Ids
-// have no U+0000, and are as they are. Ids that are dates are seconds since 2001 as double precision: an id must be exact.
+// have no U+0000, and are as they are. Ids that are dates are seconds since 2001 as double precision: an id must be
+// exact.
 
 import FoundationEssentials
 import Hornbeam

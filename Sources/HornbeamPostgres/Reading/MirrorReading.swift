@@ -112,8 +112,8 @@ final class MirrorReading {
         guard parameters.count <= Self.maximumParameters else {
             throw HornbeamError(
                 .tooLarge,
-                "a query has \(parameters.count) values to compare with, the server takes \(Self.maximumParameters): use "
-                    + ".value(_:in:) for long lists of them")
+                "a query has \(parameters.count) values to compare with, and the server takes "
+                    + "\(Self.maximumParameters): use .value(_:in:) for long lists of them")
         }
         return try session.connection.execute(statement, parameters)
     }

@@ -8,10 +8,28 @@ import HornbeamPages
 /// Reads some columns of a type's table.
 struct RowDecoder {
     let table: ModelTable
-    /// The numbers of the columns that are read. The others of a row are nil.
-    private let columns: [Int]
-    /// Those among them that may have an exact value beside them.
-    private let inexact: [Int]
+    /// The columns that are read, with the way to read each. The others of a row are nil.
+    private let columns: [(number: Int, form: Form)]
+    /// Those among them that may have an exact value beside them, with the names of their properties.
+    private let inexact: [(number: Int, name: [UInt8])]
+
+    /// Small, because each value looks at it.
+    private enum Form {
+        case text, integer, bool, float, date
+        /// Goes through `Value`.
+        case other
+
+        init(_ type: ColumnType, isID: Bool) {
+            switch type {
+            case .string, .url: self = .text
+            case .int8, .int16, .int32, .int64: self = .integer
+            case .bool: self = .bool
+            case .double, .float: self = .float
+            case .date: self = isID ? .other : .date
+            default: self = .other
+            }
+        }
+    }
 
     /// - Parameters:
     ///   - columns: those that are needed, nil for all.
@@ -21,8 +39,9 @@ struct RowDecoder {
         let read = table.columns.indices.filter { number in
             table.columns[number].name != nil && (columns?.contains(number) ?? true)
         }
-        self.columns = read
-        inexact = isRounded ? [] : read.filter { table.columns[$0].mayBeInexact }
+        self.columns = read.map { ($0, Form(table.columns[$0].type, isID: $0 == 0)) }
+        let inexact = isRounded ? [] : read.filter { table.columns[$0].mayBeInexact }
+        self.inexact = inexact.map { ($0, Array(table.columns[$0].property.utf8)) }
     }
 
     /// Number of columns of a result that it reads.
@@ -31,7 +50,7 @@ struct RowDecoder {
     /// The columns as SELECT has them, with commas between them.
     func selection(_ named: NamedTable) -> SQLText {
         var text = ""
-        for column in columns {
+        for (column, _) in columns {
             guard let name = table.columns[column].name else { continue }
             text += text.isEmpty ? "" : ", "
             text += named.alias
@@ -46,12 +65,13 @@ struct RowDecoder {
     func row(_ result: PostgresResult, _ number: Int) throws(HornbeamError) -> [UInt8] {
         var writer = RowWriter(layout: table.type.layout)
         let exact = inexact.isEmpty ? [] : try exactValues(result.bytes(number, columns.count))
-        for (place, column) in columns.enumerated() {
+        for place in columns.indices {
             guard let bytes = result.bytes(number, place) else { continue }
+            let (column, form) = columns[place]
             if !exact.isEmpty, let known = exact.first(where: { $0.column == column }) {
                 writer.set(known.value, column)
             } else {
-                try decode(bytes, table.columns[column], column, &writer)
+                try decode(bytes, form, column, &writer)
             }
         }
         return try writer.finish()
@@ -62,9 +82,7 @@ struct RowDecoder {
         guard let bytes else { return [] }
         var found: [(column: Int, value: Value)] = []
         let isRead = try JSONMembers.forEach(in: bytes) { (name, json) throws(HornbeamError) in
-            guard let column = inexact.first(where: { table.columns[$0].property.utf8.elementsEqual(name) }) else {
-                return
-            }
+            guard let (column, _) = inexact.first(where: { name.elementsEqual($0.name) }) else { return }
             guard let node = try? JSONParser.parse(json),
                 let value = ExactValues.value(node, as: table.columns[column].type)
             else { throw undecodable(table.columns[column], json) }
@@ -76,7 +94,7 @@ struct RowDecoder {
                 .server, "the exact values of \(table.description.name.withArticle) were changed by hand: reconcile")
         }
         found = []
-        for column in inexact {
+        for (column, _) in inexact {
             guard let node = values[table.columns[column].property] else { continue }
             guard let value = ExactValues.value(node, as: table.columns[column].type) else {
                 throw undecodable(table.columns[column], bytes)
@@ -87,26 +105,28 @@ struct RowDecoder {
     }
 
     private func decode(
-        _ bytes: Bytes, _ description: ModelTable.Column, _ column: Int, _ writer: inout RowWriter
+        _ bytes: Bytes, _ form: Form, _ column: Int, _ writer: inout RowWriter
     ) throws(HornbeamError) {
-        switch description.type {
-        case .string, .url: writer.setRaw(bytes, column)
-        case .int8, .int16, .int32, .int64:
-            guard let number = Self.integer(bytes) else { throw undecodable(description, bytes) }
+        switch form {
+        case .text: writer.setRaw(bytes, column)
+        case .integer:
+            guard let number = Self.integer(bytes) else { throw undecodable(table.columns[column], bytes) }
             writer.setInt(number, column)
         case .bool: writer.setBool(bytes.first == UInt8(ascii: "t"), column)
-        case .double, .float:
+        case .float:
             guard let number = Double(String(decoding: bytes, as: UTF8.self)) else {
-                throw undecodable(description, bytes)
+                throw undecodable(table.columns[column], bytes)
             }
             writer.setDouble(number, column)
-        case .date where column != 0:
-            guard let seconds = Self.date(bytes) ?? description.form.value(bytes)?.seconds else {
-                throw undecodable(description, bytes)
+        case .date:
+            guard let seconds = Self.date(bytes) ?? table.columns[column].form.value(bytes)?.seconds else {
+                throw undecodable(table.columns[column], bytes)
             }
             writer.setDouble(seconds, column)
-        default:
-            guard let value = description.form.value(bytes) else { throw undecodable(description, bytes) }
+        case .other:
+            guard let value = table.columns[column].form.value(bytes) else {
+                throw undecodable(table.columns[column], bytes)
+            }
             writer.set(value, column)
         }
     }
