@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 STRICT = -Xswiftc -warnings-as-errors
 SOURCES = Package.swift Sources Tests Examples Benchmarks/Package.swift Benchmarks/Sources fuzz/Package.swift fuzz/Sources
 
-.PHONY: demo test build deps lint format bench bench-smoke bench-report bench-text counts counts-baseline crash hostile faults readers soak tsan asan outside fuzz install clean
+.PHONY: demo demo-mirror test build deps lint format bench bench-smoke bench-report bench-text counts counts-baseline crash hostile faults readers soak tsan asan outside fuzz install clean
 
 demo: deps
 	Scripts/make-demo-data.sh data/debian
@@ -14,10 +14,16 @@ demo: deps
 	$(SWIFT) build -c release --product hornbeam
 	.build/release/debian-catalogue demo data/debian data/catalogue.hornbeam
 
+# The catalogue mirrored into a PostgreSQL server of the demo's own.
+demo-mirror: demo
+	Scripts/install-dependencies.sh postgres
+	.build/release/debian-catalogue mirror data/catalogue.hornbeam /tmp/hornbeam-mirror.$$$$
+
 # Tests and sanitizers run with self-checks, tests with the lower layers optimized too (Package.swift).
 tsan asan: export HORNBEAM_CHECKS = 1
 test: export HORNBEAM_OPTIMIZED_TESTS = 1
 test: deps lint
+	Scripts/install-dependencies.sh postgres
 	$(SWIFT) build --build-tests $(STRICT)
 	$(SWIFT) test $(STRICT)
 	Scripts/run-proof.sh .build/debug crash 20000

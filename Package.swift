@@ -145,7 +145,8 @@ let package = Package(
 
         // The command: a library, so that tests can import it, and the file that starts it, in one folder.
         .target(
-            name: "HornbeamCommand", dependencies: ["Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages"],
+            name: "HornbeamCommand",
+            dependencies: ["HornbeamPostgres", "Hornbeam", "HornbeamText", "HornbeamTree", "HornbeamPages"],
             path: "Sources/hornbeam", exclude: ["main.swift"], swiftSettings: engineSettings),
         .executableTarget(
             name: "hornbeam", dependencies: ["HornbeamCommand"], path: "Sources/hornbeam",
@@ -153,7 +154,7 @@ let package = Package(
             swiftSettings: engineSettings),
 
         .executableTarget(
-            name: "debian-catalogue", dependencies: ["Hornbeam"], path: "Examples/DebianCatalogue",
+            name: "debian-catalogue", dependencies: ["HornbeamPostgres", "Hornbeam"], path: "Examples/DebianCatalogue",
             swiftSettings: engineSettings),
 
         .target(

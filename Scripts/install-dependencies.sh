@@ -2,7 +2,8 @@
 # Installs the Debian packages that building and testing need, and only those that are missing.
 set -euo pipefail
 
-packages=(make pkg-config python3 gcc libc6-dev libxxhash-dev liblz4-dev libicu-dev libstemmer-dev)
+packages=(make pkg-config python3 gcc libc6-dev libxxhash-dev liblz4-dev libicu-dev libstemmer-dev libpq-dev)
+[ "${1:-}" = postgres ] && packages+=(postgresql)
 [ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev libxapian-dev valgrind)
 
 missing=()

@@ -2,6 +2,7 @@
 // The demo: imports the Debian package catalogue, asks it questions, breaks it on purpose, and says what it verified.
 //
 //     debian-catalogue demo DATA_FOLDER STORE_FILE
+//     debian-catalogue mirror STORE_FILE SERVER_FOLDER
 
 import Foundation
 import Hornbeam
@@ -97,6 +98,8 @@ do {
     switch arguments.dropFirst().first {
     case "demo" where arguments.count == 4:
         exit(try demo(data: arguments[2], store: arguments[3]) ? 0 : 1)
+    case "mirror" where arguments.count == 4:
+        exit(try await MirrorDemo.run(store: arguments[2], folder: arguments[3]) ? 0 : 1)
     case "import-until-killed" where arguments.count == 6:
         try importUntilKilled(
             data: arguments[2], store: arguments[3], batches: Int(arguments[4]) ?? 6,

@@ -288,7 +288,7 @@ final class PostgresConnection {
     private var message: String {
         guard let handle else { return "it is closed" }
         let text = String(cString: PQerrorMessage(handle))
-        let lines = text.split(whereSeparator: \.isNewline)
+        let lines = text.split(whereSeparator: \.isNewline).map { $0.drop(while: \.isWhitespace) }
         return lines.isEmpty ? "no reason is known" : lines.joined(separator: "; ")
     }
 }

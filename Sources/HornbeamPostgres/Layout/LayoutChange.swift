@@ -19,21 +19,21 @@ struct LayoutChange {
     /// - Parameter schema: the mirror's, as a statement has it.
     init(from old: MirrorLayout?, to new: MirrorLayout, in schema: String) {
         self.schema = schema
-        let former = Dictionary((old?.types ?? []).map { ($0.tree, $0) }) { first, _ in first }
-        let kept = Set(new.types.map(\.tree))
-        for type in old?.types ?? [] where !kept.contains(type.tree) { drop(type) }
+        let former = Dictionary((old?.types ?? []).map { ($0.number, $0) }) { first, _ in first }
+        let kept = Set(new.types.map(\.number))
+        for type in old?.types ?? [] where !kept.contains(type.number) { drop(type) }
         for type in new.types {
-            if let old = former[type.tree], old.columns.first?.type == type.columns.first?.type {
+            if let old = former[type.number], old.columns.first?.type == type.columns.first?.type {
                 change(old, to: type)
             } else {
-                if let old = former[type.tree] { drop(old) }
+                if let old = former[type.number] { drop(old) }
                 made.insert(type.name)
             }
         }
         rename(renamed) { "ALTER TABLE \(schema).\(quoted($0)) RENAME TO \(quoted($1))" }
         // After the renamings, which may free their names.
         for type in new.types where made.contains(type.name) { statements += creations(type) }
-        for type in new.types { statements += additions(type, to: former[type.tree]) }
+        for type in new.types { statements += additions(type, to: former[type.number]) }
     }
 
     private func table(_ name: String) -> String { "\(schema).\(quoted(name))" }
@@ -70,6 +70,7 @@ struct LayoutChange {
 
     private mutating func change(_ old: TypeLayout, to new: TypeLayout) {
         let table = table(old.table)
+        if old.tree != new.tree { changed.insert(new.name) }
         var columns = [(old: old.exact, new: new.exact)]
         for column in old.columns {
             if let successor = new.successor(of: column, in: old) {

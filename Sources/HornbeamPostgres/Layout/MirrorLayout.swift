@@ -38,7 +38,9 @@ struct TypeLayout: Codable, Equatable {
     }
 
     var name: String
-    /// The tree of the type's rows in the store, which it keeps when the type gets another name.
+    /// The type's place among those of the mirror's consumer, which it keeps under another name.
+    var number: Int
+    /// The tree of the type's rows in the store: with another one, they were made anew.
     var tree: UInt64
     var table: String
     /// Column 0 is the id.
@@ -82,16 +84,18 @@ func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") +
 // MARK: - Of a store
 
 extension MirrorLayout {
-    /// The layout for the types of a store.
-    init(_ schema: Schema, types names: [String]) throws(HornbeamError) {
+    /// The layout for the types of a store that a consumer wants.
+    init(_ schema: Schema, _ consumer: StoredConsumer) throws(HornbeamError) {
         var tables = NameGiver(taken: ["_mirror"])
         types = []
-        for name in names {
-            let type = try schema.type(name)
+        for (number, wanted) in consumer.types.enumerated() where wanted.isWanted {
+            // One that the store doesn't have any more takes its table with it.
+            guard let type = schema.types[wanted.name] else { continue }
+            let name = wanted.name
             var columns = NameGiver()
             var layout = TypeLayout(
-                name: name, tree: UInt64(type.rows.rawValue), table: tables.give(name), columns: [], relations: [],
-                exact: "")
+                name: name, number: number, tree: UInt64(type.rows.rawValue), table: tables.give(name), columns: [],
+                relations: [], exact: "")
             for (number, column) in type.description.columns.enumerated() where column.linkedRelation == nil {
                 layout.columns.append(
                     .init(property: column.name, number: number, type: column.type, column: columns.give(column.name)))

@@ -187,7 +187,7 @@ final class MirrorSession {
         guard let log = try ChangeLog(in: core.transaction), let stored = try log.consumer(settings.name) else {
             throw HornbeamError(.invalid, "consumer “\(settings.name)” was unregistered while its mirror runs")
         }
-        let (layout, description) = try layout(of: core.schema)
+        let (layout, description) = try layout(of: core.schema, stored)
         var outcome = Outcome(version: core.transaction.version, changes: 0)
         let isSame = record.map { $0.layout == layout && $0.description == description } ?? false
         if case .follow = work, isSame, stored.next - 1 == stored.acknowledged { return (outcome, nil) }
@@ -204,15 +204,17 @@ final class MirrorSession {
         try write(pending, full, layout, core)
         if case .compare(let limit) = work { outcome.differences = try compare(limit: limit, layout, core) }
         try connection.execute("COMMIT")
+        connection.timeout = settings.options.timeout
         record = next
         return (outcome, pending.last)
     }
 
-    private func layout(of schema: Schema) throws -> (MirrorLayout, [EntityDescription]) {
+    private func layout(
+        of schema: Schema, _ consumer: StoredConsumer
+    ) throws -> (MirrorLayout, [EntityDescription]) {
         if let known, known.schema === schema { return (known.layout, known.description) }
-        let names = try settings.names(of: schema)
-        let layout = try MirrorLayout(schema, types: names)
-        let description = names.compactMap { schema.types[$0]?.description }
+        let layout = try MirrorLayout(schema, consumer)
+        let description = layout.types.compactMap { schema.types[$0.name]?.description }
         known = (schema, layout, description)
         return (layout, description)
     }
@@ -273,7 +275,8 @@ final class MirrorSession {
         // Whoever else is at work with it comes to an end first.
         record = try MirrorRecord.read(connection, in: settings.schema, isLocked: true) ?? found
         let columns = try columnsThere()
-        let whole = found.layout.types.filter { type in
+        // Numbers may be those of another store's consumer.
+        var whole = found.layout.types.filter { type in
             columns[type.table].map { Set(type.columnNames).isSubset(of: $0) } == true
                 && type.toMany.allSatisfy { columns[$0.place] != nil }
         }
@@ -282,6 +285,7 @@ final class MirrorSession {
                 try connection.execute("DROP TABLE \(settings.schema).\(quoted(table))")
             }
         }
+        for place in whole.indices { whole[place].number = next.layout.type(whole[place].name)?.number ?? -1 - place }
         let change = LayoutChange(from: MirrorLayout(types: whole), to: next.layout, in: settings.schema)
         try apply(change, next)
         return FullCopy(types: Set(next.layout.types.map(\.name)), made: change.made)
@@ -324,7 +328,7 @@ final class MirrorSession {
         }
     }
 
-    /// Copying takes longer than a batch.
+    /// Copying takes longer than a batch. Ends with the server's transaction.
     private func allowTime() throws {
         let time = settings.options.copyTimeout
         connection.timeout = time

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mirror as programs use it. The work blocks, so it is done on a queue of its own; what is public here is
+// The mirror as programs use it. The work blocks, so it is done by threads of its own; what is public here is
 // asynchronous.
 
-import Dispatch
 public import Hornbeam
 import HornbeamTree
 import Synchronization
@@ -93,7 +92,6 @@ public final class PostgresMirror: Sendable {
     }
 
     private let settings: MirrorSettings
-    private let queue = DispatchQueue(label: "hornbeam.mirror", attributes: .concurrent)
     /// Held during each look at the store, because there is one note.
     private let turn = Mutex(())
     private let shared = Mutex(Shared())
@@ -101,6 +99,8 @@ public final class PostgresMirror: Sendable {
 
     private struct Shared {
         var isRunning = false
+        /// The error with which the last run ended.
+        var failure: (any Error)?
         var reached: UInt64 = 0
         var waiting: [(id: UInt64, version: UInt64, resume: (Result<Void, any Error>) -> Void)] = []
         var nextID: UInt64 = 0
@@ -140,6 +140,7 @@ public final class PostgresMirror: Sendable {
         try shared.withLock { (shared) throws(HornbeamError) in
             guard !shared.isRunning else { throw HornbeamError(.busy, "the mirror “\(settings.name)” runs already") }
             shared.isRunning = true
+            shared.failure = nil
         }
         defer { shared.withLock { $0.isRunning = false } }
         let listening = settings.database.onCommit { [waker] in waker.wake() }
@@ -147,9 +148,9 @@ public final class PostgresMirror: Sendable {
         do {
             try await blocking { try self.follow($0) }
         } catch let error as HornbeamError where error.code == .cancelled {
-            failWaiting(with: error)
+            return
         } catch {
-            failWaiting(with: error)
+            fail(with: error)
             throw error
         }
     }
@@ -218,11 +219,14 @@ public final class PostgresMirror: Sendable {
     /// Makes the mirror the store's again, whatever it is now: compares everything, and writes what differs. For a
     /// mirror that has diverged, and after changes by hand. Others who follow another store's mirror into the same
     /// schema are shut out by it.
-    public func reconcile() async throws {
+    /// - Returns: the number of the store's state that the mirror shows then.
+    @discardableResult
+    public func reconcile() async throws -> UInt64 {
         try await blocking { interruption in
             let session = try self.session(interruption)
             let outcome = try self.turn.withLock { _ in try session.run(.reconcile) }
             self.reach(outcome.version)
+            return outcome.version
         }
     }
 
@@ -238,26 +242,18 @@ public final class PostgresMirror: Sendable {
         }
     }
 
-    /// Runs what blocks on the mirror's queue; the task's cancellation ends it.
     private func blocking<Result: Sendable>(
         _ body: @escaping @Sendable (Interruption) throws -> Result
     ) async throws -> Result {
-        let interruption = Interruption()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                queue.async { continuation.resume(with: Swift.Result { try body(interruption) }) }
-            }
-        } onCancel: {
-            interruption.set()
-            waker.wake()
-        }
+        let waker = waker
+        return try await runBlocking(body) { waker.wake() }
     }
 
     // MARK: Waiting
 
     /// Returns when the server has committed the store's state of this number, so that a loss of this machine can't
-    /// take it: after a write, `reach(database.version)`. Waits as long as the mirror does. Throws the mirror's error
-    /// if `run` ends before, and a `CancellationError` if the task is cancelled.
+    /// take it: after a write, `reach(database.version)`. Waits as long as the mirror does. Throws the error with which
+    /// `run` has ended, or ends, and a `CancellationError` if the task is cancelled.
     public func reach(_ version: UInt64) async throws {
         let id = shared.withLock { shared in
             shared.nextID += 1
@@ -265,12 +261,13 @@ public final class PostgresMirror: Sendable {
         }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let isThere = shared.withLock { shared in
-                    if shared.reached >= version { return true }
+                let known: Result<Void, any Error>? = shared.withLock { shared in
+                    if shared.reached >= version { return .success(()) }
+                    if let failure = shared.failure { return .failure(failure) }
                     shared.waiting.append((id, version, { continuation.resume(with: $0) }))
-                    return false
+                    return nil
                 }
-                if isThere { continuation.resume() }
+                if let known { continuation.resume(with: known) }
                 if Task.isCancelled { leave(id) }
             }
         } onCancel: {
@@ -295,9 +292,10 @@ public final class PostgresMirror: Sendable {
         for one in reached { one.resume(.success(())) }
     }
 
-    private func failWaiting(with error: any Error) {
+    private func fail(with error: any Error) {
         let waiting = shared.withLock { shared in
             defer { shared.waiting = [] }
+            shared.failure = error
             return shared.waiting
         }
         for one in waiting { one.resume(.failure(error)) }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way back: a store made of a mirror's tables. It lies under a name of its own until it is whole.
 
-import Dispatch
 import FoundationEssentials
 import Glibc
 public import Hornbeam
@@ -40,19 +39,9 @@ extension Database {
         to path: String, from address: String, schema: String = "hornbeam",
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> RestoredStore {
-        let interruption = Interruption()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                DispatchQueue.global().async {
-                    continuation.resume(
-                        with: Result {
-                            var restore = try Restore(path, address, quoted(schema), interruption, progress)
-                            return try restore.run()
-                        })
-                }
-            }
-        } onCancel: {
-            interruption.set()
+        try await runBlocking { interruption in
+            var restore = try Restore(path, address, quoted(schema), interruption, progress)
+            return try restore.run()
         }
     }
 }

@@ -3,6 +3,7 @@
 // store is closed again, also after an error, so that the next one to open it finds nothing to recover.
 
 import Glibc
+import Hornbeam
 import HornbeamPages
 import HornbeamTree
 
@@ -58,6 +59,24 @@ enum OpenStore {
         options.createIfMissing = create
         options.lockWaitMilliseconds = lockWait
         return try closing(try TreeStore.open(at: path, options: options), body)
+    }
+
+    /// Opens the store at `path` as a database without models, for writing, for the length of `body`.
+    static func database<Result>(_ path: String, _ body: (Database) throws -> Result) throws -> Result {
+        try requireFile(path)
+        var options = Database.Options()
+        options.createsIfMissing = false
+        options.lockWaitMilliseconds = lockWait
+        let database = try Database(at: path, models: [], options: options)
+        let result: Result
+        do {
+            result = try body(database)
+        } catch {
+            try? database.close()
+            throw error
+        }
+        try database.close()
+        return result
     }
 
     private static func closing<Result>(_ store: TreeStore, _ body: (TreeStore) throws -> Result) throws -> Result {

@@ -15,7 +15,7 @@ package enum Program {
         QueryCommand.declaration, SearchCommand.declaration, SQLCommand.declaration, ImportCommand.declaration,
         ExportCommand.declaration,
         TreeListCommand.declaration, TreeScanCommand.declaration, BackupCommand.declaration,
-        CompactCommand.declaration, SalvageCommand.declaration,
+        CompactCommand.declaration, SalvageCommand.declaration, MirrorCommand.declaration, RestoreCommand.declaration,
     ]
 
     package static func main() -> Never {

@@ -24,7 +24,7 @@ package struct StoredConsumer: Equatable {
     package struct TypeName: Equatable {
         package var name: String
         /// Whether its changes are wanted still; changes name types by their places here.
-        var isWanted: Bool
+        package var isWanted: Bool
         /// Whether those of its links are, too.
         var wantsLinks = false
         /// Whether a gap, which the consumer hasn't acknowledged yet, may have taken some of its changes: it stays true

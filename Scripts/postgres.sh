@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A PostgreSQL server of one's own, in FOLDER, on a unix socket there alone: for the demo of the mirror and its
+# benchmark.
+#
+#     Scripts/postgres.sh start FOLDER    makes it if need be, starts it, and prints its URL
+#     Scripts/postgres.sh kill FOLDER     ends all its processes by SIGKILL
+#     Scripts/postgres.sh remove FOLDER   stops it, and removes the folder
+set -eu
+
+folder=$2
+binaries=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
+
+# PostgreSQL refuses to run as root.
+as_server() {
+    if [ "$(id -u)" -eq 0 ]; then
+        (cd / && setpriv --reuid=postgres --regid=postgres --clear-groups "$@")
+    else
+        "$@"
+    fi
+}
+
+case $1 in
+start)
+    if [ ! -d "$folder/data" ]; then
+        mkdir -p "$folder"
+        chmod 711 "$folder"
+        [ "$(id -u)" -ne 0 ] || chown postgres "$folder"
+        as_server "$binaries/initdb" --no-sync -A trust -E UTF8 --locale=C -U hornbeam -D "$folder/data" >/dev/null
+        as_server sh -c 'cat >>"$0"' "$folder/data/postgresql.conf" <<-END
+			listen_addresses = ''
+			unix_socket_directories = '$folder'
+			shared_buffers = 64MB
+		END
+    fi
+    as_server "$binaries/pg_ctl" -D "$folder/data" -l "$folder/log" -w start >/dev/null
+    echo "postgresql://hornbeam@/postgres?host=$folder"
+    ;;
+kill)
+    postmaster=$(head -1 "$folder/data/postmaster.pid")
+    # Stopped first, so that it makes no more children.
+    kill -STOP "$postmaster"
+    for process in $(ps -o pid= --ppid "$postmaster") "$postmaster"; do kill -KILL "$process"; done
+    while kill -0 "$postmaster" 2>/dev/null; do sleep 0.02; done
+    rm -f "$folder/data/postmaster.pid"
+    ;;
+remove)
+    as_server "$binaries/pg_ctl" -D "$folder/data" -m immediate stop >/dev/null 2>&1 || true
+    rm -rf "$folder"
+    ;;
+esac
