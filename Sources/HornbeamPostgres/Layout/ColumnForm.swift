@@ -10,8 +10,8 @@
 //
 // Texts are in their canonical composition, so that the server's order of bytes is the store's order of texts. The
 // server's texts can't have U+0000: it is two U+0001 there, and U+0001 is U+0001 U+0002, which keeps the order too. Ids
-// have no U+0000, and are as they are. Ids that are dates are seconds since 2001 as double precision, because an id
-// must be exact.
+// with U+0000 are refused, and others are as they are. Ids that are dates are seconds since 2001 as double precision,
+// because an id must be exact.
 
 import FoundationEssentials
 import Hornbeam
@@ -113,7 +113,7 @@ struct ColumnForm: Hashable {
     }
 
     /// The date at a number of microseconds since 1970.
-    private static func seconds(_ microseconds: Int) -> Double {
+    static func seconds(_ microseconds: Int) -> Double {
         Double(microseconds - ISODate.referenceOffset * 1_000_000) / 1e6
     }
 
@@ -122,8 +122,9 @@ struct ColumnForm: Hashable {
         let start = text.count
         composed.withUTF8 { text.append(contentsOf: $0) }
         let isExact = string.utf8.elementsEqual(text[start...])
-        if isID || !text[start...].contains(where: { $0 < 2 }) { return isExact }
-        let bytes = text[start...].flatMap { byte in byte < 2 ? [1, byte + 1] : [byte] }
+        guard text[start...].contains(where: { $0 < (isID ? 1 : 2) }) else { return isExact }
+        let zero = isID ? Array("\u{FFFD}".utf8) : [1, 1]
+        let bytes = text[start...].flatMap { byte in byte == 0 ? zero : byte == 1 && !isID ? [1, 2] : [byte] }
         text.replaceSubrange(start..., with: bytes)
         return false
     }

@@ -189,8 +189,7 @@ private struct ElementColumn {
     }
 
     func condition(_ named: NamedTable) -> ColumnCondition {
-        let column = ModelTable.Column(
-            property: "element", type: type.unwrapped, isNullable: type.isOptional, form: ColumnForm(type), name: nil)
+        let column = ModelTable.Column("element", type.unwrapped, isNullable: type.isOptional, ColumnForm(type), nil)
         return ColumnCondition(
             column, SQLText.trusted("\(alias).value"), isID: false, isExact: isExact, of: named.table.description.name)
     }

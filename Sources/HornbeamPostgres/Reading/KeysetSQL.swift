@@ -35,7 +35,7 @@ extension RowQuery {
         let counts = try counts
         let result = try reading.run(
             """
-            SELECT \(SQLText.joined(decoder.selection(named) + counts, by: ", ")) FROM \(named.source) \
+            SELECT \(SQLText.joined([decoder.selection(named)] + counts, by: ", ")) FROM \(named.source) \
             WHERE \(named.id) = \(table.id.form.parameter(id))
             """)
         guard result.count == 1 else {

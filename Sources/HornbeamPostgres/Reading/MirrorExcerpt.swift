@@ -8,14 +8,16 @@ import HornbeamPages
 
 /// Belongs to one thread.
 final class MirrorExcerpt {
-    let context = Context()
+    let context: Context
     private let reading: MirrorReading
     /// The ids of the rows that are here, by type.
     private var present: [String: Set<Value>] = [:]
     /// Ids that one statement names at most.
     private static let chunk = 5_000
 
-    init(_ reading: MirrorReading) { self.reading = reading }
+    fileprivate init(_ reading: MirrorReading, _ context: Context) {
+        (self.reading, self.context) = (reading, context)
+    }
 
     private func store(_ table: ModelTable) throws -> EntityStore {
         func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
@@ -50,7 +52,7 @@ final class MirrorExcerpt {
         let decoder = RowDecoder(table)
         let named = NamedTable(table: table, alias: "t")
         for part in missing.parts(of: Self.chunk) {
-            let columns = SQLText.joined(decoder.selection(named), by: ", ")
+            let columns = decoder.selection(named)
             let result = try reading.run(
                 """
                 SELECT \(columns) FROM \(named.source) WHERE \(named.id) = ANY (\(table.id.form.parameter(part))) \
@@ -162,5 +164,24 @@ extension Array {
     /// The elements in parts of a size.
     fileprivate func parts(of size: Int) -> [[Element]] {
         stride(from: 0, to: count, by: size).map { Array(self[$0..<Swift.min(count, $0 + size)]) }
+    }
+}
+
+extension MirrorReading {
+    private struct Undo: Error {}
+
+    /// Runs `body` with a part of the mirror that is empty, and gone afterwards: making a store of its own for each
+    /// read would take longer than most reads.
+    func withExcerpt<Result>(_ body: (MirrorExcerpt) throws -> Result) throws -> Result {
+        var context = try session.memory()
+        var result: Result?
+        do {
+            try context.transaction { context in
+                result = try body(MirrorExcerpt(self, context))
+                throw Undo()
+            }
+        } catch is Undo {}
+        guard let result else { throw HornbeamError(.cancelled, "a read in memory has ended without a result") }
+        return result
     }
 }

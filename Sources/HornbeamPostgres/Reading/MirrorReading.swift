@@ -10,8 +10,7 @@ final class ReaderSession {
     let connection: PostgresConnection
     private(set) var tables: ModelTables
     private let settings: ReaderSettings
-    /// Tells the rows of entities that queries go on after. Nothing is ever stored in it.
-    private(set) lazy var empty = Context()
+    private var known: Context?
 
     /// Connects, reads the mirror's layout and compares it with the models.
     init(_ settings: ReaderSettings, _ interruption: Interruption) throws {
@@ -31,6 +30,22 @@ final class ReaderSession {
                 .schemaMismatch, "the schema \(settings.schema) has no mirror: run one that writes into it")
         }
         return record.layout
+    }
+
+    /// A store in memory of all models. Nothing stays in it.
+    func memory() throws -> Context {
+        if let known { return known }
+        let context = Context()
+        func register<Entity: EntityModelProtocol>(_: Entity.Type) throws {
+            _ = try context.session.store(Entity.self)
+        }
+        try context.session.run { _ in
+            for description in settings.models.descriptions {
+                if let model = settings.models.model(description.name) { try register(model) }
+            }
+        }
+        known = context
+        return context
     }
 
     /// Reads the layout again. Returns false if it is as it was.
@@ -97,8 +112,8 @@ final class MirrorReading {
         guard parameters.count <= Self.maximumParameters else {
             throw HornbeamError(
                 .tooLarge,
-                "a query has \(parameters.count) values to compare with, the server takes \(Self.maximumParameters): "
-                    + "use .value(_:in:) for long lists of them")
+                "a query has \(parameters.count) values to compare with, and the server takes "
+                    + "\(Self.maximumParameters): use .value(_:in:) for long lists of them")
         }
         return try session.connection.execute(statement, parameters)
     }
@@ -106,11 +121,12 @@ final class MirrorReading {
     /// Whether each of some rows passes conditions, whatever these ask of other entities.
     func test(_ rows: [[UInt8]], of table: ModelTable, by filters: [Filter]) throws -> [Bool] {
         if rows.isEmpty { return [] }
-        let excerpt = MirrorExcerpt(self)
-        let (ids, rowIDs) = try excerpt.add(rows, of: table)
-        var links: [LinkDependency] = []
-        for filter in filters { filter.addLinks(to: &links) }
-        try excerpt.fetch(links, of: ids, table)
-        return try excerpt.test(rowIDs, of: table, by: filters)
+        return try withExcerpt { excerpt in
+            let (ids, rowIDs) = try excerpt.add(rows, of: table)
+            var links: [LinkDependency] = []
+            for filter in filters { filter.addLinks(to: &links) }
+            try excerpt.fetch(links, of: ids, table)
+            return try excerpt.test(rowIDs, of: table, by: filters)
+        }
     }
 }

@@ -54,8 +54,21 @@ final class ModelTable {
         let type: ColumnType
         let isNullable: Bool
         let form: ColumnForm
-        /// The column in the server, nil if the mirror has none: all are nil then.
+        /// The column in the server as a statement has it, nil if the mirror has none: all are nil then.
         let name: String?
+
+        init(_ property: String, _ type: ColumnType, isNullable: Bool, _ form: ColumnForm, _ name: String?) {
+            (self.property, self.type, self.isNullable, self.form) = (property, type, isNullable, form)
+            self.name = name.map(quoted)
+        }
+
+        /// Whether values of its type may be exact in the column of exact values alone.
+        var mayBeInexact: Bool {
+            switch type {
+            case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .uuid, .data: false
+            default: true
+            }
+        }
     }
 
     let model: any EntityModelProtocol.Type
@@ -85,6 +98,8 @@ final class ModelTable {
     }
 
     var id: Column { columns[0] }
+    /// The numbers of the properties that entities have: the store's own columns are not among them.
+    private(set) lazy var declared = Set(columns.indices.filter { !description.columns[$0].isHidden })
 
     /// The columns that hold ids of what to-one relations lead to, for indexes, are not the mirror's own.
     private static func column(
@@ -99,14 +114,12 @@ final class ModelTable {
         let type = column.type.unwrapped
         if let linked = column.linkedRelation {
             let place = layout.toOne.first { $0.relation == linked }?.place
-            return Column(
-                property: column.name, type: type, isNullable: true, form: ColumnForm(type, isID: true), name: place)
+            return Column(column.name, type, isNullable: true, ColumnForm(type, isID: true), place)
         }
         let isID = column.name == model.columns[0].name
         guard let there = layout.columns.first(where: { $0.property == column.name }) else {
             guard column.type.isOptional else { throw mismatch("is missing in the mirror") }
-            return Column(
-                property: column.name, type: type, isNullable: true, form: ColumnForm(type), name: nil)
+            return Column(column.name, type, isNullable: true, ColumnForm(type), nil)
         }
         guard there.type.unwrapped == type, column.type.isOptional || !there.type.isOptional else {
             throw mismatch("is \(column.type.withArticle) here, and \(there.type.withArticle) in the mirror")
@@ -114,9 +127,7 @@ final class ModelTable {
         guard isID == (there == layout.columns.first) else {
             throw mismatch(isID ? "is the id here, and not in the mirror" : "is the id in the mirror, and not here")
         }
-        return Column(
-            property: column.name, type: type, isNullable: there.type.isOptional, form: layout.form(there),
-            name: there.column)
+        return Column(column.name, type, isNullable: there.type.isOptional, layout.form(there), there.column)
     }
 
     private static func check(
@@ -172,7 +183,7 @@ struct NamedTable {
         }
         let column = table.columns[number]
         guard let name = column.name else { return (column, "NULL::\(SQLText.trusted(column.form.sql))") }
-        return (column, place(name))
+        return (column, SQLText.trusted("\(alias).\(name)"))
     }
 
     var id: SQLText { place(table.layout.columns.first?.column ?? "") }
@@ -182,7 +193,10 @@ struct NamedTable {
 
 extension ColumnForm {
     /// The type of a parameter.
-    var parameterType: String { sql.replacing(#" COLLATE "C""#, with: "") }
+    var parameterType: String {
+        let type = sql
+        return type.hasPrefix("text") ? "text" : type
+    }
 
     /// A value as a parameter.
     func parameter(_ value: Value) -> SQLText {

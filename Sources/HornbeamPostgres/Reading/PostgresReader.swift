@@ -101,8 +101,8 @@ public final class PostgresReader: Sendable {
 
     /// Returns the entity with an id, or nil if there is none.
     public func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) async throws -> Entity? {
-        let id = UncheckedID(id)
-        return try await pool.read(isLong: false) { try $0.find(Entity.self, id.id) }
+        let id = id.columnValue
+        return try await pool.read(isLong: false) { try $0.find(Entity.self, id) }
     }
 
     /// Returns the ids alone.
@@ -174,12 +174,4 @@ public final class PostgresReader: Sendable {
     public func max<Entity: EntityModelProtocol, Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, of list: QueryList<Entity> = QueryList()
     ) async throws -> Property? { try await aggregate(.max(keyPath), of: list) }
-}
-
-/// An id on its way to the queue of a connection.
-///
-/// `@unchecked Sendable`: ids are values of the columns' types, which nobody can change.
-private struct UncheckedID<ID>: @unchecked Sendable {
-    let id: ID
-    init(_ id: ID) { self.id = id }
 }

@@ -5,8 +5,10 @@ import Hornbeam
 import HornbeamPages
 
 extension MirrorReading {
-    func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) throws -> Entity? {
-        try resolve(QueryList<Entity>().filter(id: id.columnValue)).first
+    func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Value) throws -> Entity? {
+        var list = QueryList<Entity>()
+        list.parts.restrict(to: .compare(column: 0, .equal, id))
+        return try resolve(list).first
     }
 
     /// The stored ones of some ids, in their order.
@@ -14,7 +16,8 @@ extension MirrorReading {
         let table = try session.tables.table(Entity.entityName)
         let query = EntityQuery(type: Entity.entityName, filter: .within(column: 0, ids))
         var rows: [Value: [UInt8]] = [:]
-        try RowSearch(try RowQuery(query, session.tables, isOrdered: false), self).forEach { row in
+        try RowSearch(try RowQuery(query, session.tables, isOrdered: false), columns: table.declared, self).forEach {
+            row in
             rows[try row.withUnsafeBytes { try RowReader($0, of: table.type).value(0) }] = row
         }
         return try Entity._entities(rows.count) { read in
@@ -33,20 +36,22 @@ extension MirrorReading {
             if !parts.hasNested, query.isEverything { return try find(Entity.self, ids) }
             return try resolveHere(list, ids, nested) { try list.resolve(in: $0) }
         }
-        let search = RowSearch(try rowQuery(query), self)
+        let table = try session.tables.table(Entity.entityName)
         guard parts.hasNested else {
-            let type = try session.tables.table(Entity.entityName).type
+            let search = RowSearch(try rowQuery(query), columns: table.declared, self)
+            let type = table.type
             return try Entity._entities(query.limit.map { min($0, 1000) } ?? 0) { read in
                 try search.forEach { row in
                     try row.withBytes { (row) throws(HornbeamError) in try read(RowReader(row, of: type)) }
                 }
             }
         }
-        let table = try session.tables.table(Entity.entityName)
-        let excerpt = MirrorExcerpt(self)
-        let (ids, rows) = try excerpt.add(try search.rows(), of: table)
-        try excerpt.fetch(nested, of: ids, table)
-        return try list.entities(at: rows, in: excerpt.context)
+        let rows = try RowSearch(try rowQuery(query), self).rows()
+        return try withExcerpt { excerpt in
+            let (ids, rows) = try excerpt.add(rows, of: table)
+            try excerpt.fetch(nested, of: ids, table)
+            return try list.entities(at: rows, in: excerpt.context)
+        }
     }
 
     func ids<Entity: EntityModelProtocol>(_ list: QueryList<Entity>) throws -> [Entity.ID] {
@@ -122,7 +127,7 @@ extension MirrorReading {
             if aggregate.isOfSumAlone, columns.count == 1, let column = columns.first, rows.table.isInteger(column) {
                 try search.forEachMean(of: column, take)
             } else {
-                try search.forEachValue(take)
+                try search.forEachValue(of: columns, take)
             }
         }
     }
@@ -156,7 +161,7 @@ extension MirrorReading {
     private func position(
         _ after: (EntityStore) throws -> QueryPosition, _ rows: RowQuery
     ) throws -> QueryPosition {
-        let context = session.empty
+        let context = try session.memory()
         func store<Entity: EntityModelProtocol>(_: Entity.Type) throws -> EntityStore {
             try context.session.store(Entity.self)
         }
@@ -181,7 +186,6 @@ extension MirrorReading {
         _ list: QueryList<Entity>, _ ids: [Value], _ nested: [LinkDependency], _ body: (Context) throws -> Result
     ) throws -> Result {
         let table = try session.tables.table(Entity.entityName)
-        let excerpt = MirrorExcerpt(self)
         var links = nested
         let query = list.parts.entityQuery(of: Entity.entityName)
         query.filter.addLinks(to: &links)
@@ -191,17 +195,11 @@ extension MirrorReading {
         }
         try links.requireAlong("a condition on a list of ids of \(Entity.entityName)")
         let wanted = ids.compactMap { $0.converted(to: table.id.type) }.filter { $0 != .null }
-        try excerpt.fetch(wanted, of: table)
-        try excerpt.fetch(links, of: excerpt.present(among: wanted, of: table), table)
-        return try body(excerpt.context)
-    }
-}
-
-extension QueryList {
-    fileprivate func filter(id: Value) -> Self {
-        var list = self
-        list.parts.restrict(to: .compare(column: 0, .equal, id))
-        return list
+        return try withExcerpt { excerpt in
+            try excerpt.fetch(wanted, of: table)
+            try excerpt.fetch(links, of: excerpt.present(among: wanted, of: table), table)
+            return try body(excerpt.context)
+        }
     }
 }
 

@@ -36,7 +36,7 @@ extension PostgresReader {
 
         /// Returns the entity with an id, or nil if there is none.
         public func find<Entity: EntityModelProtocol>(_: Entity.Type, _ id: Entity.ID) throws -> Entity? {
-            try open().find(Entity.self, id)
+            try open().find(Entity.self, id.columnValue)
         }
 
         /// Returns the ids alone.

@@ -8,69 +8,125 @@ import HornbeamPages
 /// Reads some columns of a type's table.
 struct RowDecoder {
     let table: ModelTable
-    /// The numbers of the columns that are read. The others of a row are nil.
-    private let columns: [Int]
+    /// The columns that are read, with the way to read each. The others of a row are nil.
+    private let columns: [(number: Int, form: Form)]
+    /// Those among them that may have an exact value beside them, with the names of their properties.
+    private let inexact: [(number: Int, name: [UInt8])]
 
-    /// - Parameter columns: those that are needed, nil for all.
-    init(_ table: ModelTable, columns: Set<Int>? = nil) {
-        self.table = table
-        self.columns = table.columns.indices.filter { number in
-            table.columns[number].name != nil && (columns?.contains(number) ?? true)
+    /// Small, because each value looks at it.
+    private enum Form {
+        case text, integer, bool, float, date
+        /// Goes through `Value`.
+        case other
+
+        init(_ type: ColumnType, isID: Bool) {
+            switch type {
+            case .string, .url: self = .text
+            case .int8, .int16, .int32, .int64: self = .integer
+            case .bool: self = .bool
+            case .double, .float: self = .float
+            case .date: self = isID ? .other : .date
+            default: self = .other
+            }
         }
     }
 
-    /// Number of columns of a result that it reads.
-    var width: Int { columns.count + 1 }
+    /// - Parameters:
+    ///   - columns: those that are needed, nil for all.
+    ///   - isRounded: whether values do as the columns have them.
+    init(_ table: ModelTable, columns: Set<Int>? = nil, isRounded: Bool = false) {
+        self.table = table
+        let read = table.columns.indices.filter { number in
+            table.columns[number].name != nil && (columns?.contains(number) ?? true)
+        }
+        self.columns = read.map { ($0, Form(table.columns[$0].type, isID: $0 == 0)) }
+        let inexact = isRounded ? [] : read.filter { table.columns[$0].mayBeInexact }
+        self.inexact = inexact.map { ($0, Array(table.columns[$0].property.utf8)) }
+    }
 
-    /// The columns as SELECT has them.
-    func selection(_ named: NamedTable) -> [SQLText] {
-        columns.compactMap { table.columns[$0].name }.map(named.place) + [named.place(table.layout.exact)]
+    /// Number of columns of a result that it reads.
+    var width: Int { columns.count + (inexact.isEmpty ? 0 : 1) }
+
+    /// The columns as SELECT has them, with commas between them.
+    func selection(_ named: NamedTable) -> SQLText {
+        var text = ""
+        for (column, _) in columns {
+            guard let name = table.columns[column].name else { continue }
+            text += text.isEmpty ? "" : ", "
+            text += named.alias
+            text += "."
+            text += name
+        }
+        let columns = SQLText.trusted(text)
+        return inexact.isEmpty ? columns : "\(columns), \(named.place(table.layout.exact))"
     }
 
     /// The row as the store has it.
     func row(_ result: PostgresResult, _ number: Int) throws(HornbeamError) -> [UInt8] {
         var writer = RowWriter(layout: table.type.layout)
-        let exact = try exactValues(result.bytes(number, columns.count))
-        for (place, column) in columns.enumerated() {
+        let exact = inexact.isEmpty ? [] : try exactValues(result.bytes(number, columns.count))
+        for place in columns.indices {
             guard let bytes = result.bytes(number, place) else { continue }
-            let description = table.columns[column]
-            if let node = exact?[description.property] {
-                guard let value = ExactValues.value(node, as: description.type) else {
-                    throw undecodable(description, bytes)
-                }
-                writer.set(value, column)
+            let (column, form) = columns[place]
+            if !exact.isEmpty, let known = exact.first(where: { $0.column == column }) {
+                writer.set(known.value, column)
             } else {
-                try decode(bytes, description, column, &writer)
+                try decode(bytes, form, column, &writer)
             }
         }
         return try writer.finish()
     }
 
-    private func exactValues(_ bytes: UnsafeRawBufferPointer?) throws(HornbeamError) -> [String: JSONNode]? {
-        guard let bytes else { return nil }
+    /// The exact values of columns that are read. Most rows have none, but that of the last save, which few read.
+    private func exactValues(_ bytes: Bytes?) throws(HornbeamError) -> [(column: Int, value: Value)] {
+        guard let bytes else { return [] }
+        var found: [(column: Int, value: Value)] = []
+        let isRead = try JSONMembers.forEach(in: bytes) { (name, json) throws(HornbeamError) in
+            guard let (column, _) = inexact.first(where: { name.elementsEqual($0.name) }) else { return }
+            guard let node = try? JSONParser.parse(json),
+                let value = ExactValues.value(node, as: table.columns[column].type)
+            else { throw undecodable(table.columns[column], json) }
+            found.append((column, value))
+        }
+        if isRead { return found }
         guard let values = ExactValues.read(bytes) else {
             throw HornbeamError(
                 .server, "the exact values of \(table.description.name.withArticle) were changed by hand: reconcile")
         }
-        return values
+        found = []
+        for (column, _) in inexact {
+            guard let node = values[table.columns[column].property] else { continue }
+            guard let value = ExactValues.value(node, as: table.columns[column].type) else {
+                throw undecodable(table.columns[column], bytes)
+            }
+            found.append((column, value))
+        }
+        return found
     }
 
     private func decode(
-        _ bytes: Bytes, _ description: ModelTable.Column, _ column: Int, _ writer: inout RowWriter
+        _ bytes: Bytes, _ form: Form, _ column: Int, _ writer: inout RowWriter
     ) throws(HornbeamError) {
-        switch description.type {
-        case .string, .url: writer.setRaw(bytes, column)
-        case .int8, .int16, .int32, .int64:
-            guard let number = Self.integer(bytes) else { throw undecodable(description, bytes) }
+        switch form {
+        case .text: writer.setRaw(bytes, column)
+        case .integer:
+            guard let number = Self.integer(bytes) else { throw undecodable(table.columns[column], bytes) }
             writer.setInt(number, column)
         case .bool: writer.setBool(bytes.first == UInt8(ascii: "t"), column)
-        case .double, .float:
+        case .float:
             guard let number = Double(String(decoding: bytes, as: UTF8.self)) else {
-                throw undecodable(description, bytes)
+                throw undecodable(table.columns[column], bytes)
             }
             writer.setDouble(number, column)
-        default:
-            guard let value = description.form.value(bytes) else { throw undecodable(description, bytes) }
+        case .date:
+            guard let seconds = Self.date(bytes) ?? table.columns[column].form.value(bytes)?.seconds else {
+                throw undecodable(table.columns[column], bytes)
+            }
+            writer.setDouble(seconds, column)
+        case .other:
+            guard let value = table.columns[column].form.value(bytes) else {
+                throw undecodable(table.columns[column], bytes)
+            }
             writer.set(value, column)
         }
     }
@@ -90,11 +146,98 @@ struct RowDecoder {
         return number
     }
 
+    /// Reads `2024-05-02 17:30:00.123456+00`. Returns nil for the dates before year 1, behind 9999, and infinite ones.
+    private static func date(_ bytes: Bytes) -> Double? {
+        func number(_ places: Range<Int>) -> Int? {
+            var number = 0
+            for place in places {
+                let digit = Int(bytes[place]) - Int(UInt8(ascii: "0"))
+                guard digit >= 0, digit < 10 else { return nil }
+                number = number * 10 + digit
+            }
+            return number
+        }
+        guard bytes.count >= 22, bytes.count <= 29, bytes[4] == UInt8(ascii: "-"),
+            bytes[bytes.count - 3] == UInt8(ascii: "+"), number(bytes.count - 2..<bytes.count) == 0,
+            let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
+            let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19)
+        else { return nil }
+        var fraction = 0
+        if bytes.count > 22 {
+            let digits = bytes.count - 23
+            guard let written = number(20..<20 + digits) else { return nil }
+            fraction = (digits..<6).reduce(written) { number, _ in number * 10 }
+        }
+        // Years from March on, and 400 years at a time.
+        let from = month > 2 ? year : year - 1
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let days = from * 365 + from / 4 - from / 100 + from / 400 + dayOfYear - 719_468
+        return ColumnForm.seconds(
+            (days * 86_400 + hour * 3600 + minute * 60 + second) * 1_000_000 + fraction)
+    }
+
     private func undecodable(_ column: ModelTable.Column, _ bytes: Bytes) -> HornbeamError {
         HornbeamError(
             .server,
             "\(table.description.name).\(column.property), \(column.type.withArticle), can't be "
                 + "“\(String(decoding: bytes.prefix(60), as: UTF8.self))”: the mirror was changed, by a migration of "
                 + "the store or by hand")
+    }
+}
+
+extension Value {
+    /// The seconds of a date, nil for other values.
+    fileprivate var seconds: Double? { if case .date(let seconds) = self { seconds } else { nil } }
+}
+
+/// The members of a JSON object, without making anything of those that nobody reads.
+private enum JSONMembers {
+    /// Calls `body` with each name and value. Returns false if the bytes are no object, or have names with escapes.
+    static func forEach(
+        in bytes: Bytes, _ body: (_ name: Bytes, _ value: Bytes) throws(HornbeamError) -> Void
+    ) throws(HornbeamError) -> Bool {
+        guard bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return false }
+        var place = 1
+        while place < bytes.count - 1 {
+            let start = place + 1
+            guard bytes[place] == UInt8(ascii: "\""), let end = endOfText(bytes, from: start),
+                end + 1 < bytes.count, bytes[end + 1] == UInt8(ascii: ":"),
+                !bytes[start..<end].contains(UInt8(ascii: "\\")), let next = endOfValue(bytes, from: end + 2)
+            else { return false }
+            try body(Bytes(rebasing: bytes[start..<end]), Bytes(rebasing: bytes[end + 2..<next]))
+            place = next + 1
+        }
+        return true
+    }
+
+    /// The place of the quote that ends a text.
+    private static func endOfText(_ bytes: Bytes, from start: Int) -> Int? {
+        var place = start
+        while place < bytes.count {
+            if bytes[place] == UInt8(ascii: "\"") { return place }
+            place += bytes[place] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        return nil
+    }
+
+    /// The place behind a value: that of the comma or brace there.
+    private static func endOfValue(_ bytes: Bytes, from start: Int) -> Int? {
+        var depth = 0
+        var place = start
+        while place < bytes.count {
+            switch bytes[place] {
+            case UInt8(ascii: "\""):
+                guard let end = endOfText(bytes, from: place + 1) else { return nil }
+                place = end
+            case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
+            case UInt8(ascii: ",") where depth == 0: return place
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                if depth == 0 { return place }
+                depth -= 1
+            default: break
+            }
+            place += 1
+        }
+        return nil
     }
 }

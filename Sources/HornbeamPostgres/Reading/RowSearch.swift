@@ -11,6 +11,7 @@ import HornbeamPages
 struct RowSearch {
     private let reading: MirrorReading
     private let query: RowQuery
+    private let condition: SQLCondition
     private let decoder: RowDecoder
     /// Rows that are fetched beyond the limit at first, for those that don't pass.
     private static let reserve = 16
@@ -20,7 +21,8 @@ struct RowSearch {
         self.query = query
         self.reading = reading
         // Candidates and sorts look at other columns too.
-        let isPlain = query.condition.isExact && !query.isRounded
+        condition = query.condition
+        let isPlain = condition.isExact && !query.isRounded
         decoder = RowDecoder(query.table, columns: isPlain ? columns : nil)
     }
 
@@ -28,10 +30,10 @@ struct RowSearch {
     func forEach(_ body: ([UInt8]) throws -> Void) throws {
         if let limit = query.limit, limit <= 0 { return }
         if query.offset < 0 { return }
-        if query.condition.isExact, !query.isRounded {
+        if condition.isExact, !query.isRounded {
             let result = try reading.run(
                 query.select(
-                    decoder.selection(query.named), where: query.condition.may, "\(query.orderBy)\(query.window)"))
+                    [decoder.selection(query.named)], where: condition.may, "\(query.orderBy)\(query.window)"))
             for number in 0..<result.count { try body(decoder.row(result, number)) }
         } else {
             for row in try found() { try body(row) }
@@ -62,9 +64,9 @@ struct RowSearch {
         while true {
             let end: SQLText = size.map { " LIMIT \($0)" } ?? ""
             let counts = try query.counts
-            let columns = decoder.selection(query.named) + counts + ["(\(query.condition.certain)) AS certain"]
+            let columns = [decoder.selection(query.named)] + counts + ["(\(condition.certain)) AS certain"]
             let result = try reading.run(
-                query.select(columns, where: query.condition.may, "\(query.orderBy)\(end)"))
+                query.select(columns, where: condition.may, "\(query.orderBy)\(end)"))
             let (found, last) = try passing(result, countsAt: decoder.width, certainAt: decoder.width + counts.count)
             let isWhole = size.map { result.count < $0 } ?? true
             if isWhole || isEnough(found, last) { return cut(found) }
@@ -148,21 +150,21 @@ extension RowSearch {
     /// Number of the rows.
     func count() throws -> Int {
         if let limit = query.limit, limit <= 0 { return 0 }
-        if query.condition.isExact {
+        if condition.isExact {
             let isPart = query.limit != nil || query.offset > 0
-            let inner = query.select(["1"], where: query.condition.may, query.window)
+            let inner = query.select(["1"], where: condition.may, query.window)
             let result = try reading.run(
                 isPart
                     ? "SELECT count(*) FROM (\(inner)) AS part"
-                    : query.select(["count(*)"], where: query.condition.may))
+                    : query.select(["count(*)"], where: condition.may))
             guard query.offset >= 0 else { return 0 }
             return try Self.number(result)
         }
         let certain = try Self.number(
-            try reading.run(query.select(["count(*)"], where: query.condition.certain)))
+            try reading.run(query.select(["count(*)"], where: condition.certain)))
         if let needed = query.needed, certain >= needed { return query.cut(certain) }
-        let open: SQLText = "\(query.condition.may) AND (\(query.condition.certain)) IS NOT TRUE"
-        let result = try reading.run(query.select(decoder.selection(query.named), where: open))
+        let open: SQLText = "\(condition.may) AND (\(condition.certain)) IS NOT TRUE"
+        let result = try reading.run(query.select([decoder.selection(query.named)], where: open))
         var candidates: [[UInt8]] = []
         for number in 0..<result.count { candidates.append(try decoder.row(result, number)) }
         let passes = try reading.test(candidates, of: query.table, by: query.undecided)
@@ -181,7 +183,7 @@ extension RowSearch {
     func forEachMean(of column: Int, _ body: ([UInt8], Int) throws -> Void) throws {
         let sql = try query.named.column(column).sql
         let result = try reading.run(
-            query.select(["count(\(sql))", "sum(\(sql)::numeric)"], where: query.condition.may))
+            query.select(["count(\(sql))", "sum(\(sql)::numeric)"], where: condition.may))
         let count = try Self.number(result)
         guard count > 0, let sum = result.text(0, 1).flatMap({ Int128($0) }) else { return }
         let (quotient, remainder) = sum.quotientAndRemainder(dividingBy: Int128(count))
@@ -195,14 +197,13 @@ extension RowSearch {
     }
 
     /// Calls `body` with rows of different values in the columns, and the number of rows that have these.
-    func forEachValue(_ body: ([UInt8], Int) throws -> Void) throws {
-        // The last one of a selection is the column of exact values, which these columns need not.
-        let columns = decoder.selection(query.named).dropLast()
-        let list = SQLText.joined(Array(columns), by: ", ")
+    func forEachValue(of columns: Set<Int>, _ body: ([UInt8], Int) throws -> Void) throws {
+        let decoder = RowDecoder(query.table, columns: columns, isRounded: true)
+        let list = decoder.selection(query.named)
         let result = try reading.run(
-            query.select(columns + ["NULL", "count(*)"], where: query.condition.may, " GROUP BY \(list)"))
+            query.select([list, "count(*)"], where: condition.may, " GROUP BY \(list)"))
         for number in 0..<result.count {
-            let count = result.text(number, columns.count + 1).flatMap { Int($0) } ?? 0
+            let count = result.text(number, decoder.width).flatMap { Int($0) } ?? 0
             try body(decoder.row(result, number), count)
         }
     }

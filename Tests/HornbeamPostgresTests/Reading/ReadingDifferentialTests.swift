@@ -121,8 +121,8 @@ struct ReadingDifferentialTests {
     }
 }
 
-/// A result for comparing. By an index −0.0 may come as 0.0, and of several NaN any one. `Date` traps where it describes
-/// NaN.
+/// A result for comparing. By an index −0.0 may come as 0.0, and of several NaN any one. `Date` traps where it is asked
+/// to describe NaN.
 private func told(_ value: Any?) -> String {
     switch value {
     case nil: "nil"
