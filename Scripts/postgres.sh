@@ -8,8 +8,12 @@
 #     Scripts/postgres.sh remove FOLDER   stops it, and removes the folder
 set -eu
 
-folder=$2
-binaries=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
+folder=$(realpath -m "$2")
+binaries=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
+if [ -z "$binaries" ]; then
+    echo "there is no PostgreSQL server: Scripts/install-dependencies.sh postgres" >&2
+    exit 1
+fi
 
 # PostgreSQL refuses to run as root.
 as_server() {

@@ -78,11 +78,11 @@ struct MirrorPageTests {
             of: database, named: "some", to: url, types: .only(Article.self), options: options)
         try await mirror.update()
         let tables =
-            "SELECT string_agg(table_name, ' ' ORDER BY 1) FROM information_schema.tables "
+            "SELECT string_agg(table_name, ' ' ORDER BY table_name) FROM information_schema.tables "
             + "WHERE table_schema = 'hornbeam'"
         #expect(try PostgresServer.psql(tables, url: url) == "Article _mirror")
         let indexes =
-            "SELECT string_agg(indexname, ' ' ORDER BY 1) FROM pg_indexes WHERE schemaname = 'hornbeam' "
+            "SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE schemaname = 'hornbeam' "
             + "AND tablename = 'Article'"
         #expect(
             try PostgresServer.psql(indexes, url: url) == "Article_author_index Article_byDate_index Article_pkey")

@@ -28,6 +28,8 @@ package final class WorkerProcess {
         }
         process.standardInput = input
         process.standardOutput = output
+        // One that has died must not take the tests with it.
+        signal(SIGPIPE, SIG_IGN)
         try process.run()
     }
 

@@ -12,35 +12,27 @@ final class PostgresConnection {
     private var handle: OpaquePointer?
     /// Ends the statement that runs, when it is set.
     var interruption: Interruption
-    /// How long the server may be silent.
+    /// The time for which the server may be silent.
     var timeout: Duration
 
-    /// Connects. The address is a libpq connection string or URL, of several hosts perhaps; `connect_timeout` in it
-    /// bounds the wait for each.
+    /// Connects. The address is a libpq connection string or URL, of several hosts perhaps, which are tried one after the
+    /// other.
     init(_ address: String, timeout: Duration, interruption: Interruption) throws(HornbeamError) {
         self.timeout = timeout
         self.interruption = interruption
-        let seconds = String(max(1, timeout.components.seconds))
-        // Of a keyword that comes twice the last one counts: the address may set those before it, not those behind it.
-        let settings = [
-            ("fallback_application_name", "hornbeam"), ("connect_timeout", "10"), ("keepalives_idle", "10"),
-            ("keepalives_interval", "5"), ("keepalives_count", "3"),
-            ("tcp_user_timeout", seconds + "000"), ("dbname", address), ("client_encoding", "UTF8"),
-        ]
-        let keywords = settings.map { strdup($0.0) }
-        let values = settings.map { strdup($0.1) }
-        defer { for text in keywords + values { free(text) } }
-        handle = PQconnectdbParams(
-            keywords.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil], 1)
-        guard PQstatus(handle) == CONNECTION_OK else {
-            let error = connectionError
-            close()
-            throw error
+        var failure = HornbeamError(.unreachable, "the address “\(address.shown())” names no host")
+        for settings in try ServerAddress(address).hosts {
+            do throws(HornbeamError) {
+                try connect(settings)
+                return
+            } catch {
+                close()
+                // Of several hosts one that can be reached says most.
+                if failure.code == .unreachable || error.code != .unreachable { failure = error }
+                if error.code == .cancelled { break }
+            }
         }
-        PQsetnonblocking(handle, 1)
-        // Notices would go to standard error.
-        PQsetNoticeProcessor(handle, { _, _ in }, nil)
-        try prepare()
+        throw failure
     }
 
     deinit { close() }
@@ -50,18 +42,45 @@ final class PostgresConnection {
         handle = nil
     }
 
+    /// How long a host may take to let the user in.
+    private static let patience = Duration.seconds(10)
+
+    private func connect(_ settings: [(keyword: String, value: String)]) throws(HornbeamError) {
+        let keywords = settings.map { strdup($0.keyword) }
+        let values = settings.map { strdup($0.value) }
+        defer { for text in keywords + values { free(text) } }
+        handle = PQconnectStartParams(
+            keywords.map { UnsafePointer($0) } + [nil], values.map { UnsafePointer($0) } + [nil], 0)
+        // Its errors have the SQLSTATE then.
+        PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
+        let silence = timeout
+        timeout = min(timeout, Self.patience)
+        var state = PGRES_POLLING_WRITING
+        while PQstatus(handle) != CONNECTION_BAD, state != PGRES_POLLING_OK, state != PGRES_POLLING_FAILED {
+            try wait(for: state == PGRES_POLLING_READING ? POLLIN : POLLOUT)
+            state = PQconnectPoll(handle)
+        }
+        timeout = silence
+        guard PQstatus(handle) == CONNECTION_OK else { throw connectionError }
+        PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
+        PQsetnonblocking(handle, 1)
+        // Notices would go to standard error.
+        PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        try prepare()
+    }
+
     private var connectionError: HornbeamError {
-        let words = message
+        // Verbose errors end with the place in the server's sources.
+        let words = message.replacing(#/; [^;]*\.c:\d+/#, with: "")
         if PQconnectionNeedsPassword(handle) == 1 {
             return HornbeamError(
                 .authentication, "the server asks for a password: \(words); give it in the address or in ~/.pgpass")
         }
-        // libpq tells no SQLSTATE here. Before a password was asked for, the server can't have refused one.
-        let isRefused = PQconnectionUsedPassword(handle) == 1 && !words.contains("too many")
-        if isRefused || words.contains("authentication failed") || words.contains("no pg_hba.conf entry") {
-            return HornbeamError(.authentication, "the server doesn't let the user in: \(words)")
+        guard let state = words.firstMatch(of: #/:  ([0-9A-Z]{5}): /#).map({ String($0.1) }) else {
+            return HornbeamError(.unreachable, "the server can't be reached: \(words)")
         }
-        return HornbeamError(.unreachable, "the server can't be reached: \(words)")
+        let remedy = HornbeamError.remedy(ofState: state).map { ": \($0)" } ?? ""
+        return HornbeamError(HornbeamError.code(ofState: state), "the server refuses the connection: \(words)\(remedy)")
     }
 
     /// The text of values is that of `ColumnForm`, whatever the server's settings are.
@@ -77,6 +96,10 @@ final class PostgresConnection {
         try execute(
             "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET extra_float_digits = 3; "
                 + "SET standard_conforming_strings = on; SET client_min_messages = 'warning'")
+        // What is acknowledged must survive the server's crash.
+        if let level = try execute("SHOW synchronous_commit").text(0, 0), ["off", "local"].contains(level) {
+            try execute("SET synchronous_commit = on")
+        }
     }
 
     /// Has the server end statements, waits for locks and idle transactions of this connection by itself: it may not
@@ -184,18 +207,23 @@ final class PostgresConnection {
         return try finish(sql).affected
     }
 
+    /// Bytes that are handed to libpq at once: what it can't send yet it takes into its memory.
+    private static let slice = 1 << 20
+
     private func put(_ bytes: [UInt8]) throws(HornbeamError) {
-        while true {
-            let isTaken = bytes.withUnsafeBytes {
-                PQputCopyData(handle, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
+        for start in stride(from: 0, to: bytes.count, by: Self.slice) {
+            let end = min(start + Self.slice, bytes.count)
+            while true {
+                let isTaken = bytes[start..<end].withUnsafeBytes {
+                    PQputCopyData(handle, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count))
+                }
+                if isTaken == 1 { break }
+                guard isTaken == 0 else { throw lost() }
+                try wait(for: POLLIN | POLLOUT)
+                guard PQconsumeInput(handle) == 1 else { throw lost() }
             }
-            if isTaken == 1 { break }
-            guard isTaken == 0 else { throw lost() }
-            try wait(for: POLLIN | POLLOUT)
-            guard PQconsumeInput(handle) == 1 else { throw lost() }
+            try flush()
         }
-        // libpq takes what it can't send yet into its memory: wait until it is sent.
-        try flush()
     }
 
     /// Calls `body` with each row of a `COPY … TO STDOUT`.
@@ -204,6 +232,7 @@ final class PostgresConnection {
         try expect(PGRES_COPY_OUT, sql)
         var row = CopiedRow()
         while true {
+            try checkInterruption()
             var line: UnsafeMutablePointer<CChar>?
             let size = PQgetCopyData(handle, &line, 1)
             if size == -1 { break }
@@ -239,6 +268,7 @@ final class PostgresConnection {
     // MARK: Waiting
 
     private func flush() throws(HornbeamError) {
+        try checkInterruption()
         while true {
             let left = PQflush(handle)
             if left == 0 { return }
@@ -249,34 +279,30 @@ final class PostgresConnection {
         }
     }
 
+    private func checkInterruption() throws(HornbeamError) {
+        guard interruption.isSet else { return }
+        // The server finds out by the closed connection, or by its own limits: asking it to cancel could block.
+        close()
+        throw HornbeamError(.cancelled, "the work with the server was cancelled")
+    }
+
     /// Waits until the socket is ready, for `timeout` at most.
     private func wait(for events: Int32) throws(HornbeamError) {
         let end = ContinuousClock.now + timeout
         var socket = pollfd(fd: PQsocket(handle), events: Int16(events), revents: 0)
         while true {
+            try checkInterruption()
             let ready = poll(&socket, 1, 50)
             if ready > 0 { return }
             if ready < 0, errno != EINTR { throw lost() }
-            if interruption.isSet {
-                abandon()
-                throw HornbeamError(.cancelled, "the work with the server was cancelled")
-            }
             guard ContinuousClock.now < end else {
-                abandon()
+                close()
                 throw HornbeamError(
-                    .timedOut, "the server gave no answer for \(timeout.components.seconds) s: see what it does")
+                    .timedOut,
+                    "the server gave no answer for \(timeout.components.seconds) s: see what it does, or give it more "
+                        + "time by the options' timeout and copyTimeout")
             }
         }
-    }
-
-    /// Closes the connection of a statement that may still run, and asks the server to end it.
-    private func abandon() {
-        if let request = PQgetCancel(handle) {
-            // Where nobody answers, it must not wait either: the server finds out when it answers.
-            if interruption.isSet { _ = PQcancel(request, nil, 0) }
-            PQfreeCancel(request)
-        }
-        close()
     }
 
     private func lost() -> HornbeamError {

@@ -44,7 +44,7 @@ extension HornbeamError {
         switch state.prefix(2) {
         case "08", "57": return .unreachable
         case "28": return .authentication
-        case "53": return state == "53300" ? .unreachable : .fullServer
+        case "53": return state == "53300" ? .unreachable : state == "53400" ? .server : .fullServer
         default: return .server
         }
     }
@@ -57,6 +57,8 @@ extension HornbeamError {
         case "2BP01": "drop what depends on it, a view for instance, and make it anew afterwards"
         case "53100": "make room on the server; the mirror goes on by itself"
         case "3D000": "make the database first: createdb NAME"
+        case "57014": "it took longer than the options' timeout, or copyTimeout, allow"
+        case "54000": "if it is an index, drop it there: its keys have a limit"
         default: nil
         }
     }

@@ -74,6 +74,10 @@ struct LayoutChange {
         for column in old.columns {
             if let successor = new.successor(of: column, in: old) {
                 columns.append((column.column, successor.column))
+                // Exact values go by the property's name. A name at another number may be another property's.
+                if successor.property != column.property || successor.number != column.number {
+                    changed.insert(new.name)
+                }
             } else {
                 statements.append("ALTER TABLE \(table) DROP COLUMN \(quoted(column.column))")
                 changed.insert(new.name)
@@ -112,7 +116,7 @@ struct LayoutChange {
 
 extension TypeLayout {
     /// The column that has taken the place of a former one: that of its name, or else of its number, if its type is
-    /// the same. Numbers are those of columns in the store's rows, which a property keeps under another name.
+    /// the same. A renamed property keeps its number.
     fileprivate func successor(of column: Column, in old: TypeLayout) -> Column? {
         let named = columns.first { $0.property == column.property }
         let found =

@@ -89,13 +89,13 @@ func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") +
 extension MirrorLayout {
     /// The layout for the types of a store that a consumer wants.
     init(_ schema: Schema, _ consumer: StoredConsumer) throws(HornbeamError) {
-        var tables = NameGiver(taken: ["_mirror"])
+        var tables = NameGiver(taken: ["_mirror", "_staging"])
         types = []
         for (number, wanted) in consumer.types.enumerated() where wanted.isWanted {
             // One that the store doesn't have any more takes its table with it.
             guard let type = schema.types[wanted.name] else { continue }
             let name = wanted.name
-            var columns = NameGiver()
+            var columns = NameGiver(taken: NameGiver.systemColumns)
             var layout = TypeLayout(
                 name: name, number: number, tree: UInt64(type.rows.rawValue), table: tables.give(name), columns: [],
                 relations: [], exact: "")
@@ -133,6 +133,7 @@ private struct NameGiver {
 
     /// Longest name in bytes.
     private static let limit = 63
+    static let systemColumns: Set<String> = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"]
 
     mutating func give(_ wanted: String) -> String {
         var name = wanted.replacing("\0", with: "_")
@@ -144,7 +145,8 @@ private struct NameGiver {
             name = head + end
             count += 1
         }
-        taken.insert(name)
+        // A table's primary key has a name among those of tables.
+        taken.formUnion([name, "\(name)_pkey"])
         return name
     }
 }

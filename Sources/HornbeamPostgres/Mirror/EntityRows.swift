@@ -54,7 +54,7 @@ struct EntityRows {
                 }
                 text.removeAll(keepingCapacity: true)
                 if !form.append(value, to: &text) { exact.append((column.property, ExactValues.node(value))) }
-                if column == layout.columns.first { try checkID(value) }
+                if column == layout.columns.first { try checkID(value, of: layout.name) }
                 copy.field(text)
             }
             for ids in targets {
@@ -66,12 +66,12 @@ struct EntityRows {
     }
 
     /// An id must be one for the server too.
-    private func checkID(_ id: Value) throws(HornbeamError) {
-        guard case .string(let text) = id, text.utf8.contains(0) else { return }
+    private func checkID(_ id: Value, of type: String) throws(HornbeamError) {
+        guard id.hasZero else { return }
         throw HornbeamError(
             .invalid,
-            "\(layout.name) has an id with the character U+0000, which PostgreSQL's texts can't hold: "
-                + "\(text.shown(60)); give the entity another id, or leave the type out of the mirror")
+            "\(type) has an id with the character U+0000, which PostgreSQL's texts can't hold: \(id.text.shown(60)); "
+                + "give the entity another id, or leave the type out of the mirror")
     }
 
     private func firstTargets(_ relation: TypeLayout.Relation, of rows: [RowID]) throws -> [[UInt8]?] {
@@ -86,6 +86,7 @@ struct EntityRows {
 
     private func id(of row: RowID, in store: EntityStore, _ form: ColumnForm) throws -> [UInt8]? {
         guard let id = try store.id(of: row), id != .null else { return nil }
+        try checkID(id, of: store.type.name)
         var text: [UInt8] = []
         _ = form.append(id, to: &text)
         return text
@@ -117,5 +118,13 @@ struct EntityRows {
             copy.field(list.targets[position])
             try copy.endRow()
         }
+    }
+}
+
+extension Value {
+    /// Whether it is a text with U+0000.
+    var hasZero: Bool {
+        guard case .string(let text) = self else { return false }
+        return text.utf8.contains(0)
     }
 }

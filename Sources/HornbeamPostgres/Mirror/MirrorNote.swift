@@ -9,8 +9,8 @@
 //    there, and is acknowledged. The last one: it is not, and is sent again, as the store is by then. Another one: the
 //    two have gone different ways.
 //
-// A copy of the store's file has the same intent. The digest of a batch's changes, which the server keeps too, tells
-// whether the batch was this store's.
+// A copy of the store's file has the same intent. The digest of a batch, which the server keeps too, tells whether the
+// batch was this store's.
 
 import FoundationEssentials
 import Hornbeam
@@ -33,8 +33,11 @@ struct MirrorNote: Equatable {
         self.intent = intent
     }
 
-    /// The note after the batch of the intent was acknowledged.
-    var next: MirrorNote { MirrorNote(store: store, done: intent) }
+    /// Makes a note for when the batch of the intent is acknowledged, with a new intent.
+    func makeNext() -> MirrorNote { MirrorNote(store: store, done: intent) }
+
+    /// Makes a note with an intent that no copy of the store's file knows of.
+    func makeRenewed() -> MirrorNote { MirrorNote(store: store, done: done) }
 
     private static let none = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
@@ -67,7 +70,7 @@ struct MirrorRecord: Equatable {
     var version: UInt64
     /// The number of the last change of the consumer in it.
     var sequence: UInt64
-    /// The digest of the batch's changes, empty if there was a gap before it.
+    /// The digest of the batch's changes.
     var digest: String
     var layout: MirrorLayout
     /// The store's types with their indexes and relations, for a restored store.
@@ -93,8 +96,8 @@ struct MirrorRecord: Equatable {
             + "INSERT INTO \(schema).\(Self.table) VALUES (\(values.joined(separator: ", ")))"
     }
 
-    /// The statement that makes it the row, if the row has the token of the batch before. It locks the row: of two who
-    /// try it at once, the second one waits, and changes nothing.
+    /// The statement that replaces the row if its token is `former`. It locks the row: of two who try it at once, the
+    /// second one waits, and changes nothing.
     func succession(of former: UUID, in schema: String) -> String {
         "UPDATE \(schema).\(Self.table) SET token = \(literal(token.uuidString)), version = \(version), "
             + "sequence = \(sequence), digest = \(literal(digest)), updated = now() "
@@ -107,19 +110,23 @@ struct MirrorRecord: Equatable {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    /// Reads the row. Returns nil if there is no such table or row. Throws `.diverged` if it isn't readable.
-    /// - Parameter isLocked: whether nobody else may change the row until the transaction's end.
-    static func read(_ connection: PostgresConnection, in schema: String, isLocked: Bool = false) throws -> Self? {
+    /// Whether the schema has such a table.
+    static func isThere(_ connection: PostgresConnection, in schema: String) throws -> Bool {
         let name = literal("\(schema).\(table)")
-        let isThere = try connection.execute("SELECT to_regclass(\(name)) IS NOT NULL")
-        guard isThere.text(0, 0) == "t" else { return nil }
+        return try connection.execute("SELECT to_regclass(\(name)) IS NOT NULL").text(0, 0) == "t"
+    }
+
+    /// Reads the row. Returns nil if there is no such table or row. Throws `.diverged` if it isn't readable.
+    static func read(_ connection: PostgresConnection, in schema: String) throws -> Self? {
+        guard try isThere(connection, in: schema) else { return nil }
         let columns = "format, store, token, version, sequence, digest, layout, description"
-        let result = try connection.execute(
-            "SELECT \(columns) FROM \(schema).\(table)" + (isLocked ? " FOR UPDATE" : ""))
+        let result = try connection.execute("SELECT \(columns) FROM \(schema).\(table)")
         guard result.count > 0 else { return nil }
         guard let format = result.text(0, 0), format == String(Self.format) else {
             throw HornbeamError(
-                .diverged, "the mirror has format \(result.text(0, 0) ?? "none"), this library knows \(Self.format)")
+                .diverged,
+                "the mirror has format \(result.text(0, 0) ?? "none"), this library knows \(Self.format): use the "
+                    + "library that made it, or reconcile()")
         }
         func decoded<Value: Decodable>(_ type: Value.Type, _ column: Int) -> Value? {
             result.bytes(0, column).flatMap { try? JSONDecoder().decode(type, from: Data($0)) }
@@ -128,12 +135,26 @@ struct MirrorRecord: Equatable {
             let token = result.text(0, 2).flatMap(UUID.init(uuidString:)),
             let version = result.text(0, 3).flatMap({ UInt64($0) }),
             let sequence = result.text(0, 4).flatMap({ UInt64($0) }), let digest = result.text(0, 5),
-            let layout = decoded(MirrorLayout.self, 6), let description = decoded([EntityDescription].self, 7)
+            let layout = decoded(MirrorLayout.self, 6), let description = decoded([EntityDescription].self, 7),
+            layout.types.allSatisfy({ $0.isWhole(description) })
         else {
-            throw HornbeamError(.diverged, "the row of \(schema).\(table) was changed by hand: reconcile")
+            throw HornbeamError(.diverged, "the row of \(schema).\(table) was changed by hand: reconcile()")
         }
         return MirrorRecord(
             store: store, token: token, version: version, sequence: sequence, digest: digest, layout: layout,
             description: description)
+    }
+}
+
+extension TypeLayout {
+    /// Whether its parts are those of a type of the store: others come from rows that were changed by hand.
+    fileprivate func isWhole(_ descriptions: [EntityDescription]) -> Bool {
+        guard let description = descriptions.first(where: { $0.name == name }) else { return false }
+        return columns.first?.number == 0
+            && columns.allSatisfy { column in
+                description.columns.indices.contains(column.number)
+                    && description.columns[column.number].name == column.property
+            }
+            && relations.allSatisfy { relation in description.relations.contains { $0.name == relation.relation } }
     }
 }

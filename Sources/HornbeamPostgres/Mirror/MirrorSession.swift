@@ -23,12 +23,12 @@ struct MirrorSettings: Sendable {
 
     /// The types that are mirrored of those that the store has.
     func names(of schema: Schema) throws(HornbeamError) -> [String] {
-        switch types.names {
-        case nil: return schema.typeNames
-        case let names?:
-            for name in names { _ = try schema.type(name) }
-            return names.sorted()
+        guard !schema.typeNames.isEmpty else {
+            throw HornbeamError(.invalid, "the store has no entity types yet: open it with its models first")
         }
+        guard let names = types.names else { return schema.typeNames }
+        for name in names { _ = try schema.type(name) }
+        return names.sorted()
     }
 }
 
@@ -59,8 +59,8 @@ final class MirrorSession {
     private var record: MirrorRecord?
     private var hasSettled = false
     private var consumer: ChangeConsumer?
-    /// The schema that the layout was made of: mostly it is the one of the last look.
-    private var known: (schema: Schema, layout: MirrorLayout, description: [EntityDescription])?
+    /// The layout of the store's types. They stay as they are while the database is open.
+    private var known: (layout: MirrorLayout, description: [EntityDescription])?
 
     init(
         _ settings: MirrorSettings, interruption: Interruption, report: @escaping (PostgresMirror.Progress) -> Void
@@ -78,39 +78,34 @@ final class MirrorSession {
     /// Brings the server up to the store's newest state. Both are told of it before this returns.
     func run(_ work: Work) throws -> Outcome {
         let consumer = try registered()
+        var work = work
         var note = try note(of: consumer)
-        if case .reconcile = work {
-            record = try MirrorRecord.read(connection, in: settings.schema)
-        } else if !hasSettled {
-            note = try settle(note, consumer)
-        }
+        // Another session may have sent a batch since: a comparison beside a mirror that runs.
+        if !hasSettled || record?.token != note.done { (work, note) = try settle(work, note, consumer) }
+        if case .reconcile = work { note = try renewed(note, consumer) }
         hasSettled = true
-        let batch = try settings.database.read { (context) throws in
-            try context.session.run { try self.send(work, note, try $0.core) }
+        do {
+            var (outcome, last) = try settings.database.read { (context) throws in
+                try context.session.run { try self.send(work, note, try $0.core) }
+            }
+            if let last { try acknowledge(through: last, note, consumer, &outcome) }
+            return outcome
+        } catch let error as HornbeamError where error.code == .diverged {
+            guard try self.note(of: consumer) != note else { throw error }
+            throw HornbeamError(.conflict, "two mirrors are at work under the name “\(settings.name)”: let one run")
         }
-        if let last = batch.last { try acknowledge(through: last, note, consumer) }
-        return batch.outcome
     }
 
     // MARK: The store's side
 
     /// The consumer, with all types that are mirrored.
     private func registered() throws -> ChangeConsumer {
-        if let consumer, try !hasOtherTypes() { return consumer }
-        let names = try settings.database.read { context in
-            try context.session.run { try settings.names(of: try $0.core.schema) }
-        }
+        if let consumer { return consumer }
+        let names = try settings.names(of: settings.database.schema)
         let consumer = try settings.database.consumer(
             named: settings.name, ofTypes: names, links: true, retention: settings.options.retention)
         self.consumer = consumer
         return consumer
-    }
-
-    /// Whether the store has got types since the last look: one in memory takes them in as they come.
-    private func hasOtherTypes() throws -> Bool {
-        try settings.database.read { context in
-            try context.session.run { session in try session.core.schema !== known?.schema }
-        }
     }
 
     private func note(of consumer: ChangeConsumer) throws -> MirrorNote {
@@ -121,53 +116,74 @@ final class MirrorSession {
         return first
     }
 
-    private func acknowledge(through last: UInt64, _ note: MirrorNote, _ consumer: ChangeConsumer) throws {
-        try settings.database.write(durability: .full) { context in
+    /// Returns the note that the store has then.
+    @discardableResult
+    private func acknowledge(
+        through last: UInt64, _ note: MirrorNote, _ consumer: ChangeConsumer, _ outcome: inout Outcome
+    ) throws -> MirrorNote {
+        let next = note.makeNext()
+        let before = try settings.database.write(durability: .full) { context in
             guard try consumer.note(in: context) == note.bytes else {
                 throw HornbeamError(
                     .conflict, "two mirrors are at work under the name “\(settings.name)”: let one run")
             }
             try consumer.acknowledge(through: last, in: &context)
-            try consumer.setNote(note.next.bytes, in: &context)
+            try consumer.setNote(next.bytes, in: &context)
+            return try context.version
         }
+        // The acknowledgement makes a state too, which differs in nothing that is mirrored.
+        if before == outcome.version { outcome.version += 1 }
+        return next
     }
 
-    /// Finds out whether the last batch has arrived. Returns the note, which is the next one if it has.
-    private func settle(_ note: MirrorNote, _ consumer: ChangeConsumer) throws -> MirrorNote {
+    /// Gives the next batch a token that no copy of the store's file knows of, so that these have lost the mirror.
+    private func renewed(_ note: MirrorNote, _ consumer: ChangeConsumer) throws -> MirrorNote {
+        let renewed = note.makeRenewed()
+        try settings.database.write(durability: .full) { try consumer.setNote(renewed.bytes, in: &$0) }
+        return renewed
+    }
+
+    /// Finds out whether the last batch has arrived. Returns the work that is to be done, and the note, which is the
+    /// next one if the batch has arrived.
+    private func settle(
+        _ work: Work, _ note: MirrorNote, _ consumer: ChangeConsumer
+    ) throws -> (Work, MirrorNote) {
+        if case .reconcile = work { return (work, note) }
         record = try MirrorRecord.read(connection, in: settings.schema)
         guard let record else {
-            if note.done == nil { return note }
-            throw diverged("it has no mirror any more: its tables were dropped, or it is another server")
+            if note.done == nil { return (work, note) }
+            throw diverged("it has no mirror any more: it was dropped, or is another server's")
         }
         guard record.store == note.store else {
             throw diverged("it has the mirror of another store, or of another name")
         }
-        if record.token == note.done { return note }
+        if record.token == note.done { return (work, note) }
         guard record.token == note.intent else {
             throw diverged(
                 "its last batch isn't the store's last one: a standby was promoted that lacked it, or one of the two "
                     + "was restored from a copy")
         }
-        let isOurs = try settings.database.read { context in
+        let sent = try settings.database.read { context in
             try context.session.run { try self.hasSent(record, try $0.core) }
         }
-        guard isOurs else {
-            throw diverged("its last batch is one of another copy of the store")
+        switch sent {
+        // What was sent can't be compared any more: all entities can.
+        case nil: return (.reconcile, note)
+        case false?: throw diverged("its last batch is one of another copy of the store")
+        case true?:
+            var outcome = Outcome(version: record.version, changes: 0)
+            return (work, try acknowledge(through: record.sequence, note, consumer, &outcome))
         }
-        try acknowledge(through: record.sequence, note, consumer)
-        return note.next
     }
 
-    /// Whether the changes up to the server's last one are those that the server was told of.
-    private func hasSent(_ record: MirrorRecord, _ core: StoreTransaction) throws -> Bool {
+    /// Whether the changes up to the server's last one are those that the server was told of. Returns nil if some of
+    /// them aren't kept.
+    private func hasSent(_ record: MirrorRecord, _ core: StoreTransaction) throws -> Bool? {
         guard let log = try ChangeLog(in: core.transaction), let stored = try log.consumer(settings.name),
-            record.sequence < stored.next
+            record.sequence < stored.next, record.sequence >= stored.acknowledged
         else { return false }
-        // Changes that aren't kept can't be compared; all entities of their types will be.
-        if record.digest.isEmpty || stored.hasGap { return true }
-        guard record.sequence >= stored.acknowledged else { return false }
-        let changes = try log.changes(of: stored, limit: Int(clamping: record.sequence - stored.acknowledged))
-        return PendingBatch.digest(changes, stored) == record.digest
+        if try PendingBatch.digest(log, stored, through: record.sequence) == record.digest { return true }
+        return stored.hasGap ? nil : false
     }
 
     private func diverged(_ reason: String) -> HornbeamError {
@@ -203,6 +219,9 @@ final class MirrorSession {
         }
         try write(pending, full, layout, core)
         if case .compare(let limit) = work { outcome.differences = try compare(limit: limit, layout, core) }
+        // The server must not show a state that the store can still lose: a write without changes makes earlier ones
+        // durable.
+        try settings.database.write(durability: .full) { _ in }
         try connection.execute("COMMIT")
         connection.timeout = settings.options.timeout
         record = next
@@ -212,10 +231,10 @@ final class MirrorSession {
     private func layout(
         of schema: Schema, _ consumer: StoredConsumer
     ) throws -> (MirrorLayout, [EntityDescription]) {
-        if let known, known.schema === schema { return (known.layout, known.description) }
+        if let known { return known }
         let layout = try MirrorLayout(schema, consumer)
         let description = layout.types.compactMap { schema.types[$0.name]?.description }
-        known = (schema, layout, description)
+        known = (layout, description)
         return (layout, description)
     }
 
@@ -233,7 +252,11 @@ final class MirrorSession {
             full = try prepareFirst(next)
             return
         }
-        let sent = try connection.execute("BEGIN; " + next.succession(of: record.token, in: settings.schema))
+        // Whoever has begun to read the tables as of one moment ends first: such a reader would find columns and tables
+        // that came later, without what is in them.
+        let lock = isSame ? "" : "LOCK TABLE \(settings.schema).\(MirrorRecord.table) IN ACCESS EXCLUSIVE MODE; "
+        let sent = try connection.execute(
+            "BEGIN; \(lock)\(next.succession(of: record.token, in: settings.schema))")
         guard sent.affected == 1 else { throw diverged("somebody else has written to it") }
         if isSame { return }
         let change = LayoutChange(from: record.layout, to: next.layout, in: settings.schema)
@@ -265,7 +288,8 @@ final class MirrorSession {
         guard there.text(0, 1) == "0" else {
             throw HornbeamError(
                 .invalid,
-                "schema \(settings.schema) has tables that are no mirror's: give the mirror a schema of its own")
+                "schema \(settings.schema) has tables, and none of them is a mirror's “_mirror”: give the mirror a schema "
+                    + "of its own, or drop this one")
         }
         // Not IF NOT EXISTS: whoever may use a schema may not be allowed to make one.
         if there.text(0, 0) == "0" { try connection.execute("CREATE SCHEMA \(settings.schema)") }
@@ -273,25 +297,40 @@ final class MirrorSession {
 
     /// Takes the schema over: tables that still are as a layout has them are mended, others are made anew.
     private func prepareReconciling(_ next: MirrorRecord) throws -> FullCopy {
-        guard let found = record else { return try prepareFirst(next) }
-        try connection.execute("BEGIN")
+        guard try MirrorRecord.isThere(connection, in: settings.schema) else { return try prepareFirst(next) }
         // Whoever else is at work with it comes to an end first.
-        record = try MirrorRecord.read(connection, in: settings.schema, isLocked: true) ?? found
+        try connection.execute("BEGIN; LOCK TABLE \(settings.schema).\(MirrorRecord.table) IN ACCESS EXCLUSIVE MODE")
         let columns = try columnsThere()
-        // Numbers may be those of another store's consumer.
-        var whole = found.layout.types.filter { type in
+        let found = try readableLayout(columns)
+        var whole = found.types.filter { type in
             columns[type.table].map { Set(type.columnNames).isSubset(of: $0) } == true
                 && type.toMany.allSatisfy { columns[$0.place] != nil }
         }
-        for type in found.layout.types where !whole.contains(type) {
-            for table in [type.table] + type.toMany.map(\.place) where columns[table] != nil {
-                try connection.execute("DROP TABLE \(settings.schema).\(quoted(table))")
-            }
+        // Of a layout that can't be read the tables have the names that they would get.
+        let former = found.types.isEmpty ? next.layout.types : found.types.filter { !whole.contains($0) }
+        for table in former.flatMap({ [$0.table] + $0.toMany.map(\.place) }) where columns[table] != nil {
+            try connection.execute("DROP TABLE \(settings.schema).\(quoted(table))")
         }
+        // Numbers may be those of another store's consumer.
         for place in whole.indices { whole[place].number = next.layout.type(whole[place].name)?.number ?? -1 - place }
         let change = LayoutChange(from: MirrorLayout(types: whole), to: next.layout, in: settings.schema)
         try apply(change, next)
         return FullCopy(types: Set(next.layout.types.map(\.name)), made: change.made)
+    }
+
+    /// The layout in the server's record, empty if it can't be read. A table of another form is made anew.
+    private func readableLayout(_ columns: [String: Set<String>]) throws -> MirrorLayout {
+        let expected = ["id", "format", "store", "token", "version", "sequence", "digest", "updated", "layout"]
+        guard columns["_mirror"]?.isSuperset(of: expected + ["description"]) == true else {
+            try connection.execute(
+                "DROP TABLE \(settings.schema).\(MirrorRecord.table); \(MirrorRecord.creation(in: settings.schema))")
+            return MirrorLayout(types: [])
+        }
+        do {
+            return try MirrorRecord.read(connection, in: settings.schema)?.layout ?? MirrorLayout(types: [])
+        } catch let error as HornbeamError where error.code == .diverged {
+            return MirrorLayout(types: [])
+        }
     }
 
     /// The columns of each table in the schema.

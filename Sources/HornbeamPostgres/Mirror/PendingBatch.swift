@@ -16,22 +16,21 @@ struct PendingBatch {
     /// The number of the last change, and how many there are.
     let last: UInt64
     let count: Int
-    private(set) var digest = ""
+    let digest: String
 
     /// Changes beyond which it takes less to look at everything: their ids are held in memory.
-    static let limit = 500_000
+    private static let limit = 500_000
 
     init(_ log: ChangeLog, _ consumer: StoredConsumer, _ schema: Schema) throws {
         last = consumer.next - 1
         count = Int(clamping: last - consumer.acknowledged)
+        digest = try Self.digest(log, consumer, through: last)
         guard consumer.next - consumer.first <= Self.limit else {
             missed = Set(consumer.wanted)
             return
         }
         missed = Set(consumer.missed)
-        let changes = try log.changes(of: consumer, limit: .max)
-        if !consumer.hasGap { digest = Self.digest(changes, consumer) }
-        for (sequence, change) in changes {
+        for (sequence, change) in try log.changes(of: consumer, limit: .max) {
             let name = consumer.types[change.type].name
             // A type that has gone takes its table with it.
             guard let type = schema.types[name], !missed.contains(name) else { continue }
@@ -42,16 +41,24 @@ struct PendingBatch {
         }
     }
 
-    /// Tells a store's changes from those of a copy that went its own way.
-    static func digest(_ changes: [(sequence: UInt64, change: StoredChange)], _ consumer: StoredConsumer) -> String {
+    /// Tells the changes up to one of them from those of a copy of the store that went its own way: by the first of
+    /// them, with their numbers, versions and ids. A type counts by its place, which it keeps under another name.
+    static func digest(
+        _ log: ChangeLog, _ consumer: StoredConsumer, through last: UInt64
+    ) throws -> String {
         var bytes: [UInt8] = []
-        for (sequence, change) in changes {
-            for number in [sequence, change.version, UInt64(change.kind.rawValue), UInt64(change.id.count)] {
-                withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
-            }
-            bytes.append(contentsOf: consumer.types[change.type].name.utf8)
+        func add(_ numbers: UInt64...) {
+            for number in numbers { withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) } }
+        }
+        add(consumer.acknowledged, consumer.first)
+        let count = min(last &+ 1 &- min(consumer.first, last &+ 1), UInt64(digested))
+        for (sequence, change) in try log.changes(of: consumer, limit: Int(count)) {
+            add(sequence, change.version, UInt64(change.kind.rawValue), UInt64(change.type), UInt64(change.id.count))
             bytes.append(contentsOf: change.id)
         }
         return IndexKeyBytes.hashed(bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     }
+
+    /// Changes that a digest is made of.
+    private static let digested = 10_000
 }

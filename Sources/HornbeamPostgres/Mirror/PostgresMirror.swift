@@ -2,6 +2,7 @@
 // The mirror as programs use it. The work blocks, so it is done by threads of its own; what is public here is
 // asynchronous.
 
+import Glibc
 public import Hornbeam
 import HornbeamTree
 import Synchronization
@@ -92,8 +93,8 @@ public final class PostgresMirror: Sendable {
     }
 
     private let settings: MirrorSettings
-    /// Held during each look at the store, because there is one note.
-    private let turn = Mutex(())
+    /// Whether a session is at work with store and server: one at a time, because there is one note.
+    private let isAtWork = Mutex(false)
     private let shared = Mutex(Shared())
     private let waker = Waker()
 
@@ -121,8 +122,11 @@ public final class PostgresMirror: Sendable {
         guard !schema.isEmpty, schema.utf8.count <= 63, !schema.utf8.contains(0) else {
             throw HornbeamError(.invalid, "a schema has a name of 1 to 63 bytes, not “\(schema.shown())”")
         }
-        guard options.timeout >= .seconds(1), options.copyTimeout >= options.timeout else {
-            throw HornbeamError(.invalid, "Options.timeout is a second or more, Options.copyTimeout no less than it")
+        guard options.timeout >= .seconds(1), options.copyTimeout >= options.timeout,
+            options.copyTimeout <= .seconds(1_000_000)
+        else {
+            throw HornbeamError(
+                .invalid, "Options.timeout is a second or more, Options.copyTimeout no less, and a million at most")
         }
         guard !database.isReadOnly else {
             throw HornbeamError(.readOnly, "the mirror keeps its place in the store, which is open read-only")
@@ -166,6 +170,7 @@ public final class PostgresMirror: Sendable {
                 // Not all mirrors of a server that comes back at once.
                 pause = min(.seconds(30), pause * 2) * Double.random(in: 0.8...1)
             } catch let error as HornbeamError where error.code == .diverged {
+                shared.withLock { $0.reached = 0 }
                 tell(.diverged(error))
                 throw error
             }
@@ -177,16 +182,38 @@ public final class PostgresMirror: Sendable {
         let session = try session(interruption)
         while !interruption.isSet {
             let heard = waker.take()
-            let outcome = try turn.withLock { _ in try session.run(.follow) }
+            let outcome = try inTurn(interruption) { try session.run(.follow) }
             settled()
             reach(outcome.version)
             let time = outcome.changes > 0 ? heard.map { ContinuousClock.now - $0 } ?? .zero : .zero
-            tell(.following(Lag(version: outcome.version, changes: outcome.changes, time: time)))
+            // The acknowledgement of a batch is a commit too, after which nothing is left to be brought.
+            if outcome.changes > 0 || !isFollowing {
+                tell(.following(Lag(version: outcome.version, changes: outcome.changes, time: time)))
+            }
             waker.wait(interruption) { session.isAlive }
             guard session.isAlive else {
                 throw HornbeamError(.unreachable, "the server has closed the connection")
             }
         }
+    }
+
+    private var isFollowing: Bool {
+        shared.withLock { shared in
+            if case .following? = shared.last { true } else { false }
+        }
+    }
+
+    /// Runs `body` when no other session is at work.
+    private func inTurn<Result>(_ interruption: Interruption, _ body: () throws -> Result) throws -> Result {
+        while !isAtWork.withLock({ isAtWork in
+            defer { isAtWork = true }
+            return !isAtWork
+        }) {
+            if interruption.isSet { throw HornbeamError(.cancelled, "the work with the mirror was cancelled") }
+            usleep(2000)
+        }
+        defer { isAtWork.withLock { $0 = false } }
+        return try body()
     }
 
     private func session(_ interruption: Interruption) throws -> MirrorSession {
@@ -209,8 +236,7 @@ public final class PostgresMirror: Sendable {
     /// Returns the rows in which mirror and store differ, at most `limit` of each table; see `verify`.
     public func differences(limit: Int = 1000) async throws -> [MirrorDifference] {
         try await blocking { interruption in
-            let session = try self.session(interruption)
-            let outcome = try self.turn.withLock { _ in try session.run(.compare(limit: max(1, limit))) }
+            let outcome = try self.inTurn(interruption) { try self.session(interruption).run(.compare(limit: max(1, limit))) }
             self.reach(outcome.version)
             return outcome.differences
         }
@@ -223,8 +249,7 @@ public final class PostgresMirror: Sendable {
     @discardableResult
     public func reconcile() async throws -> UInt64 {
         try await blocking { interruption in
-            let session = try self.session(interruption)
-            let outcome = try self.turn.withLock { _ in try session.run(.reconcile) }
+            let outcome = try self.inTurn(interruption) { try self.session(interruption).run(.reconcile) }
             self.reach(outcome.version)
             return outcome.version
         }
@@ -235,8 +260,7 @@ public final class PostgresMirror: Sendable {
     @discardableResult
     public func update() async throws -> UInt64 {
         try await blocking { interruption in
-            let session = try self.session(interruption)
-            let outcome = try self.turn.withLock { _ in try session.run(.follow) }
+            let outcome = try self.inTurn(interruption) { try self.session(interruption).run(.follow) }
             self.reach(outcome.version)
             return outcome.version
         }
@@ -262,8 +286,8 @@ public final class PostgresMirror: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let known: Result<Void, any Error>? = shared.withLock { shared in
-                    if shared.reached >= version { return .success(()) }
                     if let failure = shared.failure { return .failure(failure) }
+                    if shared.reached >= version { return .success(()) }
                     shared.waiting.append((id, version, { continuation.resume(with: $0) }))
                     return nil
                 }

@@ -28,28 +28,39 @@ struct TableIndexes {
 
     private mutating func add(_ table: String, _ name: String, _ columns: String) {
         var full = "\(table)_\(name)_index"
-        while full.utf8.count > 63 { full.removeFirst() }
+        // The end tells more of a long name than its beginning.
+        while full.utf8.count > 60 { full.removeFirst() }
+        let others = statements.count { $0.contains(quoted(full)) }
+        if others > 0 { full += "_\(others)" }
         statements.append("CREATE INDEX IF NOT EXISTS \(quoted(full)) ON \(schema).\(quoted(table)) \(columns)")
     }
 
-    /// An index over something that the tables have no column of is left out.
+    private func isOrdered(_ type: ColumnType) -> Bool { type.isOrdered }
+
+    /// An index over something that the tables have no ordered column of is left out.
     private mutating func addDeclared(_ index: IndexDescription, _ type: TypeLayout) {
         var columns: [String] = []
         for component in index.components {
-            guard let column = place(component.column, type) else { return }
-            columns.append(quoted(column) + (component.descending ? " DESC" : ""))
+            guard let column = place(component.column, type, isOrdered) else { return }
+            columns.append(quoted(column) + (component.descending ? " DESC NULLS LAST" : " NULLS FIRST"))
         }
         add(type.table, index.name, "(\(columns.joined(separator: ", ")))")
     }
 
-    private func place(_ component: String, _ type: TypeLayout) -> String? {
-        if let column = type.columns.first(where: { $0.property == component }) { return column.column }
+    /// The column of an index's component, if it is of a kind that is wanted.
+    private func place(_ component: String, _ type: TypeLayout, _ isWanted: (ColumnType) -> Bool) -> String? {
+        if let column = type.columns.first(where: { $0.property == component }) {
+            return isWanted(column.type.unwrapped) ? column.column : nil
+        }
         let linked = ColumnDescription(name: component, type: .json).linkedRelation
         return type.toOne.first { $0.relation == linked }?.place
     }
 
     private mutating func addText(_ index: IndexDescription, _ type: TypeLayout) {
-        let columns = index.components.compactMap { place($0.column, type) }
+        // Of arrays and JSON the server makes no text that an index may be of.
+        let columns = index.components.compactMap { component in
+            place(component.column, type) { [.string, .url].contains($0) }
+        }
         let texts = columns.map { "coalesce(\(quoted($0)), '')" }.joined(separator: " || ' ' || ")
         if !columns.isEmpty { add(type.table, index.name, "USING gin (to_tsvector('simple', \(texts)))") }
     }

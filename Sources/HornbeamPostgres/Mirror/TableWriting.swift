@@ -54,12 +54,13 @@ private struct Table {
 
     var columnList: String { columns.map(quoted).joined(separator: ", ") }
 
-    /// The condition on two rows to be of one key, and that on them to have the same values. Values compare as texts:
-    /// JSON has no equality, and the two zeros of floating point are equal otherwise.
+    /// A condition that holds if two rows have the same key.
     func sameKey(_ left: String, _ right: String) -> String {
         key.map { "\(left).\(quoted($0)) = \(right).\(quoted($0))" }.joined(separator: " AND ")
     }
 
+    /// A condition that holds if two rows have the same values. They are compared as texts, because JSON has no
+    /// equality, and the two zeros of floating point are equal otherwise.
     func sameValues(_ left: String, _ right: String) -> String {
         func row(_ name: String) -> String {
             "ROW(" + columns.map { "\(name).\(quoted($0))" }.joined(separator: ", ") + ")::text"
@@ -170,14 +171,17 @@ struct TableWriting {
 
     // MARK: Changed entities
 
-    /// Writes the rows and links of these entities: those of what is stored anew, without those of what isn't.
+    /// Writes the rows and links of those of these entities that are stored, and removes those of the others.
     func write(_ entities: Set<Value>) throws {
         let ids = Array(entities)
         for start in stride(from: 0, to: ids.count, by: EntityRows.chunk) {
             let part = ids[start..<min(start + EntityRows.chunk, ids.count)]
             let stored = try part.compactMap { try rows.store.rowID(ofAny: $0) }.filter { try rows.store.isSaved($0) }
                 .sorted()
-            let keys = part.compactMap { idForm.text($0).map(literal) }.joined(separator: ", ")
+            // The server has no ids with U+0000; such an entity is refused, if it is stored.
+            let ids = part.filter { !$0.hasZero }
+            let keys = (ids.isEmpty ? [.null] : ids).map { idForm.text($0).map(literal) ?? "NULL" }
+                .joined(separator: ", ")
             try write(stored, keys)
             for relation in rows.layout.toMany { try write(relation, of: stored, keys) }
         }
@@ -203,10 +207,10 @@ struct TableWriting {
         var additions: [(list: EntityRows.LinkList, start: Int)] = []
         for list in try rows.lists(relation, of: stored) {
             guard let id = list.source.withUnsafeBytes({ idForm.value($0) }) else { continue }
-            let old = former.removeValue(forKey: id) ?? []
+            let (old, isWhole) = former.removeValue(forKey: id) ?? ([], true)
             let new = list.targets.map { $0.withUnsafeBytes { relation.form.value($0) } }
             let start = zip(old, new).prefix { $0 == $1 }.count
-            if start < old.count, let key = idForm.text(id) {
+            if start < old.count || !isWhole, let key = idForm.text(id) {
                 deletions.append("\(source) = \(literal(key)) AND \(position) >= \(start)")
             }
             if start < new.count { additions.append((list, start)) }
@@ -223,18 +227,26 @@ struct TableWriting {
         }
     }
 
-    /// The lists that the server has, by their sources.
+    /// The lists that the server has, by their sources, and whether they are whole: one that was changed by hand counts
+    /// up to the first position that is missing.
     private func lists(
         in table: Table, _ relation: TypeLayout.Relation, _ keys: String
-    ) throws -> [Value: [Value?]] {
+    ) throws -> [Value: (targets: [Value?], isWhole: Bool)] {
         let names = table.columns.map(quoted)
         let result = try connection.execute(
-            "SELECT \(names[0]), \(names[2]) FROM \(place(table)) WHERE \(names[0]) IN (\(keys)) "
+            "SELECT \(names.joined(separator: ", ")) FROM \(place(table)) WHERE \(names[0]) IN (\(keys)) "
                 + "ORDER BY \(names[0]), \(names[1])")
-        var lists: [Value: [Value?]] = [:]
+        var lists: [Value: (targets: [Value?], isWhole: Bool)] = [:]
         for row in 0..<result.count {
             guard let source = result.bytes(row, 0).flatMap({ idForm.value($0) }) else { continue }
-            lists[source, default: []].append(result.bytes(row, 1).flatMap { relation.form.value($0) })
+            var list = lists[source] ?? ([], true)
+            lists[source] = nil
+            if list.isWhole, result.text(row, 1) == String(list.targets.count) {
+                list.targets.append(result.bytes(row, 2).flatMap { relation.form.value($0) })
+            } else {
+                list.isWhole = false
+            }
+            lists[source] = list
         }
         return lists
     }

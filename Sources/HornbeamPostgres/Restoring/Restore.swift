@@ -57,8 +57,6 @@ private struct Restore {
     private var done = 0
     private var total = 0
 
-    /// Entities, or lists of links, in a transaction.
-    private static let batch = 10_000
     /// How long the server may be silent, before its first row too.
     private static let timeout = Duration.seconds(300)
 
@@ -85,27 +83,24 @@ private struct Restore {
         restored.version = record.version
         do {
             try fill(record)
-            guard link(partialPath, path) == 0 else {
-                throw HornbeamError(.io, "\(path) can't be made: \(String(cString: strerror(errno)))")
-            }
+            connection.close()
+            try giveName()
         } catch {
             unlink(partialPath)
             throw HornbeamError.typed(error)
         }
-        unlink(partialPath)
-        try syncFolder()
-        try connection.execute("COMMIT")
         return restored
     }
 
-    /// Makes the file's name as durable as the file.
-    private func syncFolder() throws(HornbeamError) {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        defer { if descriptor >= 0 { close(descriptor) } }
-        guard descriptor >= 0, fsync(descriptor) == 0 else {
-            throw HornbeamError(.io, "\(folder) can't be synced: \(String(cString: strerror(errno)))")
+    /// Gives the file its name, durably; a link never replaces a file that has got the name meanwhile. File systems
+    /// without links have the name looked up before.
+    private func giveName() throws {
+        if link(partialPath, path) == 0 {
+            unlink(partialPath)
+        } else if errno == EEXIST || access(path, F_OK) == 0 || rename(partialPath, path) != 0 {
+            throw HornbeamError(.io, "\(path) can't be made: \(String(cString: strerror(errno)))")
         }
+        try LinuxFile.syncDirectory(of: path)
     }
 
     private mutating func fill(_ record: MirrorRecord) throws {
@@ -256,6 +251,7 @@ private struct BatchWriter {
         self.type = type
     }
 
+    /// Entities, or lists of links, in a transaction.
     private static let batch = 10_000
 
     mutating func write(_ body: (JSONRows) throws -> Void) throws {

@@ -96,7 +96,8 @@ enum MirrorCommand {
         let screen = MirrorScreen(console)
         let done: Void? = try work(mirror) { try await mirror.run() }.finish { screen.show($0) }
         screen.clear()
-        return done == nil ? .interrupted : .ok
+        // It ends by Ctrl-C alone.
+        return done == nil || Interruption.isRequested ? .interrupted : .ok
     }
 }
 

@@ -2,6 +2,7 @@
 // Asynchronous work that a command waits for: the command's thread shows how far it has come, and hears Ctrl-C.
 
 import Glibc
+import Hornbeam
 import Synchronization
 
 final class CommandWork<State: Sendable, Result: Sendable>: Sendable {
@@ -36,12 +37,15 @@ final class CommandWork<State: Sendable, Result: Sendable>: Sendable {
                 return (shared.states, shared.done)
             }
             for state in states { show(state) }
-            if Interruption.isRequested {
-                if done != nil { return nil }
-                task.withLock { $0?.cancel() }
+            if Interruption.isRequested { task.withLock { $0?.cancel() } }
+            switch done {
+            case nil: usleep(20_000)
+            case .success(let result)?: return result
+            case .failure(let error)?:
+                let isCancelled = error is CancellationError || (error as? HornbeamError)?.code == .cancelled
+                if Interruption.isRequested, isCancelled { return nil }
+                throw error
             }
-            if let done { return try done.get() }
-            usleep(20_000)
         }
     }
 }

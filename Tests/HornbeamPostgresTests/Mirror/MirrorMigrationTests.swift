@@ -83,7 +83,7 @@ struct MirrorMigrationTests {
         try await before.write { context in
             try Before.Team(id: "a").save(to: &context)
             for id in 1...3 {
-                try Before.Person(id: id, name: "P\(id)", size: id, team: .id("a"), friends: .ids([1, 2]))
+                try Before.Person(id: id, name: "P\(id)e\u{301}", size: id, team: .id("a"), friends: .ids([1, 2]))
                     .save(to: &context)
             }
             try Before.Dropped(id: 9).save(to: &context)
@@ -129,6 +129,20 @@ struct MirrorMigrationTests {
         try after.close()
     }
 
+    @Test("has exact values under a property's new name")
+    func renamedAlone() async throws {
+        try await begin()
+        let after = try Database(
+            at: folder.path("store"), models: Renamed.Person.self, Renamed.Team.self,
+            migrations: [
+                .rename(Before.Person.entityName, to: Renamed.Person.self),
+                .rename(Before.Team.entityName, to: Renamed.Team.self),
+                .rename(Renamed.Person.self, "name", to: \.fullName),
+            ])
+        try await follow(after)
+        try after.close()
+    }
+
     @Test("is told which view stands in the way of a column's removal, and goes on without it")
     func dependentView() async throws {
         try await begin()
@@ -157,6 +171,26 @@ private enum Without {
     struct Person {
         let id: Int
         var name: String
+        @Relationship(inverse: \.members) var team: Team?
+        @Relationship() var friends: [Person]?
+    }
+
+    @EntityModel
+    struct Team {
+        let id: String
+        @Relationship(inverse: \.team) var members: [Person]?
+    }
+}
+
+private enum Renamed {
+    @EntityModel
+    struct Person {
+        let id: Int
+        var fullName: String
+        var size: Int = 0
+        var first: String = "first"
+        var second: String = "second"
+        var extra: String? = "extra"
         @Relationship(inverse: \.members) var team: Team?
         @Relationship() var friends: [Person]?
     }

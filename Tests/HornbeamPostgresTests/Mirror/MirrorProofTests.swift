@@ -10,6 +10,6 @@ struct MirrorProofTests {
     func lives(seed: UInt64) async throws {
         let life = try MirrorProof(seed: seed, hasStandbys: seed % 3 == 0)
         try await life.run(rounds: 8)
-        #expect(life.figures.looks == 8)
+        #expect(life.figures.looks > 8)
     }
 }

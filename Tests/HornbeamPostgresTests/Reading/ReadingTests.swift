@@ -112,9 +112,11 @@ struct ReadingTests {
         let store = try await MirroredStore(items: 5, seed: 2)
         var former = "Shelf"
         func call(_ name: String) throws {
-            let sql = ["name", "target"].map { member in
-                #"UPDATE news._mirror SET layout = replace(layout::text, '"\#(member)":"\#(former)"', "#
-                    + #"'"\#(member)":"\#(name)"')::json;"#
+            let sql = ["layout", "description"].flatMap { column in
+                ["name", "target"].map { member in
+                    #"UPDATE news._mirror SET \#(column) = replace(\#(column)::text, '"\#(member)":"\#(former)"', "#
+                        + #"'"\#(member)":"\#(name)"')::json;"#
+                }
             }.joined()
             try PostgresServer.psql(sql, url: store.url)
             former = name

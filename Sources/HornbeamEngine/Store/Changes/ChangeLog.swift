@@ -314,7 +314,14 @@ package struct ChangeLog {
     /// Registers a consumer, or what it wants from now on.
     package func register(_ name: String, _ wish: ChangeWish) throws {
         let stored = try consumer(name) ?? StoredConsumer(number: newNumber())
-        try putWithinBound(stored.wanting(wish), name)
+        var consumer = stored.wanting(wish)
+        // A type that it wanted before, and then didn't: nothing was logged of it meanwhile.
+        let again = stored.types.indices.filter { consumer.types[$0].isWanted && !stored.types[$0].isWanted }
+        if !again.isEmpty {
+            try skip(1, of: &consumer)
+            for place in again { consumer.types[place].isMissed = true }
+        }
+        try putWithinBound(consumer, name)
     }
 
     /// Lets go of what is beyond the consumer's bound.
