@@ -116,6 +116,14 @@ struct MirrorRecord: Equatable {
         return try connection.execute("SELECT to_regclass(\(name)) IS NOT NULL").text(0, 0) == "t"
     }
 
+    /// Begins to read the tables as of one moment. Tables that a migration changes are those of the newest state to
+    /// older snapshots too, so the mirror waits with one for whoever has begun so.
+    static func beginReading(_ connection: PostgresConnection, in schema: String) throws {
+        try connection.execute(
+            "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+                + "LOCK TABLE \(schema).\(table) IN ACCESS SHARE MODE")
+    }
+
     /// Reads the row. Returns nil if there is no such table or row. Throws `.diverged` if it isn't readable.
     static func read(_ connection: PostgresConnection, in schema: String) throws -> Self? {
         guard try isThere(connection, in: schema) else { return nil }

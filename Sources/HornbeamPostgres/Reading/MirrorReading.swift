@@ -9,7 +9,7 @@ import HornbeamTree
 final class ReaderSession {
     let connection: PostgresConnection
     private(set) var tables: ModelTables
-    private let settings: ReaderSettings
+    let settings: ReaderSettings
     private var known: Context?
 
     /// Connects, reads the mirror's layout and compares it with the models.
@@ -94,8 +94,8 @@ final class MirrorReading {
             do { return try body(MirrorReading(session, hasTransaction: false)) } catch is NeedsTransaction {}
         }
         let connection = session.connection
-        try connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         do {
+            try MirrorRecord.beginReading(connection, in: session.settings.schema)
             let result = try body(MirrorReading(session, hasTransaction: true))
             try connection.execute("COMMIT")
             return result

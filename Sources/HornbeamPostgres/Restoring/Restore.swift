@@ -75,11 +75,9 @@ private struct Restore {
     }
 
     mutating func run() throws -> RestoredStore {
-        // All tables as of one moment, however long it takes.
-        try connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        guard let record = try MirrorRecord.read(connection, in: schema) else {
-            throw HornbeamError(.invalid, "schema \(schema) has no mirror to restore from: name the mirror's schema")
-        }
+        guard try MirrorRecord.isThere(connection, in: schema) else { throw noMirror }
+        try MirrorRecord.beginReading(connection, in: schema)
+        guard let record = try MirrorRecord.read(connection, in: schema) else { throw noMirror }
         restored.version = record.version
         do {
             try fill(record)
@@ -90,6 +88,10 @@ private struct Restore {
             throw HornbeamError.typed(error)
         }
         return restored
+    }
+
+    private var noMirror: HornbeamError {
+        HornbeamError(.invalid, "schema \(schema) has no mirror to restore from: name the mirror's schema")
     }
 
     /// Gives the file its name, durably; a link never replaces a file that has got the name meanwhile. File systems
