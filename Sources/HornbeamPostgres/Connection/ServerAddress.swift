@@ -27,8 +27,10 @@ struct ServerAddress {
         }
         // Of a keyword that comes twice the last one counts: the address may set the first ones.
         let settings =
-            [("fallback_application_name", "hornbeam"), ("keepalives_idle", "10"), ("keepalives_interval", "5"),
-             ("keepalives_count", "3"), ("tcp_user_timeout", "30000")]
+            [
+                ("fallback_application_name", "hornbeam"), ("keepalives_idle", "10"), ("keepalives_interval", "5"),
+                ("keepalives_count", "3"), ("tcp_user_timeout", "30000"),
+            ]
             + given + [("client_encoding", "UTF8")]
         hosts = Self.split(settings)
     }
