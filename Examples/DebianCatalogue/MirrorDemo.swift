@@ -112,7 +112,7 @@ struct MirrorDemo {
         print(
             try server.psql(
                 #"""
-                SELECT s.name AS section, count(*) AS packages, sum(p."installedSize") / 1024 AS "MB installed"
+                SELECT s.name AS section, count(*) AS packages, (sum(p."installedSize") / 1024)::int AS "MB installed"
                 FROM debian."Package" AS p JOIN debian."Section" AS s ON s.id = p.section
                 GROUP BY 1 ORDER BY 2 DESC LIMIT 5
                 """#))
@@ -169,16 +169,12 @@ struct DemoServer {
 
     private struct Failure: Error, CustomStringConvertible { let description: String }
 
-    private func run(_ command: String, _ arguments: String...) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: command)
-        process.arguments = arguments
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw Failure(description: "\(command) failed") }
-        return text.trimmingCharacters(in: .newlines)
+    private func run(_ words: String...) throws -> String {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let command = words.map { "'" + $0.replacing("'", with: "'\\''") + "'" }.joined(separator: " ")
+        // Not `Process`: it waits for all that a command leaves running, which the server is.
+        guard system("\(command) > '\(path)'") == 0 else { throw Failure(description: "\(words[0]) failed") }
+        return try String(contentsOfFile: path, encoding: .utf8).trimmingCharacters(in: .newlines)
     }
 }

@@ -94,7 +94,7 @@ package final class MirrorProof {
         worker.send("reach")
         usleep(UInt32.random(in: 0...20_000, using: &random))
         switch Int.random(in: 0..<(standbys.isEmpty ? 6 : 3), using: &random) {
-        case 0, 1: try killWorker()
+        case 0, 1: return try replaceWorker()
         case 2:
             server.kill()
             figures.serversKilled += 1
@@ -116,25 +116,19 @@ package final class MirrorProof {
             usleep(UInt32.random(in: 0...1_500_000, using: &random))
             server.resume()
         }
-        try hear()
+        _ = try worker.answer()
+        try noteReached(try worker.answer())
         proxy.disarm()
     }
 
-    /// Hears the two answers; if the worker was killed, begins anew.
-    private func hear() throws {
-        do {
-            _ = try worker.answer()
-            try noteReached(try worker.answer())
-        } catch let refused as WorkerProcess.Refused where refused.description == "it died" {
-            worker = try WorkerProcess("mirror-worker")
-            try open()
-            try noteReached(try worker.ask("reach"))
-        }
-    }
-
-    private func killWorker() throws {
+    /// Kills the program, whatever it has answered by then, and begins another one.
+    private func replaceWorker() throws {
         worker.kill()
         figures.workersKilled += 1
+        if (try? worker.answer()) != nil, let count = try? worker.answer() { try noteReached(count) }
+        worker = try WorkerProcess("mirror-worker")
+        try open()
+        try noteReached(try worker.ask("reach"))
     }
 
     private func noteReached(_ answer: String) throws {
