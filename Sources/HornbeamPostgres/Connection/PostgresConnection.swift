@@ -15,8 +15,7 @@ final class PostgresConnection {
     /// The time for which the server may be silent.
     var timeout: Duration
 
-    /// Connects. The address is a libpq connection string or URL, of several hosts perhaps, which are tried one after the
-    /// other.
+    /// Connects. The address is a libpq connection string or URL. Several hosts in it are tried one after the other.
     init(_ address: String, timeout: Duration, interruption: Interruption) throws(HornbeamError) {
         self.timeout = timeout
         self.interruption = interruption

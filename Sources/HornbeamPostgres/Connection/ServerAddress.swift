@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An address taken apart into one for each host. libpq would try several hosts by itself, but a host that doesn't answer
-// only ends its turn in calls that block without hearing of a cancellation.
+// An address taken apart into one for each host. libpq would try several hosts by itself, but a host that doesn't
+// answer only ends its turn in calls that block without hearing of a cancellation.
 
 private import CPostgres
 import Hornbeam

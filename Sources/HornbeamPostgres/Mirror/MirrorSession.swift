@@ -288,8 +288,8 @@ final class MirrorSession {
         guard there.text(0, 1) == "0" else {
             throw HornbeamError(
                 .invalid,
-                "schema \(settings.schema) has tables, and none of them is a mirror's “_mirror”: give the mirror a schema "
-                    + "of its own, or drop this one")
+                "schema \(settings.schema) has tables, and none of them is a mirror's “_mirror”: give the mirror a "
+                    + "schema of its own, or drop this one")
         }
         // Not IF NOT EXISTS: whoever may use a schema may not be allowed to make one.
         if there.text(0, 0) == "0" { try connection.execute("CREATE SCHEMA \(settings.schema)") }

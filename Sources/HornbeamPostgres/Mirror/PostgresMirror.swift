@@ -236,7 +236,9 @@ public final class PostgresMirror: Sendable {
     /// Returns the rows in which mirror and store differ, at most `limit` of each table; see `verify`.
     public func differences(limit: Int = 1000) async throws -> [MirrorDifference] {
         try await blocking { interruption in
-            let outcome = try self.inTurn(interruption) { try self.session(interruption).run(.compare(limit: max(1, limit))) }
+            let outcome = try self.inTurn(interruption) {
+                try self.session(interruption).run(.compare(limit: max(1, limit)))
+            }
             self.reach(outcome.version)
             return outcome.differences
         }

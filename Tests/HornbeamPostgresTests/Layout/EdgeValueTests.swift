@@ -26,7 +26,8 @@ struct EdgeValueTests {
     private static let texts = [
         "", " ", "a\tb\nc\rd\\e", "\\N", "\\.", "NULL", "{\"a\"}", "Zo\u{EB}", "Zoe\u{308}", "a\u{0}b", "\u{0}",
         "\u{FFFD}",
-        "👨‍👩‍👧", "\u{7F}\u{1}\u{B}", "O'Brien\"; --", String(repeating: "ab\\", count: 5000), "\u{1112}\u{1161}\u{11AB}",
+        "👨‍👩‍👧", "\u{7F}\u{1}\u{B}", "O'Brien\"; --", String(repeating: "ab\\", count: 5000),
+        "\u{1112}\u{1161}\u{11AB}",
     ]
 
     private static var samples: [Sample] {
