@@ -53,13 +53,13 @@ final class PostgresConnection {
         // Its errors have the SQLSTATE then.
         PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
         let silence = timeout
+        defer { timeout = silence }
         timeout = min(timeout, Self.patience)
         var state = PGRES_POLLING_WRITING
         while PQstatus(handle) != CONNECTION_BAD, state != PGRES_POLLING_OK, state != PGRES_POLLING_FAILED {
             try wait(for: state == PGRES_POLLING_READING ? POLLIN : POLLOUT)
             state = PQconnectPoll(handle)
         }
-        timeout = silence
         guard PQstatus(handle) == CONNECTION_OK else { throw connectionError }
         PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
         PQsetnonblocking(handle, 1)

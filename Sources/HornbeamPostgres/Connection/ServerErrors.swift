@@ -33,6 +33,10 @@ extension HornbeamError {
         }
     }
 
+    /// Whether something that was to be made is there already: another session has made it meanwhile, perhaps one that
+    /// was taken for lost at its COMMIT.
+    var isMadeMeanwhile: Bool { code == .server && message.contains(#/says (23505|42P06|42P07),/#) }
+
     /// The code for a SQLSTATE, of which the first two characters are the class.
     static func code(ofState state: String) -> Code {
         switch state {

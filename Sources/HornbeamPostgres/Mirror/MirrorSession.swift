@@ -80,20 +80,35 @@ final class MirrorSession {
         let consumer = try registered()
         var work = work
         var note = try note(of: consumer)
-        // Another session may have sent a batch since: a comparison beside a mirror that runs.
-        if !hasSettled || record?.token != note.done { (work, note) = try settle(work, note, consumer) }
-        if case .reconcile = work { note = try renewed(note, consumer) }
+        if case .reconcile = work {
+            note = try renewed(note, consumer)
+        } else if !hasSettled || record?.token != note.done {
+            // Another session may have sent a batch since: a comparison beside a mirror that runs.
+            (work, note) = try settle(work, note, consumer)
+        }
         hasSettled = true
         do {
-            var (outcome, last) = try settings.database.read { (context) throws in
-                try context.session.run { try self.send(work, note, try $0.core) }
+            return try send(work, note, consumer)
+        } catch is HasMoved {
+            // A batch has come between, of another session or of one that was taken for lost at its COMMIT.
+            try connection.execute("ROLLBACK")
+            (work, note) = try settle(work, try self.note(of: consumer), consumer)
+            do { return try send(work, note, consumer) } catch is HasMoved {
+                throw HornbeamError(
+                    .conflict, "two mirrors are at work under the name “\(settings.name)”: let one run")
             }
-            if let last { try acknowledge(through: last, note, consumer, &outcome) }
-            return outcome
-        } catch let error as HornbeamError where error.code == .diverged {
-            guard try self.note(of: consumer) != note else { throw error }
-            throw HornbeamError(.conflict, "two mirrors are at work under the name “\(settings.name)”: let one run")
         }
+    }
+
+    /// Thrown if the server has another batch than the last one of this session.
+    private struct HasMoved: Error {}
+
+    private func send(_ work: Work, _ note: MirrorNote, _ consumer: ChangeConsumer) throws -> Outcome {
+        var (outcome, last) = try settings.database.read { (context) throws in
+            try context.session.run { try self.send(work, note, try $0.core) }
+        }
+        if let last { try acknowledge(through: last, note, consumer, &outcome) }
+        return outcome
     }
 
     // MARK: The store's side
@@ -136,8 +151,11 @@ final class MirrorSession {
         return next
     }
 
-    /// Gives the next batch a token that no copy of the store's file knows of, so that these have lost the mirror.
+    /// Gives the next batch a token that no copy of the store's file knows of, so that these have lost the mirror. Not
+    /// while the last one may have arrived: if this one doesn't, the server's token must be known.
     private func renewed(_ note: MirrorNote, _ consumer: ChangeConsumer) throws -> MirrorNote {
+        let there = try? MirrorRecord.read(connection, in: settings.schema)
+        if there?.token == note.intent, try hasSent(there) != false { return note }
         let renewed = note.makeRenewed()
         try settings.database.write(durability: .full) { try consumer.setNote(renewed.bytes, in: &$0) }
         return renewed
@@ -163,16 +181,20 @@ final class MirrorSession {
                 "its last batch isn't the store's last one: a standby was promoted that lacked it, or one of the two "
                     + "was restored from a copy")
         }
-        let sent = try settings.database.read { context in
-            try context.session.run { try self.hasSent(record, try $0.core) }
-        }
-        switch sent {
+        switch try hasSent(record) {
         // What was sent can't be compared any more: all entities can.
         case nil: return (.reconcile, note)
         case false?: throw diverged("its last batch is one of another copy of the store")
         case true?:
             var outcome = Outcome(version: record.version, changes: 0)
             return (work, try acknowledge(through: record.sequence, note, consumer, &outcome))
+        }
+    }
+
+    private func hasSent(_ record: MirrorRecord?) throws -> Bool? {
+        guard let record else { return false }
+        return try settings.database.read { context in
+            try context.session.run { try self.hasSent(record, try $0.core) }
         }
     }
 
@@ -257,7 +279,7 @@ final class MirrorSession {
         let lock = isSame ? "" : "LOCK TABLE \(settings.schema).\(MirrorRecord.table) IN ACCESS EXCLUSIVE MODE; "
         let sent = try connection.execute(
             "BEGIN; \(lock)\(next.succession(of: record.token, in: settings.schema))")
-        guard sent.affected == 1 else { throw diverged("somebody else has written to it") }
+        guard sent.affected == 1 else { throw HasMoved() }
         if isSame { return }
         let change = LayoutChange(from: record.layout, to: next.layout, in: settings.schema)
         try apply(change, next)
@@ -272,9 +294,13 @@ final class MirrorSession {
 
     /// The first copy: into a schema without tables, because others' tables are none of ours.
     private func prepareFirst(_ next: MirrorRecord) throws -> FullCopy {
-        try connection.execute("BEGIN")
-        try makeSchema()
-        try connection.execute(MirrorRecord.creation(in: settings.schema))
+        do {
+            try connection.execute("BEGIN")
+            try makeSchema()
+            try connection.execute(MirrorRecord.creation(in: settings.schema))
+        } catch let error as HornbeamError where error.isMadeMeanwhile {
+            throw HornbeamError(.serialization, error.message)
+        }
         let change = LayoutChange(from: nil, to: next.layout, in: settings.schema)
         try apply(change, next)
         return FullCopy(made: change.made)
@@ -286,6 +312,9 @@ final class MirrorSession {
             "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = \(name)), "
                 + "(SELECT count(*) FROM information_schema.tables WHERE table_schema = \(name))")
         guard there.text(0, 1) == "0" else {
+            if try MirrorRecord.isThere(connection, in: settings.schema) {
+                throw HornbeamError(.serialization, "another session has begun the mirror meanwhile")
+            }
             throw HornbeamError(
                 .invalid,
                 "schema \(settings.schema) has tables, and none of them is a mirror's “_mirror”: give the mirror a "

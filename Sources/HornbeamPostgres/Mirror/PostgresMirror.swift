@@ -252,6 +252,7 @@ public final class PostgresMirror: Sendable {
     public func reconcile() async throws -> UInt64 {
         try await blocking { interruption in
             let outcome = try self.inTurn(interruption) { try self.session(interruption).run(.reconcile) }
+            self.shared.withLock { $0.failure = nil }
             self.reach(outcome.version)
             return outcome.version
         }
