@@ -94,7 +94,7 @@ private struct Cut: Sendable {
 
 // MARK: - All connections
 
-/// What the threads share. They don't hold the proxy, so that a test can let go of it.
+/// The state that the threads share. They don't hold the proxy, so that a test can let go of it.
 private final class Relay: Sendable {
     struct State {
         var cut: Cut?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests compare of two stores.
+// The content of a store, in a form that tests compare.
 
 package import Hornbeam
 import HornbeamTree

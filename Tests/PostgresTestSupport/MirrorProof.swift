@@ -13,7 +13,7 @@ import Synchronization
 package final class MirrorProof {
     package struct Failure: Error, CustomStringConvertible { package let description: String }
 
-    /// What lives have been through.
+    /// Counts of the disturbances.
     package struct Figures: Sendable {
         package var rounds = 0
         package var workersKilled = 0

@@ -26,7 +26,7 @@ final class PostgresConnection {
                 return
             } catch {
                 close()
-                // Of several hosts one that can be reached says most.
+                // If there are several hosts, the error of one that was reached says most.
                 if failure.code == .unreachable || error.code != .unreachable { failure = error }
                 if error.code == .cancelled { break }
             }
@@ -95,7 +95,7 @@ final class PostgresConnection {
         try execute(
             "SET TimeZone = 'UTC'; SET DateStyle = 'ISO, YMD'; SET bytea_output = 'hex'; SET extra_float_digits = 3; "
                 + "SET standard_conforming_strings = on; SET client_min_messages = 'warning'")
-        // What is acknowledged must survive the server's crash.
+        // An acknowledged commit must survive a crash of the server.
         if let level = try execute("SHOW synchronous_commit").text(0, 0), ["off", "local"].contains(level) {
             try execute("SET synchronous_commit = on")
         }

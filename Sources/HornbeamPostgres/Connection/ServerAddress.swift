@@ -5,7 +5,7 @@
 private import CPostgres
 import Hornbeam
 
-/// What libpq needs to connect, for each host of an address.
+/// The settings with which libpq connects to each host of an address.
 struct ServerAddress {
     /// Keywords and values, for one host after the other.
     let hosts: [[(keyword: String, value: String)]]
@@ -25,7 +25,7 @@ struct ServerAddress {
             if let value = option.pointee.val { given.append((String(cString: keyword), String(cString: value))) }
             option += 1
         }
-        // Of a keyword that comes twice the last one counts: the address may set the first ones.
+        // If a keyword comes twice, the last one counts: the address can override those before it.
         let settings =
             [
                 ("fallback_application_name", "hornbeam"), ("keepalives_idle", "10"), ("keepalives_interval", "5"),

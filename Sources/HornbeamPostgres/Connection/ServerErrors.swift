@@ -53,7 +53,7 @@ extension HornbeamError {
         }
     }
 
-    /// What a person can do about an error of this SQLSTATE, nil if the server's words say enough.
+    /// Returns the remedy for an error of this SQLSTATE, or nil if the server's words are enough.
     static func remedy(ofState state: String) -> String? {
         switch state {
         case "25006": "name the primary, or let target_session_attrs=read-write find it among several hosts"

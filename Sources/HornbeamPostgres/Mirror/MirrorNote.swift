@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What store and mirror know of each other, so that each batch gets there exactly once.
+// The protocol by which each batch gets to the server exactly once, and the two records that it needs.
 //
 // 1. The store keeps, in the note of the mirror's consumer, the token of the last batch that is done and the token that
 //    the next one will have (the intent), durably, in the write that acknowledges the last one.

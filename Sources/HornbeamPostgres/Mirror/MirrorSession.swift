@@ -8,7 +8,7 @@ import Hornbeam
 import HornbeamTree
 import Synchronization
 
-/// What a mirror is of, and where it goes.
+/// The database that is mirrored, and the place that it is mirrored to.
 struct MirrorSettings: Sendable {
     let database: Database
     /// The name of its consumer in the store.
@@ -43,7 +43,7 @@ final class MirrorSession {
         case compare(limit: Int)
     }
 
-    /// What a look at the store has come to.
+    /// The result of a look at the store.
     struct Outcome {
         /// The state of the store that the mirror shows now.
         var version: UInt64
@@ -182,7 +182,7 @@ final class MirrorSession {
                     + "was restored from a copy")
         }
         switch try hasSent(record) {
-        // What was sent can't be compared any more: all entities can.
+        // Some of the sent changes aren't kept any more, so all entities are compared instead.
         case nil: return (.reconcile, note)
         case false?: throw diverged("its last batch is one of another copy of the store")
         case true?:
@@ -262,9 +262,9 @@ final class MirrorSession {
 
     /// The types whose tables are written as a whole.
     private struct FullCopy {
-        /// Those that may differ from the store.
+        /// Types whose tables may differ from the store.
         var types: Set<String> = []
-        /// Those whose tables are empty.
+        /// Types whose tables are new and empty.
         var made: Set<String> = []
     }
 
@@ -274,7 +274,7 @@ final class MirrorSession {
             full = try prepareFirst(next)
             return
         }
-        // Whoever has begun to read the tables as of one moment ends first: such a reader would find columns and tables
+        // Waits for readers that have begun to read the tables as of one moment: they would find columns and tables
         // that came later, without what is in them.
         let lock = isSame ? "" : "LOCK TABLE \(settings.schema).\(MirrorRecord.table) IN ACCESS EXCLUSIVE MODE; "
         let sent = try connection.execute(
@@ -327,7 +327,7 @@ final class MirrorSession {
     /// Takes the schema over: tables that still are as a layout has them are mended, others are made anew.
     private func prepareReconciling(_ next: MirrorRecord) throws -> FullCopy {
         guard try MirrorRecord.isThere(connection, in: settings.schema) else { return try prepareFirst(next) }
-        // Whoever else is at work with it comes to an end first.
+        // Waits until other mirrors and readers have ended their transactions.
         try connection.execute("BEGIN; LOCK TABLE \(settings.schema).\(MirrorRecord.table) IN ACCESS EXCLUSIVE MODE")
         let columns = try columnsThere()
         let found = try readableLayout(columns)
@@ -335,7 +335,7 @@ final class MirrorSession {
             columns[type.table].map { Set(type.columnNames).isSubset(of: $0) } == true
                 && type.toMany.allSatisfy { columns[$0.place] != nil }
         }
-        // Of a layout that can't be read the tables have the names that they would get.
+        // If the layout can't be read, its tables are taken to have the names of the new one.
         let former = found.types.isEmpty ? next.layout.types : found.types.filter { !whole.contains($0) }
         for table in former.flatMap({ [$0.table] + $0.toMany.map(\.place) }) where columns[table] != nil {
             try connection.execute("DROP TABLE \(settings.schema).\(quoted(table))")

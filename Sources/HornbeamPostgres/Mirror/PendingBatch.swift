@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the log has for the mirror in the state that a transaction reads. A batch takes all of it: rows are read in the
-// same state, so with less the tables would show one that the store never had.
+// The changes that the log holds for the mirror in the state that a transaction reads. A batch takes all of them: rows
+// are read in that state, so with fewer changes the tables would show a state that the store never had.
 
 import FoundationEssentials
 import Hornbeam

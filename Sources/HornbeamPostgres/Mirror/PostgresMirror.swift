@@ -31,12 +31,12 @@ public final class PostgresMirror: Sendable {
         /// All that the store has, also those that it gets later, and the deleted entities that it keeps.
         public static let all = Types(names: nil)
 
-        /// Those of some models.
+        /// The types of these models.
         public static func only(_ models: any EntityModelProtocol.Type...) -> Types {
             Types(names: models.map { $0.entityName })
         }
 
-        /// Those of some names, for programs without models.
+        /// The types with these names, for programs without models.
         public static func named(_ names: [String]) -> Types { Types(names: names) }
     }
 

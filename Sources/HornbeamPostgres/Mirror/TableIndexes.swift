@@ -57,7 +57,7 @@ struct TableIndexes {
     }
 
     private mutating func addText(_ index: IndexDescription, _ type: TypeLayout) {
-        // Of arrays and JSON the server makes no text that an index may be of.
+        // The server can't index a text that it makes of an array or of JSON.
         let columns = index.components.compactMap { component in
             place(component.column, type) { [.string, .url].contains($0) }
         }

@@ -226,7 +226,7 @@ struct ColumnCondition {
 /// The rows that equality with a value leaves undecided, of those whose columns hold what its column would.
 private enum Doubt {
     case none
-    /// Those with exact values beside their columns.
+    /// The properties with exact values beside their columns.
     case ofRows
     /// All: no column holds the value.
     case ofAll

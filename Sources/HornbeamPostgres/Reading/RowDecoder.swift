@@ -10,7 +10,7 @@ struct RowDecoder {
     let table: ModelTable
     /// The columns that are read, with the way to read each. The others of a row are nil.
     private let columns: [(number: Int, form: Form)]
-    /// Those among them that may have an exact value beside them, with the names of their properties.
+    /// The columns that may have an exact value beside them, with the names of their properties.
     private let inexact: [(number: Int, name: [UInt8])]
 
     /// Small, because each value looks at it.

@@ -7,7 +7,7 @@ public import Hornbeam
 import HornbeamPages
 import HornbeamTree
 
-/// What a restored store has.
+/// The content of a restored store.
 public struct RestoredStore: Sendable, Equatable {
     /// Number of entities of each type.
     public internal(set) var entities: [String: Int] = [:]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a mirror shows, of a first copy and of changes.
+// The tables of a mirror after a first copy and after changes.
 
 import Foundation
 import Hornbeam
