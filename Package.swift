@@ -206,7 +206,8 @@ let package = Package(
             dependencies: ["HornbeamPostgres", "Hornbeam", "HornbeamTree", "HornbeamTestSupport"],
             path: "Tests/PostgresTestSupport", swiftSettings: engineSettings),
         .executableTarget(
-            name: "mirror-worker", dependencies: ["PostgresTestSupport", "HornbeamPostgres", "Hornbeam"],
+            name: "mirror-worker",
+            dependencies: ["PostgresTestSupport", "HornbeamPostgres", "Hornbeam", "HornbeamTestSupport"],
             path: "Tests/MirrorWorker", swiftSettings: engineSettings),
         .testTarget(
             name: "HornbeamPostgresTests",

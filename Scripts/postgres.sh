@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A PostgreSQL server of one's own, in FOLDER, on a unix socket there alone: for the demo of the mirror and its
-# benchmark.
+# A PostgreSQL server of one's own, in FOLDER, on a unix socket there alone: for the demo of the mirror.
 #
 #     Scripts/postgres.sh start FOLDER    makes it if need be, starts it, and prints its URL
 #     Scripts/postgres.sh kill FOLDER     ends all its processes by SIGKILL

@@ -1,16 +1,12 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs `swift test` with the given words, and says at the end once more what failed: thousands of lines of tests that
 # passed come between.
-set -u
+set -uo pipefail
 
 log=.build/tests.log
-status=.build/tests.status
-{
-    "${SWIFT:-swift}" test "$@" 2>&1
-    echo $? >"$status"
-} | tee "$log"
-code=$(cat "$status")
+"${SWIFT:-swift}" test "$@" 2>&1 | tee "$log"
+code=$?
 if [ "$code" != 0 ]; then
     echo
     echo "What failed:"

@@ -85,6 +85,6 @@ struct MirrorPageTests {
             "SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE schemaname = 'hornbeam' "
             + "AND tablename = 'Article'"
         #expect(
-            try PostgresServer.psql(indexes, url: url) == "Article_author_index Article_byDate_index Article_pkey")
+            try PostgresServer.psql(indexes, url: url) == "Article/author Article/byDate Article_pkey")
     }
 }

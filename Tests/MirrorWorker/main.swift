@@ -7,6 +7,7 @@
 import Foundation
 import Hornbeam
 import HornbeamPostgres
+import HornbeamTestSupport
 import PostgresTestSupport
 
 /// Accounts whose amounts always sum up to nothing, and their owners.
@@ -35,12 +36,15 @@ struct MirrorWorker {
     private var database: Database?
     private var mirror: PostgresMirror?
     private var running: Task<Void, any Error>?
+    private var random = SeededGenerator(seed: 1)
 
     private struct Problem: Error { let description: String }
 
     mutating func run(_ words: [String]) async throws -> String {
         switch words.first {
-        case "open": try open(words[1], words[2], words[3])
+        case "open":
+            random = SeededGenerator(seed: UInt64(words[4]) ?? 1)
+            try open(words[1], words[2], words[3])
         case "steps": for _ in 0..<(Int(words[1]) ?? 1) { try await step() }
         case "reach": return try await reach()
         case "close": try await close()
@@ -59,22 +63,27 @@ struct MirrorWorker {
     }
 
     /// A transfer, or accounts that come, go and change hands. Some are rolled back in the end.
-    private func step() async throws {
+    private mutating func step() async throws {
         struct Rollback: Error {}
+        var random = random
+        defer { self.random = random }
+        // The closure runs elsewhere: it gets numbers of its own.
+        let seed = random.next()
         do {
             try await database?.write { context in
-                for _ in 0..<Int.random(in: 1...3) { try Self.change(&context) }
+                var random = SeededGenerator(seed: seed)
+                for _ in 0..<Int.random(in: 1...3, using: &random) { try Self.change(&context, &random) }
                 let count = try Counter.query(1).resolve(in: context)?.count ?? 0
                 try Counter(id: 1, count: count + 1).save(to: &context)
-                if Int.random(in: 0..<8) == 0 { throw Rollback() }
+                if Int.random(in: 0..<8, using: &random) == 0 { throw Rollback() }
             }
         } catch is Rollback {}
     }
 
-    private static func change(_ context: inout Context) throws {
-        let (first, second) = (Int.random(in: 0..<40), Int.random(in: 40..<80))
-        let amount = Int.random(in: 1...100)
-        switch Int.random(in: 0..<6) {
+    private static func change(_ context: inout Context, _ random: inout SeededGenerator) throws {
+        let (first, second) = (Int.random(in: 0..<40, using: &random), Int.random(in: 40..<80, using: &random))
+        let amount = Int.random(in: 1...100, using: &random)
+        switch Int.random(in: 0..<6, using: &random) {
         case 0:
             // Both go, with what they had between them.
             let sum = try [first, second].reduce(0) { try $0 + (Account.query($1).resolve(in: context)?.amount ?? 0) }
@@ -85,7 +94,7 @@ struct MirrorWorker {
         default:
             for (id, change) in [(first, -amount), (second, amount)] {
                 let amount = try Account.query(id).resolve(in: context)?.amount ?? 0
-                let owner = Int.random(in: 0..<8)
+                let owner = Int.random(in: 0..<8, using: &random)
                 try Account(
                     id: id, amount: amount + change, owner: .relation(Owner(id: owner, name: "O\(owner)"))
                 ).save(to: &context)

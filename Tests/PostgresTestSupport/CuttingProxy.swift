@@ -66,17 +66,6 @@ package final class CuttingProxy: Sendable {
 
     /// Closes all connections now.
     package func cutAll() { relay.cutAll() }
-
-    /// Whether new connections are closed at once.
-    package var isRefusing: Bool {
-        get { relay.state.withLock { $0.isRefusing } }
-        set { relay.state.withLock { $0.isRefusing = newValue } }
-    }
-
-    /// Passes nothing in either direction until `go()`. A message that is being passed may still arrive.
-    package func stall() { relay.state.withLock { $0.isStalled = true } }
-
-    package func go() { relay.state.withLock { $0.isStalled = false } }
 }
 
 private struct Cut: Sendable {
@@ -99,8 +88,6 @@ private final class Relay: Sendable {
     struct State {
         var cut: Cut?
         var cuts = 0
-        var isRefusing = false
-        var isStalled = false
         var hasEnded = false
         /// The sockets of each connection. A thread closes its connection's sockets after it has removed them here.
         var connections: [Int: [Int32]] = [:]
@@ -134,7 +121,7 @@ private final class Relay: Sendable {
 
     private func add(_ client: Int32) -> Int? {
         state.withLock { state in
-            guard !state.isRefusing, !state.hasEnded else { return nil }
+            guard !state.hasEnded else { return nil }
             state.nextConnection += 1
             state.connections[state.nextConnection] = [client]
             return state.nextConnection
@@ -188,17 +175,8 @@ private final class Relay: Sendable {
         shutdown(listener, Int32(SHUT_RDWR))
     }
 
-    /// Waits until bytes may pass. Returns false if the connection was cut.
-    func mayPass(_ connection: Int) -> Bool {
-        while true {
-            let answer: Bool? = state.withLock { state in
-                if state.connections[connection] == nil { return false }
-                return state.isStalled ? nil : true
-            }
-            if let answer { return answer }
-            usleep(1000)
-        }
-    }
+    /// Whether the connection was not cut.
+    func mayPass(_ connection: Int) -> Bool { state.withLock { $0.connections[connection] != nil } }
 }
 
 // MARK: - One connection

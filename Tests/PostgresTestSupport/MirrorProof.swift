@@ -7,7 +7,6 @@ import Foundation
 import Hornbeam
 import HornbeamPostgres
 import HornbeamTestSupport
-import Synchronization
 
 /// One life.
 package final class MirrorProof {
@@ -59,7 +58,7 @@ package final class MirrorProof {
         try open()
     }
 
-    private func open() throws { try worker.ask("open \(folder.path("store")) \(address) 1") }
+    private func open() throws { try worker.ask("open \(folder.path("store")) \(address) 1 \(random.next())") }
 
     private func failed(_ what: String) -> Failure { Failure(description: "seed \(seed): \(what)") }
 
@@ -161,7 +160,7 @@ package final class MirrorProof {
         let there = folder.path("restored")
         _ = try await Database.restore(to: there, from: server.url(database: database)) { _, _ in }
         let (old, new) = try (exported(folder.path("store")), exported(there))
-        if old != new { throw failed("the mirror isn't the store: \(old) \(new)") }
+        if old["Counter"]?.isEmpty != false || old != new { throw failed("the mirror isn't the store: \(old) \(new)") }
     }
 
     private func exported(_ path: String) throws -> [String: [String]] {

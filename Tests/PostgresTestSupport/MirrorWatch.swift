@@ -2,6 +2,7 @@
 // A reader beside a mirror that is disturbed: whenever the server answers, its tables show a state that the store had.
 
 import Dispatch
+import Glibc
 import Synchronization
 
 /// Looks again and again until it is ended.
@@ -25,7 +26,10 @@ final class MirrorWatch: Sendable {
         DispatchQueue(label: "hornbeam.watch").async { [self] in
             while !state.withLock({ $0.hasEnded || $0.failure != nil }) {
                 // Without an answer there is nothing to see.
-                guard let look = try? Self.look(server, database) else { continue }
+                guard let look = try? Self.look(server, database) else {
+                    usleep(5000)
+                    continue
+                }
                 state.withLock { state in
                     state.looks += 1
                     state.failure = look.problem

@@ -144,19 +144,6 @@ extension PostgresServer {
         }
     }
 
-    /// Ends all sessions, writes a checkpoint and stops ("fast" mode).
-    package func stop() throws {
-        try state.withLock { state in
-            guard let postmaster = state.postmaster else { return }
-            resume(&state)
-            Glibc.kill(postmaster, SIGINT)
-            guard waitForEnd(of: postmaster, seconds: 60) else {
-                throw PostgresServerError("the server does not stop:\n\(log)")
-            }
-            state.postmaster = nil
-        }
-    }
-
     /// Ends all the server's processes by SIGKILL. None is running when this returns.
     package func kill() { state.withLock { kill(&$0) } }
 

@@ -9,8 +9,6 @@ struct CopyRows {
     private var bytes: [UInt8] = []
     private var isFirst = true
     private let send: ([UInt8]) throws(HornbeamError) -> Void
-    /// Number of rows so far.
-    private(set) var count = 0
 
     /// Bytes that are gathered before they are sent.
     private static let batch = 1 << 16
@@ -52,7 +50,6 @@ struct CopyRows {
     mutating func endRow() throws(HornbeamError) {
         bytes.append(UInt8(ascii: "\n"))
         isFirst = true
-        count += 1
         if bytes.count >= Self.batch { try flush() }
     }
 
@@ -68,8 +65,6 @@ struct CopiedRow: ~Copyable {
     private var bytes: [UInt8] = []
     /// Where each field lies in `bytes`, nil for NULL.
     private var fields: [Range<Int>?] = []
-
-    var count: Int { fields.count }
 
     /// Calls `body` with a field's bytes, nil for NULL or a field that isn't there.
     func field<Result>(_ number: Int, _ body: (UnsafeRawBufferPointer?) throws -> Result) throws -> Result {

@@ -41,7 +41,7 @@ final class PostgresConnection {
         handle = nil
     }
 
-    /// How long a host may take to let the user in.
+    /// How long a host may be silent while it lets the user in.
     private static let patience = Duration.seconds(10)
 
     private func connect(_ settings: [(keyword: String, value: String)]) throws(HornbeamError) {
@@ -103,9 +103,8 @@ final class PostgresConnection {
 
     /// Has the server end statements, waits for locks and idle transactions of this connection by itself: it may not
     /// hear of it when this side is gone.
-    func limit(statements: Duration) throws(HornbeamError) {
-        timeout = statements
-        let milliseconds = statements.components.seconds * 1000
+    func setLimits() throws(HornbeamError) {
+        let milliseconds = timeout.components.seconds * 1000
         try execute(
             "SET statement_timeout = \(milliseconds); SET lock_timeout = \(milliseconds); "
                 + "SET idle_in_transaction_session_timeout = \(milliseconds * 2)")
@@ -182,9 +181,8 @@ final class PostgresConnection {
 
     // MARK: COPY
 
-    /// Sends the rows that `body` gives, by a `COPY … FROM STDIN`. Returns how many the server has taken.
-    @discardableResult
-    func copy(into sql: String, _ body: (inout CopyRows) throws -> Void) throws -> Int {
+    /// Sends the rows that `body` gives, by a `COPY … FROM STDIN`.
+    func copy(into sql: String, _ body: (inout CopyRows) throws -> Void) throws {
         try send(sql, [])
         try expect(PGRES_COPY_IN, sql)
         var rows = CopyRows { [unowned self] (bytes) throws(HornbeamError) in try self.put(bytes) }
@@ -203,7 +201,7 @@ final class PostgresConnection {
             try wait(for: POLLOUT)
         }
         try flush()
-        return try finish(sql).affected
+        _ = try finish(sql)
     }
 
     /// Bytes that are handed to libpq at once: what it can't send yet it takes into its memory.

@@ -48,7 +48,7 @@ struct ColumnForm: Hashable {
         }
     }
 
-    /// Arrays take the collation behind their brackets, where it says less than it costs to read.
+    /// The type of an array's elements, without a collation.
     private var elementSQL: String { sql.hasPrefix("text") ? "text" : sql }
 
     /// Whether it is an array of the server's own.
@@ -86,7 +86,7 @@ struct ColumnForm: Hashable {
         return true
     }
 
-    /// Appends a number in the shortest text that reads back as it. Not-a-numbers other than the usual one are lost.
+    /// Appends a number in the shortest text that reads back as it. Returns false for a NaN with other bits than the default one.
     private func append(_ number: Double, to text: inout [UInt8]) -> Bool {
         if number.isFinite {
             text.append(contentsOf: (type == .float ? Float(number).description : number.description).utf8)

@@ -81,6 +81,14 @@ extension TypeLayout.Relation {
 /// A name as a statement has it.
 func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
 
+/// A mirror's schema as a statement has it. Throws `.invalid` for a name that PostgreSQL would shorten.
+func mirrorSchema(_ name: String) throws(HornbeamError) -> String {
+    guard !name.isEmpty, name.utf8.count <= 63, !name.utf8.contains(0) else {
+        throw HornbeamError(.invalid, "a schema has a name of 1 to 63 bytes, not “\(name.shown())”")
+    }
+    return quoted(name)
+}
+
 /// A text as a statement has it.
 func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
 
@@ -129,7 +137,7 @@ extension MirrorLayout {
 private struct NameGiver {
     private var taken: Set<String>
 
-    init(taken: Set<String> = []) { self.taken = taken }
+    init(taken: Set<String>) { self.taken = taken }
 
     /// Longest name in bytes.
     private static let limit = 63

@@ -54,7 +54,7 @@ struct EntityRows {
                 }
                 text.removeAll(keepingCapacity: true)
                 if !form.append(value, to: &text) { exact.append((column.property, ExactValues.node(value))) }
-                if column == layout.columns.first { try checkID(value, of: layout.name) }
+                if column.number == 0 { try checkID(value, of: layout.name) }
                 copy.field(text)
             }
             for ids in targets {

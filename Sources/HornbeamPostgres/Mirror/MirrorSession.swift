@@ -6,7 +6,6 @@
 import FoundationEssentials
 import Hornbeam
 import HornbeamTree
-import Synchronization
 
 /// The database that is mirrored, and the place that it is mirrored to.
 struct MirrorSettings: Sendable {
@@ -34,7 +33,7 @@ struct MirrorSettings: Sendable {
 
 /// Belongs to one thread at a time.
 final class MirrorSession {
-    enum Work {
+    enum Work: Sendable {
         /// Brings what has changed.
         case follow
         /// Compares everything with the store, and mends it, whatever the server's record says.
@@ -44,7 +43,7 @@ final class MirrorSession {
     }
 
     /// The result of a look at the store.
-    struct Outcome {
+    struct Outcome: Sendable {
         /// The state of the store that the mirror shows now.
         var version: UInt64
         /// Number of changes that it has brought.
@@ -55,9 +54,8 @@ final class MirrorSession {
     private let settings: MirrorSettings
     private let connection: PostgresConnection
     private let report: (PostgresMirror.Progress) -> Void
-    /// The server's record as this session has read or written it; nil before it has settled, or if there is none.
+    /// The server's record as this session has read or written it; nil before that, or if there is none.
     private var record: MirrorRecord?
-    private var hasSettled = false
     private var consumer: ChangeConsumer?
     /// The layout of the store's types. They stay as they are while the database is open.
     private var known: (layout: MirrorLayout, description: [EntityDescription])?
@@ -69,7 +67,7 @@ final class MirrorSession {
         self.report = report
         connection = try PostgresConnection(
             settings.address, timeout: settings.options.timeout, interruption: interruption)
-        try connection.limit(statements: settings.options.timeout)
+        try connection.setLimits()
     }
 
     /// Whether the server has not closed the connection, as far as can be told without asking it.
@@ -82,11 +80,10 @@ final class MirrorSession {
         var note = try note(of: consumer)
         if case .reconcile = work {
             note = try renewed(note, consumer)
-        } else if !hasSettled || record?.token != note.done {
+        } else if record == nil || record?.token != note.done {
             // Another session may have sent a batch since: a comparison beside a mirror that runs.
             (work, note) = try settle(work, note, consumer)
         }
-        hasSettled = true
         do {
             return try send(work, note, consumer)
         } catch is HasMoved {
@@ -151,8 +148,8 @@ final class MirrorSession {
         return next
     }
 
-    /// Gives the next batch a token that no copy of the store's file knows of, so that these have lost the mirror. Not
-    /// while the last one may have arrived: if this one doesn't, the server's token must be known.
+    /// Renews the intent, so that copies of the store's file can't write to the mirror any more. Keeps it if the last
+    /// batch may have arrived: its token must stay known.
     private func renewed(_ note: MirrorNote, _ consumer: ChangeConsumer) throws -> MirrorNote {
         let there = try? MirrorRecord.read(connection, in: settings.schema)
         if there?.token == note.intent, try hasSent(there) != false { return note }

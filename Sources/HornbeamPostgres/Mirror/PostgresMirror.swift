@@ -119,9 +119,7 @@ public final class PostgresMirror: Sendable {
         of database: Database, named name: String, to address: String, schema: String = "hornbeam", types: Types = .all,
         options: Options = Options()
     ) throws {
-        guard !schema.isEmpty, schema.utf8.count <= 63, !schema.utf8.contains(0) else {
-            throw HornbeamError(.invalid, "a schema has a name of 1 to 63 bytes, not “\(schema.shown())”")
-        }
+        _ = try mirrorSchema(schema)
         guard options.timeout >= .seconds(1), options.copyTimeout >= options.timeout,
             options.copyTimeout <= .seconds(1_000_000)
         else {
@@ -235,13 +233,7 @@ public final class PostgresMirror: Sendable {
 
     /// Returns the rows in which mirror and store differ, at most `limit` of each table; see `verify`.
     public func differences(limit: Int = 1000) async throws -> [MirrorDifference] {
-        try await blocking { interruption in
-            let outcome = try self.inTurn(interruption) {
-                try self.session(interruption).run(.compare(limit: max(1, limit)))
-            }
-            self.reach(outcome.version)
-            return outcome.differences
-        }
+        try await once(.compare(limit: max(1, limit))).differences
     }
 
     /// Makes the mirror the store's again, whatever it is now: compares everything, and writes what differs. For a
@@ -249,23 +241,19 @@ public final class PostgresMirror: Sendable {
     /// schema are shut out by it.
     /// - Returns: the number of the store's state that the mirror shows then.
     @discardableResult
-    public func reconcile() async throws -> UInt64 {
-        try await blocking { interruption in
-            let outcome = try self.inTurn(interruption) { try self.session(interruption).run(.reconcile) }
-            self.shared.withLock { $0.failure = nil }
-            self.reach(outcome.version)
-            return outcome.version
-        }
-    }
+    public func reconcile() async throws -> UInt64 { try await once(.reconcile).version }
 
     /// Brings the mirror up to the store's newest state once: what `run` does, without staying.
     /// - Returns: the state's number.
     @discardableResult
-    public func update() async throws -> UInt64 {
+    public func update() async throws -> UInt64 { try await once(.follow).version }
+
+    private func once(_ work: MirrorSession.Work) async throws -> MirrorSession.Outcome {
         try await blocking { interruption in
-            let outcome = try self.inTurn(interruption) { try self.session(interruption).run(.follow) }
+            let outcome = try self.inTurn(interruption) { try self.session(interruption).run(work) }
+            self.shared.withLock { $0.failure = nil }
             self.reach(outcome.version)
-            return outcome.version
+            return outcome
         }
     }
 

@@ -26,22 +26,22 @@ struct TableIndexes {
         }
     }
 
+    /// Names have a sign that no name of a type or a property has, so that no two indexes of a schema get one name.
     private mutating func add(_ table: String, _ name: String, _ columns: String) {
-        var full = "\(table)_\(name)_index"
-        // The end tells more of a long name than its beginning.
-        while full.utf8.count > 60 { full.removeFirst() }
-        let others = statements.count { $0.contains(quoted(full)) }
-        if others > 0 { full += "_\(others)" }
+        var full = "\(table)/\(name)"
+        if full.utf8.count > 63 {
+            let hash = IndexKeyBytes.hashedText(Array(full.utf8)).prefix(12)
+            while full.utf8.count > 50 { full.removeLast() }
+            full += "/\(hash)"
+        }
         statements.append("CREATE INDEX IF NOT EXISTS \(quoted(full)) ON \(schema).\(quoted(table)) \(columns)")
     }
-
-    private func isOrdered(_ type: ColumnType) -> Bool { type.isOrdered }
 
     /// An index over something that the tables have no ordered column of is left out.
     private mutating func addDeclared(_ index: IndexDescription, _ type: TypeLayout) {
         var columns: [String] = []
         for component in index.components {
-            guard let column = place(component.column, type, isOrdered) else { return }
+            guard let column = place(component.column, type, \.isOrdered) else { return }
             columns.append(quoted(column) + (component.descending ? " DESC NULLS LAST" : " NULLS FIRST"))
         }
         add(type.table, index.name, "(\(columns.joined(separator: ", ")))")

@@ -73,21 +73,22 @@ private struct Table {
     }
 }
 
-extension TypeLayout {
-    fileprivate var tables: [Table] { [Table(of: self)] + toMany.map { Table($0, of: self) } }
-}
-
 /// Writes one type's tables.
 struct TableWriting {
     private let connection: PostgresConnection
     private let schema: String
     private let rows: EntityRows
+    /// The type's own table, then those of its relations.
+    private let tables: [Table]
+    private let idForm: ColumnForm
 
     /// - Parameter schema: the mirror's, as a statement has it.
     init(_ type: TypeLayout, _ core: StoreTransaction, to connection: PostgresConnection, in schema: String) throws {
         self.connection = connection
         self.schema = schema
         rows = try EntityRows(type, core)
+        tables = [Table(of: type)] + type.toMany.map { Table($0, of: type) }
+        idForm = type.form(type.columns[0])
     }
 
     private static let staging = quoted("_staging")
@@ -102,7 +103,7 @@ struct TableWriting {
 
     /// Copies all entities into tables that are empty.
     func fill(_ progress: (Int) throws -> Void) throws {
-        for table in rows.layout.tables { try copyAll(table, into: place(table), progress) }
+        for table in tables { try copyAll(table, into: place(table), progress) }
     }
 
     private func copyAll(_ table: Table, into place: String, _ progress: (Int) throws -> Void) throws {
@@ -120,7 +121,7 @@ struct TableWriting {
 
     /// Makes the tables those of the store, by writing only the rows that differ.
     func mend(_ progress: (Int) throws -> Void) throws {
-        for table in rows.layout.tables {
+        for table in tables {
             try stage(table, progress)
             let place = place(table)
             try connection.execute(
@@ -136,7 +137,7 @@ struct TableWriting {
     /// Returns the rows in which tables and store differ, at most `limit` of each table.
     func differences(limit: Int, _ progress: (Int) throws -> Void) throws -> [MirrorDifference] {
         var found: [MirrorDifference] = []
-        for table in rows.layout.tables {
+        for table in tables {
             try stage(table, progress)
             let place = place(table)
             let missing =
@@ -182,24 +183,27 @@ struct TableWriting {
             let ids = part.filter { !$0.hasZero }
             let keys = (ids.isEmpty ? [.null] : ids).map { idForm.text($0).map(literal) ?? "NULL" }
                 .joined(separator: ", ")
-            try write(stored, keys)
-            for relation in rows.layout.toMany { try write(relation, of: stored, keys) }
+            for table in tables {
+                if let relation = table.relation {
+                    try write(relation, in: table, of: stored, keys)
+                } else {
+                    try write(stored, keys, in: table)
+                }
+            }
         }
     }
 
-    private var idForm: ColumnForm { rows.layout.form(rows.layout.columns[0]) }
-
-    private func write(_ stored: [RowID], _ keys: String) throws {
-        let table = Table(of: rows.layout)
+    private func write(_ stored: [RowID], _ keys: String, in table: Table) throws {
         try connection.execute("DELETE FROM \(place(table)) WHERE \(quoted(table.key[0])) IN (\(keys))")
         if stored.isEmpty { return }
         try connection.copy(into: copyStatement(table, into: place(table))) { try rows.write(stored, to: &$0) }
     }
 
-    /// Writes lists of links from the first one that is another: an entity that was updated mostly has the links that
+    /// Writes each list from the first link that differs: an entity that was updated mostly has the links that
     /// it had, and one that got a link mostly got it at the end.
-    private func write(_ relation: TypeLayout.Relation, of stored: [RowID], _ keys: String) throws {
-        let table = Table(relation, of: rows.layout)
+    private func write(
+        _ relation: TypeLayout.Relation, in table: Table, of stored: [RowID], _ keys: String
+    ) throws {
         let source = quoted(TypeLayout.Relation.source)
         let position = quoted(TypeLayout.Relation.position)
         var former = try lists(in: table, relation, keys)

@@ -143,7 +143,7 @@ struct ColumnCondition {
             parts.append(undecided("\(sql) = ANY (\(form.parameter(dated)))", unlessExact: true))
         }
         guard hasNull, column.isNullable else { return finish(.any(parts), negated) }
-        // True or false of nil, and so of all.
+        // With `IS NULL` among the alternatives the condition is never NULL.
         return SQLCondition.any([SQLCondition("\(sql) IS NULL")] + parts).negated(negated)
     }
 

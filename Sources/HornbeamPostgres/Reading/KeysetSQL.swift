@@ -71,7 +71,7 @@ extension RowQuery {
         var filter = Filter.compare(column: 0, .greater, id)
         for (term, value) in zip(order, values).reversed() {
             if case .column(0) = term.key {
-                // No two are equal in it: what comes behind it doesn't count.
+                // Ids are unique, so later terms don't matter.
                 filter = .compare(column: 0, term.isDescending ? .less : .greater, value)
                 continue
             }

@@ -16,7 +16,7 @@ final class ReaderSession {
     init(_ settings: ReaderSettings, _ interruption: Interruption) throws {
         self.settings = settings
         connection = try PostgresConnection(settings.address, timeout: settings.timeout, interruption: interruption)
-        try connection.limit(statements: settings.timeout)
+        try connection.setLimits()
         let layout = try Self.layout(connection, settings)
         tables = ModelTables(layout, settings.models, in: settings.schema)
         for name in settings.names { _ = try tables.table(name) }

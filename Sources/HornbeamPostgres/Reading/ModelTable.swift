@@ -54,7 +54,7 @@ final class ModelTable {
         let type: ColumnType
         let isNullable: Bool
         let form: ColumnForm
-        /// The column in the server as a statement has it, nil if the mirror has none: all are nil then.
+        /// The column in the server as a statement has it, nil if the mirror lacks it: its values are nil then.
         let name: String?
 
         init(_ property: String, _ type: ColumnType, isNullable: Bool, _ form: ColumnForm, _ name: String?) {

@@ -58,14 +58,12 @@ public final class PostgresReader: Sendable {
         _ address: String, schema: String = "hornbeam", models: [any EntityModelProtocol.Type],
         options: Options = Options()
     ) throws {
-        guard !schema.isEmpty, schema.utf8.count <= 63, !schema.utf8.contains(0) else {
-            throw HornbeamError(.invalid, "a schema has a name of 1 to 63 bytes, not “\(schema.shown())”")
-        }
         guard options.timeout >= .seconds(1), options.connections >= 1 else {
             throw HornbeamError(.invalid, "Options.timeout is a second or more, Options.connections 1 or more")
         }
         let settings = ReaderSettings(
-            address: address, schema: quoted(schema), models: try ModelSet(models), names: models.map { $0.entityName },
+            address: address, schema: try mirrorSchema(schema), models: try ModelSet(models),
+            names: models.map { $0.entityName },
             timeout: options.timeout)
         pool = ReaderPool(settings, count: options.connections)
     }

@@ -13,7 +13,7 @@ struct RowDecoder {
     /// The columns that may have an exact value beside them, with the names of their properties.
     private let inexact: [(number: Int, name: [UInt8])]
 
-    /// Small, because each value looks at it.
+    /// A small enum, because it is switched over for each value.
     private enum Form {
         case text, integer, bool, float, date
         /// Goes through `Value`.

@@ -40,7 +40,7 @@ extension Database {
         progress: @escaping @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> RestoredStore {
         try await runBlocking { interruption in
-            var restore = try Restore(path, address, quoted(schema), interruption, progress)
+            var restore = try Restore(path, address, try mirrorSchema(schema), interruption, progress)
             return try restore.run()
         }
     }
@@ -151,18 +151,19 @@ private struct Restore {
         let columns = type.columnNames.map(quoted).joined(separator: ", ")
         var writer = BatchWriter(store, schema, type.name)
         defer { writer.abort() }
-        let sides = try type.toOne.map { try schema.type(type.name).relation($0.relation) }
+        let relations = try type.toOne.map { ($0, try schema.type(type.name).relation($0.relation)) }
+        let forms = type.columns.map { type.form($0) }
         try connection.copy(from: "COPY (SELECT \(columns) FROM \(table(type.table))) TO STDOUT") { row in
-            let values = try self.values(of: row, type, count: description.columns.count)
+            let values = try self.values(of: row, type, forms, relations.count, count: description.columns.count)
             var links: [(side: EdgeSide, ids: [Value])] = []
-            for (place, relation) in type.toOne.enumerated() {
+            for (place, (relation, side)) in relations.enumerated() {
                 let id = try row.field(type.columns.count + place) { text in
                     try text.map { text in
                         guard let id = relation.form.value(text) else { throw damaged(type.table) }
                         return id
                     }
                 }
-                if let id { links.append((sides[place], [id])) }
+                if let id { links.append((side, [id])) }
             }
             try writer.write { try $0.save(values, links) }
             restored.links += links.count
@@ -173,18 +174,21 @@ private struct Restore {
         try writer.finish()
     }
 
-    private func values(of row: borrowing CopiedRow, _ type: TypeLayout, count: Int) throws -> [Value] {
+    /// - Parameter relations: the number of columns of relations, which stand before that of exact values.
+    private func values(
+        of row: borrowing CopiedRow, _ type: TypeLayout, _ forms: [ColumnForm], _ relations: Int, count: Int
+    ) throws -> [Value] {
         var values = [Value](repeating: .null, count: count)
         for (place, column) in type.columns.enumerated() where column.number < count {
             try row.field(place) { text in
                 guard let text else { return }
-                guard let value = type.form(column).value(text) else {
+                guard let value = forms[place].value(text) else {
                     throw damaged("\(type.table).\(column.column)")
                 }
                 values[column.number] = value
             }
         }
-        try row.field(type.columnNames.count - 1) { text in
+        try row.field(forms.count + relations) { text in
             guard let text else { return }
             guard let exact = ExactValues.read(text) else { throw damaged("\(type.table).\(type.exact)") }
             for column in type.columns {

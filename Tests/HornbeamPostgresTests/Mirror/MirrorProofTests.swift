@@ -10,6 +10,9 @@ struct MirrorProofTests {
     func lives(seed: UInt64) async throws {
         let life = try MirrorProof(seed: seed, hasStandbys: seed % 3 == 0)
         try await life.run(rounds: 8)
-        #expect(life.figures.looks > 8)
+        let figures = life.figures
+        #expect(figures.looks > 8)
+        #expect(figures.workersKilled + figures.serversKilled + figures.connectionsCut + figures.pauses > 3)
+        #expect(figures.failovers == (seed % 3 == 0 ? 1 : 0))
     }
 }

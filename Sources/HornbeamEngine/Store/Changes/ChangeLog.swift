@@ -150,8 +150,8 @@ package struct ChangeLog {
     }
 
     /// Calls `body` with the changes that are kept for a consumer before a sequence, in order, until it returns false.
-    private func forEachChange(
-        of consumer: StoredConsumer, before end: UInt64, _ body: (UInt64, StoredChange) -> Bool
+    package func forEachChange(
+        of consumer: StoredConsumer, before end: UInt64, _ body: (UInt64, StoredChange) throws -> Bool
     ) throws {
         var cursor = try transaction.cursor(tree)
         var isValid = try cursor.seek(Self.key(consumer.number, consumer.first))
@@ -159,7 +159,7 @@ package struct ChangeLog {
             guard isValid, let entry = try cursor.entry(), let key = Self.change(entry.key),
                 key == (consumer.number, sequence), let change = StoredChange(entry.value, of: consumer)
             else { throw Self.damaged("change \(sequence) of consumer \(consumer.number) is missing or not readable") }
-            guard body(sequence, change) else { return }
+            guard try body(sequence, change) else { return }
             isValid = try cursor.next()
         }
     }

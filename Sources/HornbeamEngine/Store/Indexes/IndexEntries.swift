@@ -37,6 +37,11 @@ package struct IndexKeyBytes: Equatable {
         withUnsafeBytes(of: hash(of: key).bigEndian) { Array($0) }
     }
 
+    /// The hash in hexadecimal digits.
+    package static func hashedText(_ key: [UInt8]) -> String {
+        hashed(key).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
     /// FNV-1a with 128 bits.
     private static func hash(of bytes: [UInt8]) -> UInt128 {
         var hash: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d

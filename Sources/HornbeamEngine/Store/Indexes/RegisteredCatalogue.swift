@@ -328,7 +328,6 @@ package enum RegisteredCatalogue {
     /// Returns the text that `StoredIndex.Record.columns` has for a type.
     package static func fingerprint(_ type: EntityDescription) -> String {
         let parts = type.columns.map { "\($0.name):\($0.type)" }.sorted()
-        let hash = IndexKeyBytes.hashed(Array(parts.joined(separator: "\n").utf8))
-        return hash.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return IndexKeyBytes.hashedText(Array(parts.joined(separator: "\n").utf8))
     }
 }
