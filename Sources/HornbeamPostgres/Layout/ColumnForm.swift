@@ -86,7 +86,8 @@ struct ColumnForm: Hashable {
         return true
     }
 
-    /// Appends a number in the shortest text that reads back as it. Returns false for a NaN with other bits than the default one.
+    /// Appends a number in the shortest text that reads back as it. Returns false for a NaN with other bits than the
+    /// default one.
     private func append(_ number: Double, to text: inout [UInt8]) -> Bool {
         if number.isFinite {
             text.append(contentsOf: (type == .float ? Float(number).description : number.description).utf8)
