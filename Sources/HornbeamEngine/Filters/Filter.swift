@@ -248,7 +248,7 @@ extension Value {
         case .double(let number): String(number)
         case .date(let seconds): "\"\(ISODate.text(seconds) ?? String(seconds))\""
         case .uuid(let id): "\"\(id.uuidString)\""
-        case .string(let text): "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        case .string(let text): "\"" + text.escaping("\\\"", with: UInt8(ascii: "\\")) + "\""
         case .data(let data): "<\(data.count) bytes>"
         case .decimal(let number): number.description
         case .json(let text): text

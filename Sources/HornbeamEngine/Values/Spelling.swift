@@ -81,3 +81,17 @@ extension String {
         return (name.first.map { "aeiou".contains($0) } == true && !isYou ? "an " : "a ") + self
     }
 }
+
+extension String {
+    /// The text with a sign before each of some ASCII characters. Bytes are compared, not characters of Swift's: a quote
+    /// and the accent behind it are one of those, and still a quote for whoever reads the text.
+    package func escaping(_ characters: String, with sign: UInt8) -> String {
+        guard utf8.contains(where: { characters.utf8.contains($0) }) else { return self }
+        var bytes: [UInt8] = []
+        for byte in utf8 {
+            if characters.utf8.contains(byte) { bytes.append(sign) }
+            bytes.append(byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

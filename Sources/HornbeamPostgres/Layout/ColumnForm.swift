@@ -44,12 +44,12 @@ struct ColumnForm: Hashable {
         case .data: "bytea"
         case .decimal: "numeric"
         case .json, .optional: "json"
-        case .array(let element): isList ? "\(ColumnForm(element).elementSQL)[]" : "json"
+        case .array(let element): isList ? "\(ColumnForm(element).plainSQL)[]" : "json"
         }
     }
 
-    /// The type of an array's elements, without a collation.
-    private var elementSQL: String { sql.hasPrefix("text") ? "text" : sql }
+    /// The type without a collation, as elements of arrays and parameters have it.
+    var plainSQL: String { sql.hasPrefix("text") ? "text" : sql }
 
     /// Whether it is an array of the server's own.
     var isList: Bool {
@@ -119,6 +119,13 @@ struct ColumnForm: Hashable {
     }
 
     private func append(_ string: String, to text: inout [UInt8]) -> Bool {
+        var string = string
+        let isPlain = string.withUTF8 { bytes in
+            for byte in bytes where byte < 2 || byte >= 0x80 { return false }
+            text.append(contentsOf: bytes)
+            return true
+        }
+        if isPlain { return true }
         var composed = string.composed
         let start = text.count
         composed.withUTF8 { text.append(contentsOf: $0) }
@@ -141,7 +148,11 @@ struct ColumnForm: Hashable {
 
     private func append(_ values: [Value], to text: inout [UInt8]) -> Bool {
         guard case .array(let element) = type else { return false }
-        let form = ColumnForm(element)
+        return ColumnForm(element).appendList(values, to: &text)
+    }
+
+    /// Appends an array of the server's with elements of this form. Returns false if it isn't exact.
+    func appendList(_ values: [Value], to text: inout [UInt8]) -> Bool {
         var isExact = true
         text.append(UInt8(ascii: "{"))
         for (place, value) in values.enumerated() {
@@ -151,7 +162,7 @@ struct ColumnForm: Hashable {
                 continue
             }
             var part: [UInt8] = []
-            isExact = form.append(value, to: &part) && isExact
+            isExact = append(value, to: &part) && isExact
             text.append(UInt8(ascii: "\""))
             for byte in part {
                 if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { text.append(UInt8(ascii: "\\")) }

@@ -79,7 +79,7 @@ extension TypeLayout.Relation {
 }
 
 /// A name as a statement has it.
-func quoted(_ name: String) -> String { "\"" + name.replacing("\"", with: "\"\"") + "\"" }
+func quoted(_ name: String) -> String { "\"" + name.escaping("\"", with: UInt8(ascii: "\"")) + "\"" }
 
 /// A mirror's schema as a statement has it. Throws `.invalid` for a name that PostgreSQL would shorten.
 func mirrorSchema(_ name: String) throws(HornbeamError) -> String {
@@ -90,7 +90,7 @@ func mirrorSchema(_ name: String) throws(HornbeamError) -> String {
 }
 
 /// A text as a statement has it.
-func literal(_ text: String) -> String { "'" + text.replacing("'", with: "''") + "'" }
+func literal(_ text: String) -> String { "'" + text.escaping("'", with: UInt8(ascii: "'")) + "'" }
 
 // MARK: - Of a store
 

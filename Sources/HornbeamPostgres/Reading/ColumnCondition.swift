@@ -181,7 +181,7 @@ struct ColumnCondition {
                 isDoubted ? undecided(condition, unlessExact: isDecidable) : SQLCondition(condition))
         }
         if hasNull {
-            let null: SQLText = "NULL::\(SQLText.trusted(elements.parameterType))"
+            let null: SQLText = "NULL::\(SQLText.trusted(elements.plainSQL))"
             parts.append(SQLCondition("array_position(\(sql), \(null)) IS NOT NULL"))
         }
         return finish(wantsAll ? .all(parts) : .any(parts), negated)

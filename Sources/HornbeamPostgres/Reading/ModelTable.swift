@@ -192,28 +192,16 @@ struct NamedTable {
 }
 
 extension ColumnForm {
-    /// The type of a parameter.
-    var parameterType: String {
-        let type = sql
-        return type.hasPrefix("text") ? "text" : type
-    }
-
     /// A value as a parameter.
     func parameter(_ value: Value) -> SQLText {
-        guard let text = text(value) else { return "NULL::\(SQLText.trusted(parameterType))" }
-        return "\(text, as: parameterType)"
+        guard let text = text(value) else { return "NULL::\(SQLText.trusted(plainSQL))" }
+        return "\(text, as: plainSQL)"
     }
 
     /// Several values as a parameter that is an array.
     func parameter(_ values: [Value]) -> SQLText {
-        var parts: [String] = []
-        for value in values {
-            guard let text = text(value) else {
-                parts.append("NULL")
-                continue
-            }
-            parts.append("\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\"")
-        }
-        return "\("{" + parts.joined(separator: ",") + "}", as: parameterType + "[]")"
+        var text: [UInt8] = []
+        _ = appendList(values, to: &text)
+        return "\(String(decoding: text, as: UTF8.self), as: plainSQL + "[]")"
     }
 }

@@ -2,6 +2,7 @@
 // Keys and values of raw trees as text: what reads as text in quotes, the rest in hexadecimal after `0x`. The same two
 // forms are understood in arguments, so that a printed key can be typed back.
 
+import Hornbeam
 import HornbeamPages
 
 enum KeyText {
@@ -9,7 +10,7 @@ enum KeyText {
     static func show(_ bytes: Bytes, hexOnly: Bool = false) -> String {
         if bytes.isEmpty { return "\"\"" }
         if !hexOnly, let text = String(validating: bytes, as: UTF8.self), isPrintable(text) {
-            return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+            return "\"" + text.escaping("\\\"", with: UInt8(ascii: "\\")) + "\""
         }
         var result = "0x"
         result.reserveCapacity(2 + 2 * bytes.count)
@@ -22,8 +23,9 @@ enum KeyText {
 
     /// Bytes of an argument: `0x…`, `"text"` with backslash escapes, or plain text. Nil if it is malformed.
     static func parse(_ text: String) -> [UInt8]? {
-        if text.hasPrefix("0x") { return parseHex(text.utf8.dropFirst(2)) }
-        guard text.hasPrefix("\""), text.hasSuffix("\""), text.utf8.count >= 2 else { return Array(text.utf8) }
+        if text.utf8.starts(with: "0x".utf8) { return parseHex(text.utf8.dropFirst(2)) }
+        let quote = UInt8(ascii: "\"")
+        guard text.utf8.first == quote, text.utf8.last == quote, text.utf8.count >= 2 else { return Array(text.utf8) }
         var result: [UInt8] = []
         var isEscaped = false
         for byte in text.utf8.dropFirst().dropLast() {

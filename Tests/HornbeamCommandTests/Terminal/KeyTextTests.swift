@@ -31,6 +31,11 @@ struct KeyTextTests {
             let bytes: [UInt8] = (0..<Int.random(in: 0...6, using: &generator)).map { _ in
                 [0x22, 0x5C, 0x61, 0x30, 0x78, 0xC3, 0xA4, 0x00, 0xFF].randomElement(using: &generator) ?? 0
             }
+            // With an accent a quote is one character of Swift's, and still a quote.
+            let accented = bytes.flatMap { (byte: UInt8) -> [UInt8] in
+                Bool.random(using: &generator) ? [byte, 0xCC, 0x81] : [byte]
+            }
+            #expect(KeyText.parse(show(accented)) == accented)
             #expect(KeyText.parse(show(bytes)) == bytes)
         }
     }

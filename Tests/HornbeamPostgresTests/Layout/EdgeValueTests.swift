@@ -26,7 +26,8 @@ struct EdgeValueTests {
     private static let texts = [
         "", " ", "a\tb\nc\rd\\e", "\\N", "\\.", "NULL", "{\"a\"}", "Zo\u{EB}", "Zoe\u{308}", "a\u{0}b", "\u{0}",
         "\u{FFFD}",
-        "👨‍👩‍👧", "\u{7F}\u{1}\u{B}", "O'Brien\"; --", String(repeating: "ab\\", count: 5000),
+        "👨‍👩‍👧", "\u{7F}\u{1}\u{B}", "O'Brien\"; --", "'\u{301}\"\u{301}\\\u{301},\u{301}",
+        String(repeating: "ab\\", count: 5000),
         "\u{1112}\u{1161}\u{11AB}",
     ]
 
@@ -118,6 +119,31 @@ struct EdgeValueTests {
             }
         }
         folder.keep()
+    }
+
+    @Test("in statements: quotes with accents, each of them one character of Swift's, end no text and no name")
+    func accentedQuotes() async throws {
+        let url = try PostgresServer.shared().makeDatabase()
+        let database = try Database.inMemory(models: Book.self, Writer.self)
+        let schema = "a\"\u{301}b'\u{301}"
+        let mirror = try PostgresMirror(of: database, named: "quotes", to: url, schema: schema)
+        let ids = ["'\u{301}", "x\"\u{301}", "\\\u{301}", "',\u{301}('"]
+        for title in ["first", "second"] {
+            try await database.write { context in
+                for id in ids { try Book(id: id, title: title + id, writers: .ids([1])).save(to: &context) }
+            }
+            try await mirror.update()
+            #expect(try await restored(from: url, schema: schema) == exported(database))
+        }
+        let reader = try PostgresReader(url, schema: schema, models: Book.self, Writer.self)
+        for id in ids {
+            #expect(try await reader.find(Book.self, id)?.title == "second" + id)
+            #expect(try await reader.ids(Book.filter(.string(\.title, contains: id))) == [id])
+        }
+        #expect(try await reader.count(Book.filter(.value(\.title, in: ids.map { "second" + $0 }))) == ids.count)
+        try await database.write { context in for id in ids { try Book.delete(id: id, from: &context) } }
+        try await mirror.update()
+        #expect(try await reader.count(Book.query()) == 0)
     }
 
     @Test("in ids: texts in any spelling are one entity's, dates are exact, U+0000 is refused by name")

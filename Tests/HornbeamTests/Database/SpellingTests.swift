@@ -18,6 +18,13 @@ struct SpellingTests {
         #expect(Spelling.counted(0, "entity", "entities") == "0 entities")
     }
 
+    @Test("signs are escaped with whatever accents they have")
+    func escaping() {
+        let text = "a'\u{301}b\"'"
+        #expect(text.escaping("'\"", with: UInt8(ascii: "\\")) == "a\\'\u{301}b\\\"\\'")
+        #expect(text.escaping("x", with: UInt8(ascii: "\\")) == text)
+    }
+
     @Test(
         "sizes have three digits",
         arguments: [
