@@ -62,8 +62,11 @@ extension EntityStore {
     /// Writes the time of the save that is under way into a row.
     package func stamp(_ row: inout RowWriter) {
         guard let column = type.updatedAt else { return }
-        row.setDouble(Date().timeIntervalSinceReferenceDate, column)
+        row.setDouble(Self.now, column)
     }
+
+    /// In whole microseconds: other systems have no finer times.
+    private static var now: Double { (Date().timeIntervalSinceReferenceDate * 1e6).rounded() / 1e6 }
 
     /// The row with when it was first saved and how often it was changed, where its type keeps that. What a new row
     /// says of itself, which came from elsewhere, stays.
@@ -78,7 +81,7 @@ extension EntityStore {
                 if let kept = try (old ?? new).rawBytes(column) {
                     writer.setRaw(kept, column)
                 } else if old == nil {
-                    writer.setDouble(Date().timeIntervalSinceReferenceDate, column)
+                    writer.setDouble(Self.now, column)
                 }
             }
             if let column = type.version {

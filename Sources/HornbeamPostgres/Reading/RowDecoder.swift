@@ -10,8 +10,8 @@ struct RowDecoder {
     let table: ModelTable
     /// The columns that are read, with the way to read each. The others of a row are nil.
     private let columns: [(number: Int, form: Form)]
-    /// The columns that may have an exact value beside them, with the names of their properties.
-    private let inexact: [(number: Int, name: [UInt8])]
+    /// The columns that may have an exact value beside them.
+    private let inexact: [Int]
 
     /// A small enum, because it is switched over for each value.
     private enum Form {
@@ -40,8 +40,7 @@ struct RowDecoder {
             table.columns[number].name != nil && (columns?.contains(number) ?? true)
         }
         self.columns = read.map { ($0, Form(table.columns[$0].type, isID: $0 == 0)) }
-        let inexact = isRounded ? [] : read.filter { table.columns[$0].mayBeInexact }
-        self.inexact = inexact.map { ($0, Array(table.columns[$0].property.utf8)) }
+        inexact = isRounded ? [] : read.filter { table.columns[$0].mayBeInexact }
     }
 
     /// Number of columns of a result that it reads.
@@ -77,24 +76,15 @@ struct RowDecoder {
         return try writer.finish()
     }
 
-    /// The exact values of columns that are read. Most rows have none, but that of the last save, which few read.
+    /// The exact values of columns that are read.
     private func exactValues(_ bytes: Bytes?) throws(HornbeamError) -> [(column: Int, value: Value)] {
         guard let bytes else { return [] }
-        var found: [(column: Int, value: Value)] = []
-        let isRead = try JSONMembers.forEach(in: bytes) { (name, json) throws(HornbeamError) in
-            guard let (column, _) = inexact.first(where: { name.elementsEqual($0.name) }) else { return }
-            guard let node = try? JSONParser.parse(json),
-                let value = ExactValues.value(node, as: table.columns[column].type)
-            else { throw undecodable(table.columns[column], json) }
-            found.append((column, value))
-        }
-        if isRead { return found }
         guard let values = ExactValues.read(bytes) else {
             throw HornbeamError(
                 .server, "the exact values of \(table.description.name.withArticle) were changed by hand: reconcile")
         }
-        found = []
-        for (column, _) in inexact {
+        var found: [(column: Int, value: Value)] = []
+        for column in inexact {
             guard let node = values[table.columns[column].property] else { continue }
             guard let value = ExactValues.value(node, as: table.columns[column].type) else {
                 throw undecodable(table.columns[column], bytes)
@@ -188,56 +178,4 @@ struct RowDecoder {
 extension Value {
     /// The seconds of a date, nil for other values.
     fileprivate var seconds: Double? { if case .date(let seconds) = self { seconds } else { nil } }
-}
-
-/// The members of a JSON object, without making anything of those that nobody reads.
-private enum JSONMembers {
-    /// Calls `body` with each name and value. Returns false if the bytes are no object, or have names with escapes.
-    static func forEach(
-        in bytes: Bytes, _ body: (_ name: Bytes, _ value: Bytes) throws(HornbeamError) -> Void
-    ) throws(HornbeamError) -> Bool {
-        guard bytes.first == UInt8(ascii: "{"), bytes.last == UInt8(ascii: "}") else { return false }
-        var place = 1
-        while place < bytes.count - 1 {
-            let start = place + 1
-            guard bytes[place] == UInt8(ascii: "\""), let end = endOfText(bytes, from: start),
-                end + 1 < bytes.count, bytes[end + 1] == UInt8(ascii: ":"),
-                !bytes[start..<end].contains(UInt8(ascii: "\\")), let next = endOfValue(bytes, from: end + 2)
-            else { return false }
-            try body(Bytes(rebasing: bytes[start..<end]), Bytes(rebasing: bytes[end + 2..<next]))
-            place = next + 1
-        }
-        return true
-    }
-
-    /// The place of the quote that ends a text.
-    private static func endOfText(_ bytes: Bytes, from start: Int) -> Int? {
-        var place = start
-        while place < bytes.count {
-            if bytes[place] == UInt8(ascii: "\"") { return place }
-            place += bytes[place] == UInt8(ascii: "\\") ? 2 : 1
-        }
-        return nil
-    }
-
-    /// The place behind a value: that of the comma or brace there.
-    private static func endOfValue(_ bytes: Bytes, from start: Int) -> Int? {
-        var depth = 0
-        var place = start
-        while place < bytes.count {
-            switch bytes[place] {
-            case UInt8(ascii: "\""):
-                guard let end = endOfText(bytes, from: place + 1) else { return nil }
-                place = end
-            case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: ",") where depth == 0: return place
-            case UInt8(ascii: "]"), UInt8(ascii: "}"):
-                if depth == 0 { return place }
-                depth -= 1
-            default: break
-            }
-            place += 1
-        }
-        return nil
-    }
 }
