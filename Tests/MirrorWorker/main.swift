@@ -37,6 +37,8 @@ struct MirrorWorker {
     private var mirror: PostgresMirror?
     private var running: Task<Void, any Error>?
     private var random = SeededGenerator(seed: 1)
+    /// Whether it is the later version of the program.
+    private var isLate = false
 
     private struct Problem: Error { let description: String }
 
@@ -44,6 +46,7 @@ struct MirrorWorker {
         switch words.first {
         case "open":
             random = SeededGenerator(seed: UInt64(words[4]) ?? 1)
+            isLate = words[5] == "late"
             try open(words[1], words[2], words[3])
         case "steps": for _ in 0..<(Int(words[1]) ?? 1) { try await step() }
         case "reach": return try await reach()
@@ -54,7 +57,10 @@ struct MirrorWorker {
     }
 
     private mutating func open(_ path: String, _ address: String, _ timeout: String) throws {
-        let database = try Database(at: path, models: Account.self, Owner.self, Counter.self)
+        let models: [any EntityModelProtocol.Type] = [Account.self, Owner.self, Counter.self]
+        let database = try Database(
+            at: path, models: models + (isLate ? [Late.Entry.self] : [Early.Log.self]),
+            migrations: isLate ? Late.migrations : Early.migrations)
         var options = PostgresMirror.Options()
         options.timeout = .seconds(Int(timeout) ?? 30)
         let mirror = try PostgresMirror(of: database, named: "proof", to: address, options: options)
@@ -68,13 +74,19 @@ struct MirrorWorker {
         var random = random
         defer { self.random = random }
         // The closure runs elsewhere: it gets numbers of its own.
-        let seed = random.next()
+        let (seed, isLate) = (random.next(), isLate)
         do {
             try await database?.write { context in
                 var random = SeededGenerator(seed: seed)
                 for _ in 0..<Int.random(in: 1...3, using: &random) { try Self.change(&context, &random) }
                 let count = try Counter.query(1).resolve(in: context)?.count ?? 0
                 try Counter(id: 1, count: count + 1).save(to: &context)
+                let line = Int.random(in: 0..<20, using: &random)
+                if isLate {
+                    try Late.Entry(id: line, body: count).save(to: &context)
+                } else {
+                    try Early.Log(id: line, text: "\(count)").save(to: &context)
+                }
                 if Int.random(in: 0..<8, using: &random) == 0 { throw Rollback() }
             }
         } catch is Rollback {}

@@ -4,7 +4,8 @@
 package import Hornbeam
 import HornbeamTree
 
-/// The entities of a store as `hornbeam export` has them, by type.
+/// The entities of a store as `hornbeam export` has them, by type. The members of each come by name: columns that came
+/// and went by migrations leave the others in another order than a new store has them.
 package func exportedEntities(of database: Database) throws -> [String: [String]] {
     try database.read { context in
         try context.session.run { session in
@@ -14,7 +15,8 @@ package func exportedEntities(of database: Database) throws -> [String: [String]
                 let rows = try JSONRows(type, core: core)
                 var found: [String] = []
                 try core.store(type).forEachRow { rowID, row in
-                    found.append(try rows.line(rowID, row))
+                    guard case .object(let members) = try JSONParser.parse(rows.line(rowID, row)) else { return false }
+                    found.append(JSONNode.object(members.sorted { $0.name < $1.name }).text)
                     return true
                 }
                 lines[type] = found.sorted()

@@ -19,6 +19,8 @@ package final class MirrorProof {
         package var serversKilled = 0
         package var connectionsCut = 0
         package var pauses = 0
+        package var fullDisks = 0
+        package var migrations = 0
         package var failovers = 0
         package var looks = 0
     }
@@ -28,6 +30,8 @@ package final class MirrorProof {
     private var random: SeededGenerator
     private var server: PostgresServer
     private var standbys: [PostgresServer] = []
+    /// The disk of the server's tables; nil with standbys, and where none can be mounted.
+    private let disk: SmallDisk?
     private let proxy: CuttingProxy
     private let database: String
     private let address: String
@@ -35,13 +39,17 @@ package final class MirrorProof {
     private var worker: WorkerProcess
     /// The number of transactions that the worker was told to be in the server.
     private var reached = 0
+    /// Whether the worker is the later version of the program.
+    private var isLate = false
 
     /// - Parameter hasStandbys: whether the server has two synchronous standbys, one of which takes its place.
     package init(seed: UInt64, hasStandbys: Bool) throws {
         self.seed = seed
         random = SeededGenerator(seed: seed)
         server = try PostgresServer(settings: ["synchronous_commit": "on"])
-        database = String(try server.makeDatabase().dropFirst("postgresql://hornbeam@/".count).prefix { $0 != "?" })
+        disk = hasStandbys ? nil : try SmallDisk(megabytes: 24)
+        let made = try server.makeDatabase(on: disk)
+        database = String(made.dropFirst("postgresql://hornbeam@/".count).prefix { $0 != "?" })
         proxy = try CuttingProxy(to: server)
         if hasStandbys {
             standbys = try [server.standby(named: "a"), server.standby(named: "b")]
@@ -58,7 +66,9 @@ package final class MirrorProof {
         try open()
     }
 
-    private func open() throws { try worker.ask("open \(folder.path("store")) \(address) 1 \(random.next())") }
+    private func open() throws {
+        try worker.ask("open \(folder.path("store")) \(address) 1 \(random.next()) \(isLate ? "late" : "early")")
+    }
 
     private func failed(_ what: String) -> Failure { Failure(description: "seed \(seed): \(what)") }
 
@@ -84,6 +94,7 @@ package final class MirrorProof {
         figures.connectionsCut += proxy.cuts
         folder.keep()
         proxy.keep()
+        disk?.keep()
     }
 
     // MARK: Disturbances
@@ -92,7 +103,8 @@ package final class MirrorProof {
         worker.send("steps \(Int.random(in: 1...20, using: &random))")
         worker.send("reach")
         usleep(UInt32.random(in: 0...20_000, using: &random))
-        switch Int.random(in: 0..<(standbys.isEmpty ? 6 : 3), using: &random) {
+        let kinds = !standbys.isEmpty ? 3 : disk == nil ? 6 : 7
+        switch Int.random(in: 0..<kinds, using: &random) {
         case 0, 1: return try replaceWorker()
         case 2:
             server.kill()
@@ -109,6 +121,11 @@ package final class MirrorProof {
         case 4:
             proxy.cutAll()
             figures.connectionsCut += 1
+        case 6:
+            try disk?.fill()
+            figures.fullDisks += 1
+            usleep(UInt32.random(in: 0...300_000, using: &random))
+            disk?.makeRoom()
         default:
             server.pause()
             figures.pauses += 1
@@ -120,12 +137,17 @@ package final class MirrorProof {
         proxy.disarm()
     }
 
-    /// Kills the program, whatever it has answered by then, and begins another one.
+    /// Kills the program, whatever it has answered by then, and begins another one: now and then of another version,
+    /// which migrates the store.
     private func replaceWorker() throws {
         worker.kill()
         figures.workersKilled += 1
         if (try? worker.answer()) != nil, let count = try? worker.answer() { try noteReached(count) }
         worker = try WorkerProcess("mirror-worker")
+        if Bool.random(using: &random) {
+            isLate.toggle()
+            figures.migrations += 1
+        }
         try open()
         try noteReached(try worker.ask("reach"))
     }
@@ -181,15 +203,19 @@ extension MirrorProof {
                 let life = try MirrorProof(seed: seed, hasStandbys: seed % 3 == 0)
                 try await life.run(rounds: 12)
                 all.add(life.figures)
+                if (seed - seeds.lowerBound) % 50 == 49 { print("\(seed - seeds.lowerBound + 1) lives") }
             } catch {
                 failures += 1
                 print("FAILED: seed \(seed): \(error)")
             }
+            // A file would get all of it at the end.
+            fflush(nil)
         }
         print(
             "\(seeds.count) lives, \(failures) failed; \(all.rounds) rounds, \(all.workersKilled) programs and "
                 + "\(all.serversKilled) servers killed, \(all.connectionsCut) connections cut, \(all.pauses) pauses, "
-                + "\(all.failovers) failovers, \(all.looks) looks beside them")
+                + "\(all.fullDisks) full disks, \(all.migrations) migrations, \(all.failovers) failovers, \(all.looks) looks beside them"
+        )
         return failures == 0
     }
 }
@@ -201,6 +227,8 @@ extension MirrorProof.Figures {
         serversKilled += other.serversKilled
         connectionsCut += other.connectionsCut
         pauses += other.pauses
+        fullDisks += other.fullDisks
+        migrations += other.migrations
         failovers += other.failovers
         looks += other.looks
     }

@@ -79,9 +79,15 @@ package final class PostgresServer: Sendable {
     package func url(database: String) -> String { postgresURL(folder: socketFolder, database: database) }
 
     /// Creates an empty database and returns its URL.
-    package func makeDatabase() throws -> String {
+    /// - Parameter disk: where its tables are, nil for the server's own folder.
+    package func makeDatabase(on disk: SmallDisk? = nil) throws -> String {
         let number = Self.databases.add(1, ordering: .relaxed).newValue
-        try psql("CREATE DATABASE test\(number) TEMPLATE template0")
+        var place = ""
+        if let disk {
+            try psql("CREATE TABLESPACE small\(number) LOCATION '\(disk.path)'")
+            place = " TABLESPACE small\(number)"
+        }
+        try psql("CREATE DATABASE test\(number) TEMPLATE template0\(place)")
         return url(database: "test\(number)")
     }
 

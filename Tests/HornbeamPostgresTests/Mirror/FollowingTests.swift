@@ -90,6 +90,29 @@ struct FollowingTests {
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
+    @Test("waits for a server whose disk is full, and goes on when there is room")
+    func fullDisk() async throws {
+        // Where none can be mounted there is nothing to test it with.
+        guard let disk = try SmallDisk(megabytes: 24) else { return }
+        let server = try PostgresServer()
+        let url = try server.makeDatabase(on: disk)
+        let database = try database()
+        let running = RunningMirror(try PostgresMirror(of: database, named: "run", to: url))
+        try await save(1, database)
+        try await running.mirror.reach(database.version)
+        try disk.fill()
+        try await database.write { context in
+            for id in 2...2000 { try Writer(id: id, name: String(repeating: "W", count: 200)).save(to: &context) }
+        }
+        #expect(await running.waits(for: isWaiting(.fullServer)))
+        #expect(try PostgresServer.psql(#"SELECT count(*) FROM hornbeam."Writer""#, url: url) == "1")
+        disk.makeRoom()
+        try await running.mirror.reach(database.version)
+        #expect(try await restored(from: url) == exported(database))
+        #expect(await running.end() == nil)
+        disk.keep()
+    }
+
     @Test("goes on by itself when a killed server is back, and the store's writes never wait for it")
     func killedServer() async throws {
         let server = try PostgresServer()
