@@ -37,6 +37,12 @@ if isInstalled("xapian.h") {
     targets.append(.target(name: "CXapian", linkerSettings: [.linkedLibrary("xapian")]))
     settings.append(.define("PEER_XAPIAN"))
 }
+// The library of its clients is a dependency of the mirror; the server is started by the benchmark.
+let hasPostgres = isInstalled("postgresql/libpq-fe.h")
+if hasPostgres {
+    targets.append(.systemLibrary(name: "CLibpq", providers: [.apt(["libpq-dev"])]))
+    settings.append(.define("PEER_POSTGRES"))
+}
 targets.append(.target(name: "CCounts"))
 targets.append(
     .target(name: "BenchHarness", dependencies: ["CCounts"], path: "Sources/BenchHarness", swiftSettings: settings))
@@ -57,6 +63,7 @@ targets.append(
             "BenchHarness", .product(name: "Hornbeam", package: "hornbeam"),
             .product(name: "HornbeamMapReduce", package: "hornbeam"),
         ]
+            + (hasPostgres ? ["CLibpq", .product(name: "HornbeamPostgres", package: "hornbeam")] : [])
             + (isInstalled("sqlite3.h") ? ["CSQLite"] : []) + (isInstalled("xapian.h") ? ["CXapian"] : []),
         path: "Sources/HornbeamBenchTyped", swiftSettings: settings))
 

@@ -4,7 +4,7 @@ set -euo pipefail
 
 packages=(make pkg-config python3 gcc libc6-dev libxxhash-dev liblz4-dev libicu-dev libstemmer-dev libpq-dev)
 [ "${1:-}" = postgres ] && packages+=(postgresql)
-[ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev libxapian-dev valgrind)
+[ "${1:-}" = bench ] && packages+=(liblmdb-dev libsqlite3-dev librocksdb-dev libxapian-dev postgresql valgrind)
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A PostgreSQL server of one's own, in FOLDER, on a unix socket there alone: for the demo of the mirror.
+# A PostgreSQL server of one's own, in FOLDER, on a unix socket there alone: for the mirror's demo and its
+# benchmark.
 #
-#     Scripts/postgres.sh start FOLDER    makes it if need be, starts it, and prints its URL
-#     Scripts/postgres.sh kill FOLDER     ends all its processes by SIGKILL
-#     Scripts/postgres.sh remove FOLDER   stops it, and removes the folder
+#     Scripts/postgres.sh start FOLDER            makes it if need be, starts it, and prints its URL
+#     Scripts/postgres.sh standby FOLDER PRIMARY  makes a standby of the server in PRIMARY, whose commits wait from then
+#                                                 on until one of its standbys has them
+#     Scripts/postgres.sh kill FOLDER             ends all its processes by SIGKILL
+#     Scripts/postgres.sh remove FOLDER           stops it, and removes the folder
 set -eu
 
 folder=$(realpath -m "$2")
@@ -23,21 +26,44 @@ as_server() {
     fi
 }
 
+make_folder() {
+    mkdir -p "$folder"
+    chmod 711 "$folder"
+    [ "$(id -u)" -ne 0 ] || chown postgres "$folder"
+}
+
+# Its socket is in its folder.
+configure() {
+    as_server sh -c 'cat >>"$0"' "$folder/data/postgresql.conf" <<-END
+		listen_addresses = ''
+		unix_socket_directories = '$folder'
+		shared_buffers = 64MB
+	END
+}
+
+start() {
+    as_server "$binaries/pg_ctl" -D "$folder/data" -l "$folder/log" -w start >/dev/null
+    echo "postgresql://hornbeam@/postgres?host=$folder"
+}
+
 case $1 in
 start)
     if [ ! -d "$folder/data" ]; then
-        mkdir -p "$folder"
-        chmod 711 "$folder"
-        [ "$(id -u)" -ne 0 ] || chown postgres "$folder"
+        make_folder
         as_server "$binaries/initdb" --no-sync -A trust -E UTF8 --locale=C -U hornbeam -D "$folder/data" >/dev/null
-        as_server sh -c 'cat >>"$0"' "$folder/data/postgresql.conf" <<-END
-			listen_addresses = ''
-			unix_socket_directories = '$folder'
-			shared_buffers = 64MB
-		END
+        configure
     fi
-    as_server "$binaries/pg_ctl" -D "$folder/data" -l "$folder/log" -w start >/dev/null
-    echo "postgresql://hornbeam@/postgres?host=$folder"
+    start
+    ;;
+standby)
+    primary=$(realpath "$3")
+    make_folder
+    as_server "$binaries/pg_basebackup" -h "$primary" -U hornbeam -D "$folder/data" -R -c fast --no-sync
+    configure
+    start
+    for statement in "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (*)'" "SELECT pg_reload_conf()"; do
+        psql -qAt -h "$primary" -U hornbeam -d postgres -c "$statement" >/dev/null
+    done
     ;;
 kill)
     postmaster=$(head -1 "$folder/data/postmaster.pid")

@@ -37,6 +37,14 @@ package struct Latencies {
         return result
     }
 
+    /// The same for asynchronous work.
+    package mutating func timed<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
+        let start = nanoseconds()
+        let result = try await body()
+        all.append(nanoseconds() - start)
+        return result
+    }
+
     package mutating func add(_ others: Latencies) { all += others.all }
 
     /// Number, percentiles and longest, for people.

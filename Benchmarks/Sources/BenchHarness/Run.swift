@@ -143,8 +143,12 @@ package final class Run {
     }
 
     /// Tells operations that were timed one by one, with other work between them.
-    package func tell(_ name: String, _ latencies: Latencies) throws {
-        if wants(name) { try tell(figure(name, of: latencies)) }
+    /// - Parameter engine: nil for that of the run.
+    package func tell(_ name: String, _ latencies: Latencies, engine: String? = nil) throws {
+        guard wants(name) else { return }
+        var figure = figure(name, of: latencies)
+        figure.engine = engine ?? figure.engine
+        try tell(figure)
     }
 
     private func figure(_ name: String, of latencies: Latencies) -> Figure {

@@ -15,6 +15,7 @@ func perform(_ scenario: String, _ run: Run) throws {
     case "chats-memory": try chatScenario(run, isInMemory: true)
     case "totals": try totalsScenario(run)
     case "changes": try changesScenario(run)
+    case "mirror": try mirrorScenario(run)
     case "coding": try codingScenario(run)
     default: throw BenchError("there is no scenario \(scenario) of entities")
     }

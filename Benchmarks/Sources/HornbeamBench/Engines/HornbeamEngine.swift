@@ -7,7 +7,12 @@ import CHornbeam
 final class HornbeamEngine: Engine {
     static let name = "hornbeam"
     static let version = hb_version().map { String(cString: $0) } ?? ""
-    static let features: Set<Feature> = [.getMany, .counts, .compression, .typed, .live, .coding, .machine]
+    #if PEER_POSTGRES
+        private static let peers: Set<Feature> = [.mirror]
+    #else
+        private static let peers: Set<Feature> = []
+    #endif
+    static let features = peers.union([.getMany, .counts, .compression, .typed, .live, .coding, .machine])
 
     private let store: Store
     private let tree: hb_tree

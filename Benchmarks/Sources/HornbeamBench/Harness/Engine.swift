@@ -27,6 +27,8 @@ enum Feature: Sendable {
     case live
     /// Its form of an entity is measured beside Foundation's coders, by hornbeam-bench-typed too.
     case coding
+    /// A mirror in PostgreSQL.
+    case mirror
     /// Measured in turns with what the machine itself does.
     case machine
 }

@@ -59,6 +59,19 @@ private let changeWorkloads = [
     ("log-acknowledge", "100 changes acknowledged in a transaction of their own"),
 ]
 
+private let mirrorWorkloads = [
+    ("mirror-save-alone", "a package saved in a durable transaction of its own, without a mirror"),
+    ("mirror-copy", "the first copy of packages and their maintainers into a PostgreSQL server on this machine"),
+    ("mirror-changes", "packages saved, 500 in a transaction, until all are in PostgreSQL"),
+    ("mirror-save-beside", "a package saved in a durable transaction of its own, beside a mirror that follows"),
+    ("mirror-reach", "such a save until it is in PostgreSQL"),
+    ("mirror-reach-standbys", "the same with two standbys, one of which must have it too"),
+    ("mirror-get", "a package read by its id from one state of the mirror, in turns with libpq"),
+    ("mirror-list", "20 packages of a section by size, in turns with libpq"),
+    ("mirror-get-await", "a package read by its id, awaited on its own"),
+    ("mirror-restore", "entities of a store that is made from PostgreSQL"),
+]
+
 private func scenarios(_ name: String, _ workloads: [(name: String, summary: String)]) -> [Scenario] {
     let needs = { (name: String) in ownWorkloads.contains(name) ? Feature.live : .typed }
     return [
@@ -77,6 +90,9 @@ private func scenarios(_ name: String, _ workloads: [(name: String, summary: Str
 let entityScenarios: [Scenario] =
     scenarios("documents", documentWorkloads) + scenarios("chats", chatWorkloads)
     + scenarios("totals", totalsWorkloads).prefix(1) + scenarios("changes", changeWorkloads).prefix(1) + [
+        Scenario(
+            name: "mirror",
+            workloads: mirrorWorkloads.map { Workload(name: $0.0, summary: $0.1, needs: .mirror) }),
         Scenario(
             name: "coding",
             workloads: [

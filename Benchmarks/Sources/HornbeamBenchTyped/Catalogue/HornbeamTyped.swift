@@ -44,7 +44,7 @@ extension Package {
 }
 
 final class HornbeamTyped: TypedStore {
-    private let database: Database
+    let database: Database
 
     init(path: String) throws {
         database = try Database(at: path, models: Package.self, Maintainer.self)
