@@ -99,5 +99,5 @@ let entityScenarios: [Scenario] =
                 Workload(name: "encode", summary: "an entity of twelve properties into bytes", needs: .coding),
                 Workload(name: "decode", summary: "and back", needs: .coding),
                 Workload(name: "column", summary: "one property of it", needs: .coding),
-            ])
+            ]),
     ]
