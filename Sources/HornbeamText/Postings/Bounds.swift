@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What many postings can't exceed, told so that it stays true whatever the collection's averages become: pairs of a
-// term frequency and a document length. Each posting has a pair that is as frequent or more and as short or shorter, so
-// the best score of the pairs is a bound of theirs for every weight, k1, b and average length (Lucene's impacts:
-// Ding, Suel, “Faster top-k document retrieval using block-max indexes”, 2011, with pairs in place of scores).
+// Upper bounds of many postings: pairs of a term frequency and a document length. Each posting has a pair with the same
+// or a higher frequency and the same or a shorter length. So the best score of the pairs is an upper bound of the
+// postings' scores for every weight, k1, b and average length, and it stays valid while the collection's averages
+// change (Lucene's impacts: Ding, Suel, “Faster top-k document retrieval using block-max indexes”, 2011, with pairs in
+// place of scores).
 
-/// A posting no worse than those it stands for.
+/// A frequency and a length that no covered posting exceeds in score.
 struct Bound: Equatable, Sendable {
-    /// Not less than theirs.
+    /// At least the frequency of each covered posting.
     var frequency: UInt32
-    /// Not greater than theirs.
+    /// At most the length of each covered posting's document.
     var length: UInt32
 
-    /// Whether it stands for the other.
+    /// Whether this pair covers the other.
     @inline(__always)
     func covers(_ other: Bound) -> Bool { frequency >= other.frequency && length <= other.length }
 }
 
-/// The pairs of a block, the more frequent first: each posting has one of the two. They may be the same.
+/// The two pairs of a block, the more frequent one first. Each posting is covered by one of them. They may be equal.
 struct BoundPair: Equatable, Sendable {
     private(set) var first: Bound
     private(set) var second: Bound
 
     init(_ first: Bound, _ second: Bound) { (self.first, self.second) = (first, second) }
 
-    /// Makes them stand for one more posting.
+    /// Widens the pairs so that they cover one more posting.
     @inline(__always)
     mutating func add(_ posting: Bound) {
         if !first.covers(posting), !second.covers(posting) { widen(posting) }
@@ -32,7 +33,7 @@ struct BoundPair: Equatable, Sendable {
     @inline(never)
     private mutating func widen(_ posting: Bound) {
         if first == second {
-            // In its order beside the one there was, unless it stands for that too.
+            // Keeps the pairs in order. Below, the old pair is dropped if the new one covers it.
             if posting.frequency >= first.frequency { first = posting } else { second = posting }
         } else if posting.frequency > first.frequency {
             first = Bound(frequency: posting.frequency, length: min(first.length, posting.length))
@@ -44,13 +45,14 @@ struct BoundPair: Equatable, Sendable {
     }
 }
 
-/// Gathers the pairs that no other covers, in ascending order of both numbers. Keeps a few: where there are more,
-/// neighbours are put together.
+/// Collects the pairs that no other pair covers, in ascending order of both numbers. Holds at most 32: when they are
+/// full, neighbours are merged.
 struct BoundFrontier: ~Copyable {
     private static let capacity = 32
     private let pairs = UnsafeMutablePointer<Bound>.allocate(capacity: capacity)
     private(set) var count = 0
-    /// Of all documents, as far as it is known when the index is written: decides which pairs are put together.
+    /// Average length of all documents, as far as it is known when the index is written. Decides which pairs are
+    /// merged.
     var averageLength = 100.0
 
     deinit { pairs.deallocate() }
@@ -91,7 +93,8 @@ struct BoundFrontier: ~Copyable {
         count += 1
     }
 
-    /// Puts neighbours together, those first that this makes the least worse, until at most `limit` are left.
+    /// Merges neighbours until at most `limit` pairs are left, each time those whose merging raises the bound the
+    /// least.
     mutating func reduce(to limit: Int) {
         while count > limit {
             var (best, least) = (0, Double.infinity)

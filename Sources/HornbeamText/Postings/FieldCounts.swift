@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which fields of a document a term stands, as postings tell it: the first three fields one by one, all others
-// together. So most searches in a field, and those with weights of fields, need neither positions nor where fields
-// begin; and a block or a list tells what bounds it in each of these four places.
+// How often a term occurs in each field of a document. The first three fields are counted separately, all other fields
+// together: four slots, called field places in the code. With these counts most searches in a field, and most searches
+// with field weights, need neither positions nor field boundaries. A block and a list store bounds for each slot.
 
 import HornbeamPages
 
-/// How often a term stands in the first three fields of a document and in the others: the posting's frequency in all.
+/// How often a term occurs in the first three fields of a document and in all others. The sum is the posting's
+/// frequency.
 typealias FieldCounts = SIMD4<UInt32>
 
-/// The places at which fields are told apart.
+/// The slots in which fields are counted: one for each of the first three fields, one for all others.
 enum FieldPlace {
     static let count = 4
-    /// The place of all fields from this number on.
+    /// The slot of all fields from this number on.
     static let others = 3
 
     @inline(__always)
     static func of(_ field: Int) -> Int { min(field, others) }
 }
 
-/// Some of the places, a bit for each.
+/// A set of field slots, one bit for each.
 struct FieldPlaces: Equatable, Sendable {
     private(set) var bits: UInt8
 
@@ -42,9 +43,9 @@ struct FieldPlaces: Equatable, Sendable {
     var count: Int { bits.nonzeroBitCount }
 }
 
-/// Where the first three fields of a document end among its tokens.
+/// The token positions at which the first three fields of a document end.
 struct FieldEnds: Equatable, Sendable {
-    /// The last is beyond every position, and so are those of fields that a document doesn't have.
+    /// The last element is beyond every position. So are the ends of fields that the document doesn't have.
     private var ends: SIMD4<UInt32>
 
     /// A document of one field.
@@ -57,7 +58,7 @@ struct FieldEnds: Equatable, Sendable {
     /// The ends of a document without fields.
     static var none: SIMD4<UInt32> { SIMD4(repeating: .max) }
 
-    /// Returns in which fields these positions of a document are.
+    /// Returns how many of these positions of a document are in each field.
     func counts(_ positions: some Sequence<UInt32>) -> FieldCounts {
         var counter = Counter()
         for position in positions { counter.add(position, self) }
@@ -71,7 +72,7 @@ struct FieldEnds: Equatable, Sendable {
 
         @inline(__always)
         mutating func add(_ position: UInt32, _ fields: FieldEnds) {
-            // What is less than an end is −1 there.
+            // The comparison gives −1 in each lane whose end is greater.
             let isBefore = SIMD4(repeating: position) .< fields.ends
             before &-= unsafeBitCast(isBefore, to: SIMD4<UInt32>.self)
         }
@@ -85,15 +86,15 @@ struct FieldEnds: Equatable, Sendable {
     }
 }
 
-/// Bounds of postings in each field: the largest number of occurrences in it, and the fewest tokens of a document that
-/// has one there.
+/// Bounds of postings in each field slot: the largest number of occurrences in it, and the fewest tokens of a document
+/// that has an occurrence there.
 struct FieldBounds: Equatable, Sendable {
     private(set) var frequencies = FieldCounts()
     private(set) var lengths = SIMD4<UInt32>(repeating: .max)
 
     init() {}
 
-    /// Postings that stand in the fields of one place alone.
+    /// Bounds of postings that occur in one field slot only.
     init(_ bound: Bound, in place: Int) {
         frequencies[place] = bound.frequency
         lengths[place] = bound.length
@@ -125,14 +126,14 @@ struct FieldBounds: Equatable, Sendable {
         lengths = pointwiseMin(lengths, other.lengths)
     }
 
-    /// Whether it bounds a posting.
+    /// Whether these bounds already cover a posting.
     func covers(_ counts: FieldCounts, length: UInt32) -> Bool {
         var grown = self
         grown.add(counts, length: length)
         return grown == self
     }
 
-    /// Appends the places, and the bounds of each.
+    /// Appends the set of slots, then the bounds of each.
     func encode(to bytes: inout ByteSink) {
         bytes.append(byte: places.bits)
         encodeBounds(to: &bytes)
@@ -145,7 +146,7 @@ struct FieldBounds: Equatable, Sendable {
         }
     }
 
-    /// Reads bounds. Returns nil if the bytes aren't any.
+    /// Reads bounds. Returns nil if the bytes aren't bounds that `encode` writes.
     init?(_ reader: inout ByteReader) {
         guard let bits = reader.byte(), bits > 0, bits < 1 << UInt8(FieldPlace.count) else { return nil }
         self.init(FieldPlaces(bits: bits), &reader)
@@ -159,8 +160,8 @@ struct FieldBounds: Equatable, Sendable {
     }
 }
 
-/// How often each posting of a block stands in the fields of each place, in four columns. Memory of its own, used for
-/// one block after the other. Belongs to one search.
+/// How often each posting of a block occurs in each field slot, in four columns. Owns its memory and reuses it for
+/// block after block. Belongs to one search.
 final class FieldColumns {
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>
     @exclusivity(unchecked) private var capacity = PostingRun.blockCapacity
@@ -169,7 +170,7 @@ final class FieldColumns {
 
     deinit { memory.deallocate() }
 
-    /// Makes room for `count` postings. Forgets the ones before.
+    /// Makes room for `count` postings. The previous contents are lost.
     func reserve(_ count: Int) {
         guard count > capacity else { return }
         memory.deallocate()
@@ -180,7 +181,7 @@ final class FieldColumns {
     @inline(__always)
     subscript(place: Int) -> UnsafeMutablePointer<UInt32> { memory + place &* capacity }
 
-    /// Returns the counts of one posting, at the wanted places that are filled.
+    /// Returns the counts of one posting in the slots that are both filled and wanted.
     @inline(__always)
     func counts(_ posting: Int, _ filled: FieldPlaces, _ wanted: FieldPlaces = .all) -> FieldCounts {
         var counts = FieldCounts()

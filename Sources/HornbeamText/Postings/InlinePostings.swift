@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The postings of a term that stands in few documents, in the dictionary's entry itself: half of all terms occur once,
-// and finding one of these is one way down one tree. A list of its own would take three entries, and pages that hold
-// more of what isn't asked for.
+// Postings of a term that occurs in few documents, stored in the dictionary's entry itself. Half of all terms occur
+// once; finding one of these takes one descent of one tree. A separate list would take three entries, and pages with
+// more content that isn't asked for.
 //
 //   for each posting:
-//     varint  distance from the document before, less 1 (of the first: its number); if the term stands in any document
-//             more than once: that · 2, + 1 if it does in this one
-//     varint  frequency − 2, only after such a 1
+//     varint  distance from the document before, less 1 (first posting: the document's number). If any posting of the
+//             term has a frequency above 1: distance · 2, + 1 if this posting has
+//     varint  frequency − 2, only if the frequency is above 1
 //   then for each posting, if the index keeps positions:
-//     varints the first one, then the distances to the next, less 1
+//     varints the first position, then the distances to the next ones, less 1
 
 import HornbeamPages
 
 /// The limits and the coding of postings in the dictionary.
 enum InlinePostings {
-    /// A term in no more documents,
+    /// A term with at most this many documents,
     static let documentLimit = 8
-    /// which occurs no more often, never has a list.
+    /// and at most this many occurrences, never has a list.
     static let occurrenceLimit = 32
-    /// Of a term that never had a list, all postings that take no more bytes than this stand in the dictionary, if they
-    /// are no more than these.
+    /// A term that never had a list keeps its postings in the dictionary as long as they take at most this many bytes
+    /// and stay within the two limits below.
     static let sizeLimit = 128
     static let mostDocuments = 128
     static let mostOccurrences = 256
 
-    /// Whether the postings of such a term stand in the dictionary, however many bytes they take.
+    /// Whether the postings of such a term stay in the dictionary whatever their size in bytes.
     @inline(__always)
     static func fits(documents: UInt64, occurrences: UInt64) -> Bool {
         documents <= UInt64(documentLimit) && occurrences <= UInt64(occurrenceLimit)
     }
 
-    /// Whether those of such a term may be short enough to.
+    /// Whether the postings of such a term can be short enough for the dictionary.
     static func mayFit(documents: UInt64, occurrences: UInt64, storesPositions: Bool) -> Bool {
         documents <= UInt64(mostDocuments) && occurrences <= UInt64(mostOccurrences)
             && documents + (storesPositions ? occurrences : 0) <= UInt64(sizeLimit)
@@ -60,9 +60,9 @@ enum InlinePostings {
         }
     }
 
-    /// Reads `count` postings with `expected` occurrences, which must be all the bytes, and appends them to `target`.
+    /// Reads `count` postings with `expected` occurrences and appends them to `target`. They must take all the bytes.
     /// The lengths of their documents are unknown and set to 1. Returns false if the bytes aren't postings that
-    /// `encode` writes. Then the appended ones have no meaning.
+    /// `encode` writes; then the appended postings have no meaning.
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool, to target: inout PostingsBuffer
     ) -> Bool {
@@ -89,8 +89,8 @@ enum InlinePostings {
     }
 
     /// Reads `count` postings with `expected` occurrences into `docnos` and `frequencies`, which have room for them.
-    /// Doesn't look at positions. Returns false if the bytes aren't postings that `encode` writes. Then the ones read
-    /// have no meaning.
+    /// Doesn't check positions. Returns false if the bytes aren't postings that `encode` writes; then the contents of
+    /// both arrays have no meaning.
     static func decode(
         _ bytes: Bytes, count: Int, occurrences expected: UInt64, storesPositions: Bool,
         docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
@@ -103,7 +103,8 @@ enum InlinePostings {
         return isRead && reader.isAtEnd != storesPositions
     }
 
-    /// Calls `body` with each posting. Then the reader stands behind the last of them.
+    /// Calls `body` with each posting. The reader is behind the last one afterwards. Returns false if the bytes aren't
+    /// postings with `expected` occurrences.
     @inline(__always)
     private static func forEach(
         _ reader: inout ByteReader, count: Int, occurrences expected: UInt64,

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search for the best few starts with: of a long list the term frequency and the document length of some of its
-// best postings. As many documents score at least that much by the term, so nothing below the worst of them is looked
-// at from the beginning (a start threshold: Petri, Moffat, Mackenzie, Culpepper, Beck, “Accelerated query processing
-// via similarity score prediction”, 2019). The pairs stay true whatever the collection's averages become.
+// The term frequencies and document lengths of some of the best postings of a long list. Each of these postings scores
+// at least as much as its pair, so a search for the best k has a threshold before it reads any posting (a start
+// threshold: Petri, Moffat, Mackenzie, Culpepper, Beck, “Accelerated query processing via similarity score prediction”,
+// 2019). The pairs stay valid while the collection's averages change.
 //
-// Invariant: each pair has a posting of its own in the list, as frequent and in a document that is not longer.
+// Invariant: each pair has a posting of its own in the list, with the same frequency and in a document that is not
+// longer.
 
 /// Pairs of some of a list's best postings, the most frequent first, then the shortest.
 struct Leaders: Equatable, Sendable {
     private(set) var pairs: [Bound] = []
 
-    /// No list has more; lists of fewer documents have none, being read in a moment.
+    /// Maximum number of pairs. Lists of fewer documents than `leastDocuments` have none: they are read quickly.
     static let limit = 10
     static let leastDocuments: UInt32 = 128
 
     init() {}
 
-    /// Removes the pair of a posting that has left the list, if the length of its document isn't known. The shortest
-    /// pair of its frequency is removed: any pair that stays instead of the right one is longer.
+    /// Removes the pair of a posting that left the list when the length of its document isn't known. Removes the
+    /// shortest pair of its frequency: if another pair was the posting's own, the pair that stays in its place is
+    /// longer.
     mutating func remove(frequency: UInt32) {
         if let place = pairs.firstIndex(where: { $0.frequency == frequency }) { pairs.remove(at: place) }
     }
 
-    /// Removes the pair of a posting that has left the list. The posting's own pair is as long or longer. The shortest
-    /// such pair is removed. It may be another posting's, which then can have the one that stays.
+    /// Removes the pair of a posting that left the list. The posting's own pair has the same or a greater length. The
+    /// shortest such pair is removed. If that is another posting's pair, that posting can take over the pair that
+    /// stays.
     mutating func remove(_ posting: Bound) {
         let place = pairs.firstIndex { $0.frequency == posting.frequency && $0.length >= posting.length }
         if let place { pairs.remove(at: place) }
@@ -64,7 +67,7 @@ struct Leaders: Equatable, Sendable {
         return scores.sorted(by: >)[count - 1]
     }
 
-    /// Whether each pair can have a posting of its own among these.
+    /// Whether each pair can be assigned a posting of its own among `postings`.
     func areAmong(_ postings: [Bound]) -> Bool {
         let sorted = postings.sorted { Self.precedes($0, $1) }
         var place = 0
@@ -87,9 +90,9 @@ struct Leaders: Equatable, Sendable {
 
 /// Gathers the leaders among postings.
 struct LeaderGatherer {
-    /// The worst first.
+    /// In ascending order of impact.
     private var best: [(impact: Double, posting: Bound)] = []
-    /// The term that BM25 adds to a frequency, as far as the average is known when the index is written.
+    /// The term that BM25 adds to a frequency, with the average length known when the index is written.
     private let (constant, slope): (Double, Double)
 
     init(averageLength: Double) {

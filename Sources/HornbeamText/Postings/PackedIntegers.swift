@@ -8,10 +8,9 @@
 //      1  bits of an integer, 0 to 32; 0x40 is added if exceptions follow
 //    0-…  128 integers: 16 · bits bytes, four lanes of u32; fewer: one behind the other from the lowest bit on, the
 //         last byte filled up with zeros
-//    1-…  exceptions, if any: their number u8, then for each, ascending, its place u8 and what is above the bits,
-//         varint
+//    1-…  exceptions, if any: their number u8, then for each, ascending, its index u8 and its higher bits, varint
 //
-// Reading returns nil for whatever a writer here can't have written, and never reads beyond the bytes it is given.
+// Reading returns nil for bytes that this code can't have written, and never reads beyond the bytes it is given.
 
 import HornbeamPages
 
@@ -19,12 +18,12 @@ import HornbeamPages
 enum PackedIntegers {
     /// Integers in a full group.
     static let capacity = 128
-    /// No group has more bytes.
+    /// Maximum size of a group in bytes.
     static let sizeLimit = 1 + 16 * 32 + 1 + capacity * (1 + 5)
 
     private static let exceptionMark: UInt8 = 0x40
 
-    /// Bytes of `count` integers of so many bits.
+    /// Returns the size in bytes of `count` integers of `bits` bits.
     @inline(__always)
     static func payloadSize(count: Int, bits: Int) -> Int {
         count == capacity ? 16 * bits : (count * bits + 7) / 8
@@ -36,14 +35,14 @@ enum PackedIntegers {
 
 // Writing.
 extension PackedIntegers {
-    /// What a coding in so many bits would take.
+    /// A choice of bits, with the size it leads to.
     struct Plan {
         var bits: Int
         var exceptions: Int
         var size: Int
     }
 
-    /// The smallest coding of the values.
+    /// Returns the smallest coding of the values.
     static func plan(_ values: UnsafePointer<UInt32>, count: Int) -> Plan {
         withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 33) { widths in
             // Never nil: it isn't empty.
@@ -56,7 +55,7 @@ extension PackedIntegers {
             var exceptions = 0
             for bits in stride(from: widest - 1, through: 0, by: -1) {
                 exceptions += Int(widths[bits + 1])
-                // An exception takes two bytes or more, a bit of all a full group 16.
+                // An exception takes at least two bytes; one more bit for all integers of a full group takes 16.
                 guard exceptions * 2 < 16 * (widest - bits) else { continue }
                 var size = 2 + payloadSize(count: count, bits: bits)
                 for width in bits + 1...widest { size += Int(widths[width]) * (1 + (width - bits + 6) / 7) }
@@ -66,7 +65,7 @@ extension PackedIntegers {
         }
     }
 
-    /// Writes the group; where it ends. There must be room for `sizeLimit` bytes.
+    /// Writes the group. Returns the address of its end. There must be room for `sizeLimit` bytes.
     static func encode(
         _ values: UnsafePointer<UInt32>, count: Int, _ plan: Plan, to target: UnsafeMutableRawPointer
     ) -> UnsafeMutableRawPointer {
@@ -87,7 +86,7 @@ extension PackedIntegers {
         return end
     }
 
-    /// Writes the integers alone: `payloadSize` bytes.
+    /// Writes only the integers: `payloadSize` bytes.
     static func pack(_ values: UnsafePointer<UInt32>, count: Int, bits: Int, to target: UnsafeMutableRawPointer) {
         if count == capacity { packLanes(values, bits, target) } else { packBits(values, count, bits, target) }
     }
@@ -109,7 +108,7 @@ extension PackedIntegers {
                 target.storeBytes(of: word, toByteOffset: offset, as: SIMD4<UInt32>.self)
                 offset &+= 16
                 used &-= 32
-                // What didn't fit; nothing if the word ended with the value.
+                // The bits that didn't fit. None if the word ended with the value.
                 let rest = UInt32(truncatingIfNeeded: bits &- used)
                 word = used == 0 ? SIMD4<UInt32>() : value &>> SIMD4<UInt32>(repeating: rest)
             }
@@ -140,8 +139,8 @@ extension PackedIntegers {
 
 // Reading.
 extension PackedIntegers {
-    /// Reads a group of `count` integers into `target`, which has room for them. An upper bound of all of them (their
-    /// bits together), nil if the bytes don't begin with such a group.
+    /// Reads a group of `count` integers into `target`, which has room for them. Returns an upper bound of all of them
+    /// (a number that has all their bits), or nil if the bytes don't begin with such a group.
     @inline(__always)
     static func decode(
         _ reader: inout ByteReader, count: Int, to target: UnsafeMutablePointer<UInt32>
@@ -154,7 +153,8 @@ extension PackedIntegers {
         return patch(&reader, count, bits, target)
     }
 
-    /// Reads integers that `pack` wrote: `payload` has `payloadSize` bytes. False if there are bits behind the last.
+    /// Reads integers that `pack` wrote; `payload` has `payloadSize` bytes. Returns false if there are bits behind the
+    /// last one.
     @inline(__always)
     static func unpack(
         _ payload: Bytes, count: Int, bits: Int, to target: UnsafeMutablePointer<UInt32>
@@ -164,8 +164,8 @@ extension PackedIntegers {
         return true
     }
 
-    /// Nearly all groups have few bits: with their number and all places known when this is compiled, a row is two to
-    /// five instructions.
+    /// Unpacks a full group. Nearly all groups have few bits. With that number and all offsets known at compile time, a
+    /// row takes two to five instructions.
     private static func unpackLanes(_ payload: Bytes, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>) {
         guard bits > 0, let source = payload.baseAddress else {
             return target.update(repeating: 0, count: capacity)
@@ -186,7 +186,7 @@ extension PackedIntegers {
         }
     }
 
-    /// Rows of four lanes in a full group.
+    /// Number of rows of four lanes in a full group.
     private static let rows = capacity / 4
 
     @inline(__always)
@@ -233,9 +233,9 @@ extension PackedIntegers {
             target.update(repeating: 0, count: count)
             return true
         }
-        // As long as eight bytes can be loaded from where an integer begins.
+        // Number of integers for which eight bytes can be loaded from the byte in which they begin.
         let whole = payload.count < 8 ? 0 : min(count, (8 &* (payload.count &- 8) &+ 7) / bits &+ 1)
-        // Eight of them begin where a byte does.
+        // Eight integers always begin at a byte boundary.
         switch bits {
         case 1: unpackEights(source, whole, 1, target)
         case 2: unpackEights(source, whole, 2, target)
@@ -249,7 +249,7 @@ extension PackedIntegers {
         case 10: unpackEights(source, whole, 10, target)
         default: for place in 0..<whole { target[place] = unpackOne(source, place &* bits, bits) }
         }
-        // The others lie in the last eight bytes.
+        // The other integers lie in the last eight bytes.
         let word = lastWord(source, payload.count)
         let skipped = 8 &* max(payload.count &- 8, 0)
         for place in whole..<count {
@@ -260,7 +260,7 @@ extension PackedIntegers {
         return used == 0 || payload[payload.count &- 1] &>> UInt8(truncatingIfNeeded: used) == 0
     }
 
-    /// The last eight bytes, or all if there are fewer.
+    /// Returns the last eight bytes, or all if there are fewer.
     @inline(__always)
     private static func lastWord(_ source: UnsafeRawPointer, _ size: Int) -> UInt64 {
         if size >= 8 { return source.loadUnaligned(fromByteOffset: size &- 8, as: UInt64.self) }
@@ -271,8 +271,8 @@ extension PackedIntegers {
         return word
     }
 
-    /// The first `count` integers, of each of which eight bytes can be loaded from where it begins. With the number of
-    /// bits known when this is compiled, all places within eight of them are.
+    /// Unpacks the first `count` integers. For each, eight bytes can be loaded from the byte in which it begins. With
+    /// the number of bits known at compile time, the offsets within eight integers are constants.
     @inline(__always)
     private static func unpackEights(
         _ source: UnsafeRawPointer, _ count: Int, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>
@@ -296,7 +296,7 @@ extension PackedIntegers {
         return UInt32(truncatingIfNeeded: word &>> UInt64(truncatingIfNeeded: bit & 7)) & mask(bits)
     }
 
-    /// Adds what is above the bits.
+    /// Adds the higher bits of the exceptions.
     @inline(never)
     private static func patch(
         _ reader: inout ByteReader, _ count: Int, _ bits: Int, _ target: UnsafeMutablePointer<UInt32>
@@ -318,7 +318,7 @@ extension PackedIntegers {
 
 // Reading one.
 extension PackedIntegers {
-    /// The integer at a place among `count` that `pack` wrote; `payload` has `payloadSize` bytes.
+    /// Returns the integer at index `place` of `count` integers that `pack` wrote; `payload` has `payloadSize` bytes.
     @inline(__always)
     static func value(_ place: Int, of payload: Bytes, count: Int, bits: Int) -> UInt32 {
         guard bits > 0, let source = payload.baseAddress else { return 0 }
@@ -326,7 +326,7 @@ extension PackedIntegers {
         let bit = (place &>> 2) &* bits
         let (word, lane) = (bit &>> 5, place & 3)
         let low = source.loadUnaligned(fromByteOffset: (word &* 4 &+ lane) &* 4, as: UInt32.self)
-        // The last row ends with the last word: nothing of what is loaded twice there is left.
+        // The last row ends with the last word. If that word is loaded twice, its second copy is masked out.
         let next = min(word &+ 1, bits &- 1)
         let high = source.loadUnaligned(fromByteOffset: (next &* 4 &+ lane) &* 4, as: UInt32.self)
         let both = UInt64(high) &<< 32 | UInt64(low)

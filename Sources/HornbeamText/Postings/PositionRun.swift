@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token positions of a run's postings, under the same key in a tree of their own, so that ranking never reads them.
-// How many positions a block has follows from its frequencies.
+// The token positions of a run's postings. They stand under the same key in a tree of their own, so that ranking never
+// reads them. The frequencies of a block tell how many positions it has.
 //
 //   directory  for each block of the run: varint size in bytes
 //   blocks, each:
@@ -8,27 +8,27 @@
 //     u8 for each group of 32 distances from a position of a posting to the next one, less 1
 //     the groups, packed as PackedIntegers does fewer than 128, without exceptions
 //
-// First positions are apart from the others so that those of a posting that has one, as most do, are found without
-// adding up what is before it. Groups are small since one long document makes its whole group wide: all takes a twelfth
-// less than in groups of 128 would.
+// First positions are stored apart from the others. Most postings have only one position, and it is found without
+// adding up the postings before. Groups are small because one long document makes its whole group wide: groups of 32
+// take a twelfth less space than groups of 128.
 //
-// A block has at most 2^30 positions: what neighbours need no bits for takes a byte for 32 of them, so that few bytes
-// could claim any amount of memory.
+// A block has at most 2^30 positions. A group of 32 adjacent positions takes one byte, so without this limit a few
+// bytes could claim any amount of memory.
 
 import HornbeamPages
 
-/// Encodes the positions of runs. Owns the memory in which they are put together.
+/// Encodes the positions of runs. Owns and reuses the memory for this.
 struct PositionRunEncoder: ~Copyable {
     private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PositionBlock.groupCapacity)
     private var data = ByteSink()
     private var block = ByteSink()
-    /// What the run would take that ends with each block.
+    /// For each block, the size of the run if it ended with that block.
     private(set) var sizes = InlineArray<8, Int>(repeating: 0)
 
     deinit { values.deallocate() }
 
-    /// Appends the run of the postings in `range` to `target`. Their positions begin at `start` of the buffer's; where
-    /// they end.
+    /// Appends the run of the postings in `range` to `target`. Their positions begin at index `start` of the buffer's
+    /// positions. Returns the index at which they end.
     mutating func encode(
         _ postings: borrowing PostingsBuffer, _ range: Range<Int>, positionsFrom start: Int, to target: inout ByteSink
     ) -> Int {
@@ -79,7 +79,7 @@ struct PositionRunEncoder: ~Copyable {
         if count == PositionBlock.groupCapacity { encodeGroup(&count) }
     }
 
-    /// Writes the group, unless there is nothing in it.
+    /// Writes the group unless it is empty.
     private mutating func encodeGroup(_ count: inout Int) {
         guard count > 0 else { return }
         var all: UInt32 = 0
@@ -93,7 +93,7 @@ struct PositionRunEncoder: ~Copyable {
     }
 }
 
-/// Positions of a posting, read over and over into the same memory. Belongs to one search.
+/// Positions of a posting. Reuses its memory for one posting after the other. Belongs to one search.
 final class PositionList {
     @exclusivity(unchecked) private(set) var values = UnsafeMutablePointer<UInt32>.allocate(capacity: 64)
     @exclusivity(unchecked) var count = 0
@@ -101,7 +101,7 @@ final class PositionList {
 
     deinit { values.deallocate() }
 
-    /// Makes room for so many; what was there is forgotten.
+    /// Empties the list and makes room for `size` positions.
     @inline(__always)
     func removeAll(reserving size: Int) {
         count = 0
@@ -123,8 +123,9 @@ final class PositionList {
     }
 }
 
-/// Reads positions of one block after the other. Those of one posting are taken out of the packed integers one by one,
-/// as few are wanted of a block; groups are unpacked where all are. Owns what it unpacks.
+/// Reads positions of one block after the other. The positions of a single posting are taken out of the packed integers
+/// one by one, as few postings of a block are wanted. Groups are unpacked when all postings are wanted. Owns the memory
+/// for unpacking.
 struct PositionBlock: ~Copyable {
     private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: Self.groupCapacity)
     private let list = PositionList()
@@ -132,7 +133,7 @@ struct PositionBlock: ~Copyable {
     private var frequencies: UnsafePointer<UInt32>
     private var firsts = PackedStream()
     private var distances = PackedStream()
-    /// A posting, and how many positions there are before its own.
+    /// A posting of the block, and the number of positions before its own.
     private var place = 0
     private var start = 0
 
@@ -140,11 +141,12 @@ struct PositionBlock: ~Copyable {
 
     deinit { values.deallocate() }
 
-    /// No block has more positions.
+    /// Maximum number of positions in a block.
     static let positionLimit = 1 << 30
     static let groupCapacity = 32
 
-    /// The bytes of block `number` of the run, nil if it isn't one of `blocks` blocks.
+    /// Returns the bytes of block `number` of a run with `blocks` blocks. Returns nil if there is no such block or the
+    /// directory is damaged.
     static func find(_ number: Int, of blocks: Int, in run: Bytes) -> Bytes? {
         var reader = ByteReader(run)
         var (before, size, all) = (0, 0, 0)
@@ -159,8 +161,8 @@ struct PositionBlock: ~Copyable {
         return Bytes(rebasing: run[start..<start + size])
     }
 
-    /// Makes it the block of these bytes and these frequencies, which must stay as they are while it is; false if they
-    /// don't belong together.
+    /// Opens the block with these bytes and frequencies. Both must stay unchanged while it is open. Returns false if
+    /// they don't belong together.
     mutating func open(_ bytes: Bytes, frequencies: UnsafePointer<UInt32>, count: Int) -> Bool {
         (self.firsts, self.distances) = (PackedStream(), PackedStream())
         var sum: UInt64 = 0
@@ -177,7 +179,7 @@ struct PositionBlock: ~Copyable {
         return true
     }
 
-    /// Where the positions of a posting of the block begin among the block's.
+    /// Moves `place` to the wanted posting and `start` to the number of positions before its own.
     @inline(__always)
     private mutating func seek(_ wanted: Int) {
         if wanted < place { (place, start) = (0, 0) }
@@ -187,7 +189,7 @@ struct PositionBlock: ~Copyable {
         place = wanted
     }
 
-    /// Reads the positions of a posting of the block; false if they aren't positions.
+    /// Reads the positions of a posting of the block. Returns false if they are damaged.
     @inline(__always)
     mutating func read(_ wanted: Int, into list: PositionList) -> Bool {
         guard wanted < firsts.count else { return false }
@@ -200,7 +202,7 @@ struct PositionBlock: ~Copyable {
 
     private mutating func readFurther(_ wanted: Int, _ frequency: Int, into list: PositionList) -> Bool {
         seek(wanted)
-        // Each posting before has one that is no distance.
+        // Each posting before has a first position, which isn't among the distances.
         let first = start &- wanted
         guard frequency > 0, first &+ frequency &- 1 <= distances.count else { return false }
         let target = list.values
@@ -215,14 +217,14 @@ struct PositionBlock: ~Copyable {
         return true
     }
 
-    /// Appends the positions of a posting to `target`; false if they aren't positions.
+    /// Appends the positions of a posting to `target`. Returns false if they are damaged.
     mutating func append(_ place: Int, to target: inout [UInt32]) -> Bool {
         guard read(place, into: list) else { return false }
         target.append(contentsOf: UnsafeBufferPointer(start: list.values, count: list.count))
         return true
     }
 
-    /// Appends those of all postings of the block.
+    /// Appends the positions of all postings of the block. Returns false if they are damaged.
     mutating func appendAll(_ count: Int, to target: inout PostingsBuffer) -> Bool {
         guard count == firsts.count else { return false }
         target.reserve(positions: firsts.count + distances.count)
@@ -243,14 +245,14 @@ struct PositionBlock: ~Copyable {
     }
 }
 
-/// Integers of a block in groups of their own widths, read one by one.
+/// Integers of a block, in groups of different bit widths, read one by one.
 private struct PackedStream {
     let count: Int
     let groups: Int
-    /// Where the groups' widths are among the block's bytes, and where the groups begin.
+    /// Offset of the groups' bit widths in the block's bytes, and offset of the groups.
     private let heads: Int
     private var first = 0
-    /// A group, and where it begins.
+    /// A group, and its offset.
     private var group = 0
     private var offset = 0
 
@@ -266,7 +268,8 @@ private struct PackedStream {
         min(PositionBlock.groupCapacity, count &- group &* PositionBlock.groupCapacity)
     }
 
-    /// Puts the groups at an offset of the bytes, which have all the widths; where they end. Nil if these are none.
+    /// Sets the offset of the groups in the bytes, which hold all bit widths. Returns the offset of their end, or nil
+    /// if a width is above 32.
     mutating func place(at start: Int, in bytes: Bytes) -> Int? {
         (first, group, offset) = (start, 0, start)
         var end = start
@@ -289,7 +292,7 @@ private struct PackedStream {
 
     @inline(__always)
     mutating func value(_ index: Int, in bytes: Bytes) -> UInt32 {
-        // Of no sign, so that this is a shift.
+        // Division of unsigned integers is a shift.
         let number = Int(UInt(bitPattern: index) / UInt(PositionBlock.groupCapacity))
         seek(number, in: bytes)
         let (size, bits) = (size(number), Int(bytes[heads &+ number]))
@@ -298,7 +301,7 @@ private struct PackedStream {
             index &- number &* PositionBlock.groupCapacity, of: payload, count: size, bits: bits)
     }
 
-    /// False if there are bits behind the last one.
+    /// Unpacks a group. Returns false if there are bits behind the last integer.
     mutating func unpack(_ number: Int, in bytes: Bytes, to target: UnsafeMutablePointer<UInt32>) -> Bool {
         seek(number, in: bytes)
         let (size, bits) = (size(number), Int(bytes[heads &+ number]))

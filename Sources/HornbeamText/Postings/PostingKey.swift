@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key of a run in the trees of postings and of positions: number of the list, first document of the run, so that
-// the runs of a list stand together in order and the one that may hold a document is the last one not behind it.
+// The key of a run in the trees of postings and positions: number of the list, first document of the run. So the runs
+// of a list are neighbours, in order. The run that may hold a document is the last one whose first document is not
+// above it.
 
 import HornbeamPages
 
@@ -24,7 +25,7 @@ struct PostingKey {
         self.init(list: list, first: UInt32(truncatingIfNeeded: whole))
     }
 
-    /// The key's bytes, for the length of `body`.
+    /// Calls `body` with the key's bytes, which are valid during the call.
     @inline(__always)
     func withBytes<Result>(_ body: (Bytes) throws(StorageError) -> Result) throws(StorageError) -> Result {
         var whole = (UInt64(list) << 32 | UInt64(first)).bigEndian

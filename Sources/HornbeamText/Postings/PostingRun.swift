@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Up to eight blocks of 128 postings of one term under one key: a directory, by which blocks are found and skipped, and
-// the blocks. The number of the run's first document is in the key.
+// Up to eight blocks of 128 postings of one term under one key: a directory, by which blocks are found and skipped,
+// then the blocks. The number of the run's first document is in the key.
 //
-//   varint  (postings − 1) · 2, + 1 if it tells of fields; all blocks but the last have 128
+//   varint  (postings − 1) · 2, + 1 if RunFields follow the blocks; all blocks but the last have 128
 //   directory, for each block:
 //     varint  its last document − the last one of the block before (of the first block: − the run's first document)
 //     varint  size of the block in bytes
 //     bounds  varint (frequency − 1) · 2, + 1 if a second pair follows · varint length;
-//             the second: varint how much less the frequency is · varint how much less the length is
+//             the second pair: varint decrease of the frequency · varint decrease of the length
 //   blocks, each:
 //     ids     PackedIntegers of the documents' distances less 1, the first one's from the block before; or 0x3F and a
 //             bit set: bit i is the i-th document behind the block before, up to the block's last
 //     frequencies  PackedIntegers of the frequencies less 1; absent if all are 1
-//   RunFields, if it tells of fields
+//   RunFields, if the first varint says so
 //
 // In the first block the distance of the first document is taken as 1. The first pair's frequency is exact.
 
@@ -23,34 +23,35 @@ enum PostingRun {
     static let blockCapacity = PackedIntegers.capacity
     static let blockLimit = 8
     static let capacity = blockCapacity * blockLimit
-    /// Pairs that bound a block.
+    /// Maximum number of pairs that bound a block.
     static let boundLimit = 2
 
     fileprivate static let bitSetMark: UInt8 = 0x3F
 
-    /// The blocks that so many postings take.
+    /// Returns the number of blocks that `postings` postings take.
     static func blocks(_ postings: Int) -> Int { (postings + blockCapacity - 1) / blockCapacity }
 
-    /// The blocks of each run, if so many are to be in as few runs as can be of `most` blocks.
+    /// Returns the blocks per run when `blocks` blocks are spread evenly over as few runs of at most `most` blocks as
+    /// possible.
     static func even(_ blocks: Int, most: Int) -> Int {
         let runs = max((blocks + most - 1) / most, 1)
         return max((blocks + runs - 1) / runs, 1)
     }
 }
 
-/// Where the blocks of a run are, and what bounds them. Memory of its own, used for one run after the other.
+/// The positions and bounds of a run's blocks. Owns its memory and reuses it for run after run.
 struct RunDirectory: ~Copyable {
-    /// Blocks.
+    /// Number of blocks.
     private(set) var count = 0
     private(set) var postings = 0
     private(set) var first: UInt32 = 0
-    /// Where the part that tells of fields begins in the run's bytes; nil without one.
+    /// Offset of the fields part in the run's bytes. Nil if there is none.
     private(set) var fieldsStart: Int?
     private let memory: UnsafeMutableRawPointer
     private let lasts: UnsafeMutablePointer<UInt32>
-    /// Where each block ends in the run's bytes; one more before, where the first begins.
+    /// The offset of the first block in the run's bytes, then the offset at which each block ends.
     private let ends: UnsafeMutablePointer<Int>
-    /// Two pairs a block, the second one with frequency 0 if there is none.
+    /// Two pairs for each block. The second one has frequency 0 if the block has only one.
     private let pairs: UnsafeMutablePointer<Bound>
 
     init() {
@@ -71,7 +72,7 @@ struct RunDirectory: ~Copyable {
     @inline(__always)
     func last(_ block: Int) -> UInt32 { lasts[block] }
 
-    /// No document of the block is less; exact for the first.
+    /// A lower bound of the block's documents. Exact for the first block.
     @inline(__always)
     func base(_ block: Int) -> UInt32 { block == 0 ? first : lasts[block &- 1] &+ 1 }
 
@@ -88,11 +89,11 @@ struct RunDirectory: ~Copyable {
     @inline(__always)
     func bound(_ block: Int) -> Bound { pairs[2 &* block] }
 
-    /// The other pair, of frequency 0 if there is none.
+    /// The other pair. Its frequency is 0 if there is none.
     @inline(__always)
     func secondBound(_ block: Int) -> Bound { pairs[2 &* block &+ 1] }
 
-    /// Reads the directory of a run. False, and no blocks, if it can't be one.
+    /// Reads the directory of a run. Returns false, and has no blocks, if the bytes are damaged.
     mutating func read(_ bytes: Bytes, first: UInt32) -> Bool {
         removeAll()
         var reader = ByteReader(bytes)
@@ -140,10 +141,10 @@ struct RunDirectory: ~Copyable {
 
 // Decoding a block.
 extension RunDirectory {
-    /// Decodes a block of the run of these bytes; each target has room for its `size` postings, and nothing behind is
-    /// written. False if it isn't one: then what is in the targets is of no meaning. When true, the documents ascend
-    /// strictly from the block's base to its last, and each frequency is at least 1 and at most that of the first
-    /// bound.
+    /// Decodes a block of the run. Each target has room for `size(block)` postings; nothing is written behind them.
+    /// Returns false if the block is damaged; then the targets have no meaning. If it returns true, the documents
+    /// ascend strictly from the block's base to its last one, and each frequency is at least 1 and at most that of the
+    /// first bound.
     func decode(
         _ block: Int, of run: Bytes, docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
     ) -> Bool {
@@ -161,18 +162,19 @@ extension RunDirectory {
         return Self.raise(frequencies, size, bits) == largest - 1
     }
 
-    /// Decodes the documents alone: what is behind them is not looked at.
+    /// Decodes the documents only. The bytes behind them aren't checked.
     func decodeDocuments(_ block: Int, of run: Bytes, to docnos: UnsafeMutablePointer<UInt32>) -> Bool {
         var reader = ByteReader(Bytes(rebasing: run[range(block)]))
         return decodeDocuments(&reader, block, docnos)
     }
 
-    /// Adds 1 to each; the largest there was before, so that no overflow is missed. No value has other bits than these.
+    /// Adds 1 to each frequency. Returns the largest value before that, so that an overflow is noticed. `bits` is the
+    /// union of the bits of all values.
     @inline(__always)
     private static func raise(_ frequencies: UnsafeMutablePointer<UInt32>, _ count: Int, _ bits: UInt32) -> UInt32 {
         let memory = UnsafeMutableRawPointer(frequencies)
         if count == PackedIntegers.capacity, bits <= UInt32(Int16.max) {
-            // So small that they compare as integers of 16 bits, which the smallest processors do in one step.
+            // These values compare as integers of 16 bits, which even baseline processors do in one instruction.
             var most = SIMD8<Int16>()
             for row in 0..<32 {
                 let value = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
@@ -199,7 +201,7 @@ extension RunDirectory {
         }
         guard let largest = PackedIntegers.decode(&reader, count: count, to: docnos) else { return false }
         guard block > 0 || docnos[0] == 0 else { return false }
-        // 128 distances of less than 2²⁴ don't overflow, and what they sum up to is compared below.
+        // The sum of 128 distances below 2²⁴ doesn't overflow. It is compared below.
         if largest >= 1 << 24 { return Self.sumCarefully(docnos, count, base: base) && docnos[count - 1] == last }
         if count == PackedIntegers.capacity {
             Self.sumLanes(docnos, base: base)
@@ -220,7 +222,7 @@ extension RunDirectory {
         var before = SIMD4<UInt32>(repeating: base &- 1)
         for row in 0..<32 {
             let value = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self) &+ 1
-            // Sums of neighbours, then of the row; only the addition of what is before waits for the row before.
+            // Sums of neighbours, then of the row. Only the last addition depends on the row before.
             let shifted = unsafeBitCast(value, to: SIMD2<UInt64>.self) &<< 32
             let pairs = value &+ unsafeBitCast(shifted, to: SIMD4<UInt32>.self)
             let sums = pairs &+ (SIMD4(repeating: pairs[1]) & upper)
@@ -269,15 +271,15 @@ extension RunDirectory {
         return found == count && docnos[count &- 1] == last
     }
 
-    /// Bytes of the bit set of a block.
+    /// Returns the size in bytes of a block's bit set.
     @inline(__always)
     fileprivate static func bitSetSize(_ base: UInt32, _ last: UInt32) -> UInt64 { UInt64(last &- base) / 8 + 1 }
 }
 
-/// The places of the bits that are set in a byte, for each byte.
+/// The numbers of the bits that are set in a byte, for each byte.
 private struct BitPlaces: Sendable {
     static let ofBytes = BitPlaces()
-    /// Eight places a byte, as far as it has bits; and how many it has. Never freed.
+    /// For each byte, the numbers of its bits that are set, and how many there are. Never freed.
     nonisolated(unsafe) private let places: UnsafeMutablePointer<SIMD8<UInt8>>
     nonisolated(unsafe) private let counts: UnsafeMutablePointer<UInt8>
 
@@ -298,7 +300,7 @@ private struct BitPlaces: Sendable {
     @inline(__always)
     func count(_ byte: UInt8) -> Int { Int(counts[Int(byte)]) }
 
-    /// Writes eight integers, of which those of the byte's bits are of meaning.
+    /// Writes eight integers. Only the first `count(byte)` of them have a meaning.
     @inline(__always)
     func store(_ byte: UInt8, _ start: UInt32, to target: UnsafeMutablePointer<UInt32>) {
         let places = SIMD8<UInt32>(truncatingIfNeeded: places[Int(byte)])
@@ -306,15 +308,15 @@ private struct BitPlaces: Sendable {
     }
 }
 
-/// Encodes runs. Owns the memory in which they are put together.
+/// Encodes runs. Owns and reuses the memory for this.
 struct RunEncoder: ~Copyable {
     private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
     private var data = ByteSink()
     private var block = BoundFrontier()
     private var fields = RunFieldsEncoder()
-    /// Whether what is known of fields is written.
+    /// Whether per-field counts are written.
     private let tellsFields: Bool
-    /// What the run would take that ends with each block, or a byte less.
+    /// For each block, the size of the run if it ended with that block, or a byte less.
     private(set) var sizes = InlineArray<8, Int>(repeating: 0)
 
     init(tellsFields: Bool = true) { self.tellsFields = tellsFields }
@@ -360,7 +362,7 @@ struct RunEncoder: ~Copyable {
         fields.write(to: &target)
     }
 
-    /// Puts together what the run tells of fields; how much that is with each block.
+    /// Encodes the fields part of the run. Returns its size after each block.
     private mutating func encodeFields(
         _ postings: borrowing PostingsBuffer, _ range: Range<Int>, _ list: inout FieldBounds
     ) -> InlineArray<8, Int> {
@@ -413,7 +415,7 @@ struct RunEncoder: ~Copyable {
         data.finish(at: PackedIntegers.encode(values, count: range.count, plan, to: end))
     }
 
-    /// The block's postings all stand in the first field.
+    /// Adds the bounds of a block whose postings are all in the first field.
     private func addFirstField(_ list: inout FieldBounds) {
         list.formUnion(
             FieldBounds(Bound(frequency: block[block.count - 1].frequency, length: block[0].length), in: 0))

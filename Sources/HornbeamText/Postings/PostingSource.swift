@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The postings of one term, read forward a block at a time. A block is known by its bounds before its postings are
-// decoded, so who can do without them passes it by. Contract: blocks ascend and don't overlap; when `isAtEnd` is false
-// the current block has at least one posting, and after `decode` documents ascend strictly from `blockFirst` to
+// The postings of one term, read forward one block at a time. The bounds of a block are known before its postings are
+// decoded, so a search can skip a block by its bounds alone. Contract: blocks ascend and don't overlap. While `isAtEnd`
+// is false, the current block has at least one posting. After `decode`, documents ascend strictly from `blockFirst` to
 // `blockLast` and every frequency is at least 1, whatever the file holds.
 
 import HornbeamPages
 
-/// One term's postings. Abstract: a subclass moves from block to block. Belongs to one search, so that its parts need
-/// no checks of exclusive access.
+/// One term's postings. Abstract: a subclass moves from block to block. Belongs to one search, so its properties are
+/// exempt from checks of exclusive access.
 class PostingSource {
-    /// Documents that hold the term, exactly.
+    /// Number of documents that hold the term, exact.
     final let documentFrequency: UInt32
-    /// Bounds of all postings: each has a pair here that is as frequent or more and as short or shorter.
+    /// Bounds of all postings: for each posting there is a pair with the same or a higher frequency and the same or a
+    /// shorter length.
     final let bounds: [Bound]
 
     @exclusivity(unchecked) final var isAtEnd = false
     @exclusivity(unchecked) final var blockFirst: UInt32 = 0
     @exclusivity(unchecked) final var blockLast: UInt32 = 0
-    /// One of the two bounds of the current block's postings: each posting is under one of them.
+    /// Two bounds of the current block's postings. Each posting is covered by at least one of them.
     @exclusivity(unchecked) final var blockBound: Bound
     @exclusivity(unchecked) final var secondBlockBound: Bound
-    /// Whether the current block's postings are there.
+    /// Whether the current block is decoded.
     @exclusivity(unchecked) final var isDecoded = false
-    /// The current block's postings; of meaning once it is decoded, and until the source moves on. Before that there
-    /// may be fewer than `count`.
+    /// The current block's postings. Valid once the block is decoded, until the source moves on. Before that, the block
+    /// may have fewer postings than `count`.
     @exclusivity(unchecked) final var count = 0
     @exclusivity(unchecked) final var docnos: UnsafePointer<UInt32>
     @exclusivity(unchecked) final var frequencies: UnsafePointer<UInt32>
-    /// Where the search stands in the decoded block: all before it are below every document that is asked for.
+    /// Index of the search in the decoded block. All postings before it are below every document that is asked for.
     @exclusivity(unchecked) private final var place = 0
 
-    /// - Parameter bounds: one or more.
+    /// - Parameter bounds: at least one.
     init(documentFrequency: UInt32, bounds: [Bound], _ nothing: UnsafePointer<UInt32>) {
         self.documentFrequency = documentFrequency
         self.bounds = bounds
@@ -39,26 +40,28 @@ class PostingSource {
         (docnos, frequencies) = (nothing, nothing)
     }
 
-    /// Some of the best of all postings, where they are known.
+    /// Some of the best of all postings. Empty if they aren't known.
     var leaders: Leaders { Leaders() }
 
-    /// Moves to the first block behind the current one whose last document is not below `target`; a subclass's task.
+    /// Moves to the first block behind the current one whose last document is not below `target`. Overridden by
+    /// subclasses.
     func moveToBlock(_ target: UInt32) throws(StorageError) { isAtEnd = true }
 
-    /// Fills `docnos`, `frequencies` and `count`; a subclass's task.
+    /// Fills `docnos`, `frequencies` and `count`. Overridden by subclasses.
     func decodeBlock() throws(StorageError) {}
 
-    /// The last document of the blocks from the current one on whose bounds are known without reading on; a subclass
-    /// may know of more than one.
+    /// The last document of the blocks, from the current one on, whose bounds are known without further reading. A
+    /// subclass may know the bounds of more than one block.
     var knownLast: UInt32 { blockLast }
 
-    /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.
+    /// Calls `body` with the bounds of each known block from the current one through the block that holds `last`.
     func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
         body(blockBound)
         if secondBlockBound != blockBound { body(secondBlockBound) }
     }
 
-    /// Writes the current block's documents elsewhere, where there is room for `count` of them; then that is exact.
+    /// Writes the current block's documents to `docnos`, which has room for `count` of them. Afterwards `count` is
+    /// exact.
     func decodeDocuments(to docnos: UnsafeMutablePointer<UInt32>) throws(StorageError) {
         if !isDecoded {
             try decodeBlock()
@@ -67,8 +70,8 @@ class PostingSource {
         docnos.update(from: self.docnos, count: count)
     }
 
-    /// Writes the current block's documents and frequencies elsewhere, where there is room for `count` of them; then
-    /// that is exact.
+    /// Writes the current block's documents and frequencies to the given memory, which has room for `count` of them.
+    /// Afterwards `count` is exact.
     func decodeBlock(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {
@@ -80,39 +83,40 @@ class PostingSource {
         frequencies.update(from: self.frequencies, count: count)
     }
 
-    /// Sets `positions` to the places of the term in the document of posting `place` of the decoded block, ascending; a
-    /// subclass's task.
+    /// Sets `positions` to the term's positions, ascending, in the document of posting `place` of the decoded block.
+    /// Overridden by subclasses.
     func readPositions(_ place: Int, _ positions: inout [UInt32]) throws(StorageError) { positions.removeAll() }
 
-    /// Sets `list`, whose memory is used again, to the places of the term in the document of posting `place` of the
-    /// decoded block, ascending.
+    /// Sets `list` to the term's positions, ascending, in the document of posting `place` of the decoded block. Reuses
+    /// the list's memory.
     func readPositions(_ place: Int, into list: PositionList) throws(StorageError) {
         var positions: [UInt32] = []
         try readPositions(place, &positions)
         list.assign(positions)
     }
 
-    /// Whether the source tells in which fields its postings stand. Otherwise their positions tell it.
+    /// Whether the source has per-field counts of its postings. Otherwise they follow from the positions.
     var knowsFields: Bool { false }
 
-    /// Bounds of all postings in each field. A subclass's task if it knows.
+    /// Bounds of all postings in each field. Overridden by subclasses that know fields.
     var fields: FieldBounds { FieldBounds() }
 
-    /// Returns bounds of the current block's postings in each field. A subclass's task if it knows.
+    /// Returns bounds of the current block's postings in each field. Overridden by subclasses that know fields.
     func blockFields() throws(StorageError) -> FieldBounds { FieldBounds() }
 
-    /// Fills the columns of the wanted places for the decoded block's postings; those in which none stands may be left
-    /// as they are. A subclass's task if it knows.
+    /// Fills the columns of the wanted slots for the decoded block's postings. Columns of slots without occurrences may
+    /// be left unchanged. Overridden by subclasses that know fields.
     func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {}
 
-    /// One pair that stands for all postings.
+    /// One pair that covers all postings.
     final var bound: Bound {
         bounds.dropFirst().reduce(bounds.first ?? Bound(frequency: .max, length: 0)) {
             Bound(frequency: max($0.frequency, $1.frequency), length: min($0.length, $1.length))
         }
     }
 
-    /// Moves to the block that holds `target` or, if none does, the next document behind it. Stays if it is there.
+    /// Moves to the block that holds `target` or, if there is none, the next document behind it. Doesn't move if the
+    /// current block is that block.
     @inline(__always)
     final func seekBlock(_ target: UInt32) throws(StorageError) {
         guard !isAtEnd, blockLast < target else { return }
@@ -135,7 +139,8 @@ class PostingSource {
         try moveToBlock(target)
     }
 
-    /// Decodes the current block unless that is done. Returns the first place whose document is not below `target`.
+    /// Decodes the current block unless it is decoded. Returns the index of the first document that is not below
+    /// `target`.
     @inline(__always)
     final func decode(from target: UInt32) throws(StorageError) -> Int {
         if !isDecoded {
@@ -147,7 +152,7 @@ class PostingSource {
         return place
     }
 
-    /// The first document from `target` on, `.max` if there is none; its posting is at `current` then.
+    /// Returns the first document from `target` on, or `.max` if there is none. Then its posting is at index `current`.
     final func advance(to target: UInt32) throws(StorageError) -> UInt32 {
         try seekBlock(target)
         guard !isAtEnd else { return .max }
@@ -156,17 +161,17 @@ class PostingSource {
         return docnos[found]
     }
 
-    /// The first place of the decoded block behind `last`, from `start` on.
+    /// Returns the index of the first posting of the decoded block behind `last`, searching from `start` on.
     @inline(__always)
     final func end(from start: Int, through last: UInt32) -> Int {
         guard blockLast > last else { return count }
         return Self.gallop(docnos, from: start, count: count, to: last &+ 1)
     }
 
-    /// The place in the decoded block of the document that `advance` found.
+    /// The index in the decoded block of the document that `advance` found.
     final var current: Int { place }
 
-    /// A document from `target` on below which there is none, without decoding; `.max` at the end.
+    /// Returns a lower bound of the first document from `target` on, without decoding; `.max` at the end.
     final func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
         try seekBlock(target)
         guard !isAtEnd else { return .max }
@@ -174,7 +179,7 @@ class PostingSource {
         return docnos[try decode(from: target)]
     }
 
-    /// The first place from `start` on whose value is not below `target`, by steps that double.
+    /// Returns the index of the first value from `start` on that is not below `target`, by exponential search.
     @inline(__always)
     static func gallop(_ values: UnsafePointer<UInt32>, from start: Int, count: Int, to target: UInt32) -> Int {
         var low = start
@@ -190,9 +195,9 @@ class PostingSource {
         }
         return low
     }
-    /// Returns the first place from `start` on whose value is not below `target`. Behind the list's last value,
-    /// `stepSize` more must be readable that are `.max`. Mostly few values are passed, so they are counted. A search
-    /// would take longer, as nothing tells which way each comparison goes.
+    /// Returns the index of the first value from `start` on that is not below `target`. `stepSize` values of `.max`
+    /// must be readable behind the list's last value. Usually few values are passed, so they are counted: the branches
+    /// of a search can't be predicted.
     @inline(__always)
     static func step(_ values: UnsafePointer<UInt32>, from start: Int, count: Int, to target: UInt32) -> Int {
         let passed = countBelow(target, values + start)
@@ -200,7 +205,7 @@ class PostingSource {
         return start &+ passed < count ? gallop(values, from: start &+ passed, count: count, to: target) : count
     }
 
-    /// Number of values that are counted at once.
+    /// Number of values that are compared at once.
     static let stepSize = 16
 
     /// Returns how many of 16 values are below `target`.
@@ -210,14 +215,14 @@ class PostingSource {
         var below = SIMD4<UInt32>()
         for row in 0..<stepSize / 4 {
             let four = memory.loadUnaligned(fromByteOffset: 16 &* row, as: SIMD4<UInt32>.self)
-            // What is below is −1 there.
+            // The comparison gives −1 in each lane that is below.
             below &-= unsafeBitCast(four .< limit, to: SIMD4<UInt32>.self)
         }
         return Int(below.wrappedSum())
     }
 }
 
-/// Documents and frequencies in plain memory, which any number of sources may go through.
+/// Documents and frequencies in plain memory, shared by any number of sources.
 final class PostingArrays {
     static let blockSize = 128
     let count: Int
@@ -264,11 +269,11 @@ final class PostingArrays {
     }
 }
 
-/// Postings in plain arrays, in blocks of 128: those that a search puts together, and those not yet stored.
+/// Postings in plain arrays, in blocks of 128. Used for postings that a search builds and for postings not yet stored.
 final class ArrayPostings: PostingSource {
     private static let blockSize = PostingArrays.blockSize
     private let arrays: PostingArrays
-    /// `positions[starts[n]..<starts[n + 1]]` are those of posting n; empty without positions.
+    /// `positions[starts[n]..<starts[n + 1]]` are the positions of posting n. Both are empty without positions.
     private let positions: [UInt32]
     private let starts: [Int]
     private var block = 0
@@ -280,7 +285,7 @@ final class ArrayPostings: PostingSource {
         stand()
     }
 
-    /// Goes through the postings of `PostingArrays` with these contents.
+    /// A source over `PostingArrays` with these contents.
     convenience init(
         _ docnos: [UInt32], _ frequencies: [UInt32], lengths: [UInt32] = [], positions: [UInt32] = [],
         starts: [Int] = []
@@ -307,7 +312,7 @@ final class ArrayPostings: PostingSource {
             isAtEnd = true
             return
         }
-        // By the blocks' last documents, in steps that double.
+        // Exponential search over the last documents of the blocks.
         let all = arrays.docnos
         func last(_ block: Int) -> UInt32 { all[min((block + 1) * Self.blockSize, size) - 1] }
         var step = 1

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Postings in memory, one behind the other: what runs are encoded from and decoded into.
+// Postings in memory, one after the other. Runs are encoded from a buffer and decoded into one.
 
 import HornbeamPages
 
-/// Postings with their positions, documents ascending. Grows, keeps its memory, can't be copied.
+/// Postings with their positions, in ascending order of documents. Grows, reuses its memory and can't be copied.
 struct PostingsBuffer: ~Copyable {
     private(set) var docnos = UnsafeMutablePointer<UInt32>.allocate(capacity: 1024)
     private(set) var frequencies = UnsafeMutablePointer<UInt32>.allocate(capacity: 1024)
-    /// Tokens of each document.
+    /// Number of tokens of each document.
     private(set) var lengths = UnsafeMutablePointer<UInt32>.allocate(capacity: 1024)
     private(set) var count = 0
     private var capacity = 1024
-    /// In which fields each posting stands, once any stands elsewhere than in the first one; room for `fieldCapacity`.
+    /// Per-field counts of each posting, once a posting occurs outside the first field. Has room for `fieldCapacity`
+    /// postings.
     private var fields: UnsafeMutablePointer<FieldCounts>?
     private var fieldCapacity = 0
-    /// Whether any may stand elsewhere.
+    /// Whether a posting may occur outside the first field.
     private(set) var hasFields = false
 
-    /// Those of the first posting, then those of the next: as many as its frequency. Of an index without positions
-    /// there may be fewer or none.
+    /// The positions of the first posting, then those of the next: as many as its frequency. In an index without
+    /// positions there may be fewer or none.
     private(set) var positions = UnsafeMutablePointer<UInt32>.allocate(capacity: 2048)
     private(set) var positionCount = 0
     private var positionCapacity = 2048
@@ -33,7 +34,7 @@ struct PostingsBuffer: ~Copyable {
 
     mutating func removeAll() { (count, positionCount, hasFields) = (0, 0, false) }
 
-    /// Appends a posting; its positions are to follow.
+    /// Appends a posting. The caller appends its positions separately.
     @inline(__always)
     mutating func append(_ docno: UInt32, frequency: UInt32, length: UInt32) {
         if count == capacity { reserve(postings: 1) }
@@ -51,19 +52,19 @@ struct PostingsBuffer: ~Copyable {
         positionCount &+= 1
     }
 
-    /// Appends positions, of postings appended before or after.
+    /// Appends positions of postings that were or will be appended.
     mutating func append(positions source: UnsafePointer<UInt32>, count: Int) {
         reserve(positions: count)
         (positions + positionCount).update(from: source, count: count)
         positionCount += count
     }
 
-    /// Sets the frequency of the posting appended last.
+    /// Sets the frequency of the last posting.
     @inline(__always)
     mutating func setLastFrequency(_ frequency: UInt32) { frequencies[count &- 1] = frequency }
 
-    /// Copies some postings to the end, with their positions, which begin at `start`; without any if that is nil.
-    /// Returns how many occurrences they have.
+    /// Appends the postings in `range` of another buffer. Their positions in it begin at `start`; with nil no positions
+    /// are copied. Returns the number of occurrences of the postings.
     @discardableResult
     mutating func append(_ other: borrowing PostingsBuffer, _ range: Range<Int>, positionsFrom start: Int?) -> Int {
         reserve(postings: range.count)
@@ -81,7 +82,7 @@ struct PostingsBuffer: ~Copyable {
         return occurrences
     }
 
-    /// Makes room for more postings, which the caller fills and then counts by `added`.
+    /// Makes room for more postings. The caller writes them behind the end and then calls `added`.
     mutating func reserve(postings more: Int) {
         guard count + more > capacity else { return }
         let larger = max(2 * capacity, count + more)
@@ -98,7 +99,7 @@ struct PostingsBuffer: ~Copyable {
         positionCapacity = larger
     }
 
-    /// Counts what was written behind the end.
+    /// Adds the postings that the caller wrote behind the end to the count.
     mutating func added(postings: Int) {
         count += postings
         guard hasFields else { return }
@@ -117,28 +118,28 @@ struct PostingsBuffer: ~Copyable {
 
 // Fields.
 extension PostingsBuffer {
-    /// In which fields a posting stands.
+    /// Returns how often a posting occurs in each field slot.
     @inline(__always)
     func fieldCounts(_ place: Int) -> FieldCounts {
         guard hasFields, let fields else { return FieldCounts(frequencies[place], 0, 0, 0) }
         return fields[place]
     }
 
-    /// From now on it is kept of each posting; so far all stand in the first field.
+    /// Begins to keep per-field counts. All postings so far count as being in the first field.
     mutating func makeFields() {
         guard !hasFields else { return }
         hasFields = true
         for place in 0..<count { setFields(place, FieldCounts(frequencies[place], 0, 0, 0)) }
     }
 
-    /// Notes where a posting stands; `makeFields` was called.
+    /// Sets the per-field counts of a posting. `makeFields` must have been called.
     @inline(__always)
     mutating func setFields(_ place: Int, _ counts: FieldCounts) {
         if place >= fieldCapacity { growFields(place) }
         fields?[place] = counts
     }
 
-    /// Notes where the posting stands that was appended last.
+    /// Sets the per-field counts of the last posting.
     mutating func setLastFields(_ counts: FieldCounts) {
         makeFields()
         setFields(count - 1, counts)
@@ -156,7 +157,7 @@ extension PostingsBuffer {
     }
 }
 
-/// Bytes that are put together and then handed on; keeps its memory.
+/// A growing byte buffer that reuses its memory.
 struct ByteSink: ~Copyable {
     private var memory = UnsafeMutableRawPointer.allocate(byteCount: 4096, alignment: 16)
     private var capacity = 4096
@@ -164,19 +165,19 @@ struct ByteSink: ~Copyable {
 
     deinit { memory.deallocate() }
 
-    /// What was written. Good until the next change.
+    /// The bytes written so far. Valid until the next change.
     var bytes: Bytes { Bytes(start: memory, count: count) }
 
     mutating func removeAll() { count = 0 }
 
-    /// Where the next bytes go; there is room for so many.
+    /// Returns the address of the next byte, with room for `size` bytes.
     @inline(__always)
     mutating func end(reserving size: Int) -> UnsafeMutableRawPointer {
         if count &+ size > capacity { grow(size) }
         return memory + count
     }
 
-    /// Takes what was written from `end(reserving:)` up to here.
+    /// Sets the end of the written bytes, after the caller wrote at `end(reserving:)`.
     @inline(__always)
     mutating func finish(at end: UnsafeMutableRawPointer) { count = end - memory }
 

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run tells of the fields in which its postings stand, behind its blocks, so that who doesn't ask never reads
-// it. A run whose postings all stand in the first field alone has nothing of this.
+// Per-field counts of a run's postings. They stand behind its blocks, so that searches that don't need them never read
+// them. A run whose postings all occur in the first field only has no such part. A slot is one of the first three
+// fields or all other fields (`FieldPlace`).
 //
 //   directory, for each block:
-//     u8      the places of fields in which any posting stands, a bit for each: the first three fields, and all others;
-//             · 16 the number of the main place, in which most stand
-//     then, if there are more than one:
+//     u8      the slots in which any posting occurs, a bit for each; + 16 · the number of the main slot, which has the
+//             most occurrences
+//     then, if the block has more than one slot:
 //     varint  size of the block's groups in bytes
-//     varints of each of these places: how often a posting stands there at most − 1, the shortest of the documents that
-//             have one there
-//   groups, for each block and each of its places but the main one:
-//     PackedIntegers of how often each posting stands there; what is left of its frequency is in the main place
+//     varints for each of these slots: the largest count of a posting − 1, the length of the shortest document that has
+//             an occurrence there
+//   groups, for each block and each of its slots but the main one:
+//     PackedIntegers of the postings' counts; the rest of a posting's frequency is in the main slot
 
 import HornbeamPages
 
-/// The fields of a run's blocks. Memory of its own, used for one run after the other.
+/// The fields of a run's blocks. Owns its memory and reuses it for run after run.
 struct RunFields: ~Copyable {
     private let heads: UnsafeMutablePointer<UInt8>
     private let bounds: UnsafeMutablePointer<FieldBounds>
     /// The largest frequency in each block.
     private let mosts: UnsafeMutablePointer<UInt32>
-    /// Where each block's groups end; one more before, where the first one's begin.
+    /// The offset of the first block's groups, then the offset at which each block's groups end.
     private let ends: UnsafeMutablePointer<Int>
     private var bytes = Bytes(start: nil, count: 0)
 
@@ -39,7 +40,7 @@ struct RunFields: ~Copyable {
         ends.deallocate()
     }
 
-    /// The places in which any posting of a block stands.
+    /// The field slots in which any posting of a block occurs.
     @inline(__always)
     func places(_ block: Int) -> FieldPlaces { FieldPlaces(bits: heads[block] & 0x0F) }
 
@@ -49,7 +50,8 @@ struct RunFields: ~Copyable {
     @inline(__always)
     func bound(_ block: Int) -> FieldBounds { bounds[block] }
 
-    /// Reads the part of a run that tells of fields; it must live as long as this is asked. False if it can't be one.
+    /// Reads the fields part of a run. The bytes must stay valid as long as this is used. Returns false if they are
+    /// damaged.
     mutating func read(_ bytes: Bytes, of directory: borrowing RunDirectory) -> Bool {
         var reader = ByteReader(bytes)
         var size = 0
@@ -78,9 +80,9 @@ struct RunFields: ~Copyable {
         return true
     }
 
-    /// Fills the columns of the wanted places in which any posting of a block stands, whose `count` frequencies are
-    /// these. False if that can't be: then the columns are of no meaning. When true, no posting stands anywhere more
-    /// often than is told.
+    /// Fills the columns of the wanted slots in which any posting of the block occurs. `frequencies` are the block's
+    /// `count` frequencies. Returns false if the data is damaged; then the columns have no meaning. If it returns true,
+    /// no count exceeds the stored bounds.
     func decode(
         _ block: Int, _ wanted: FieldPlaces, frequencies: UnsafePointer<UInt32>, count: Int, to columns: FieldColumns
     ) -> Bool {
@@ -110,11 +112,11 @@ struct RunFields: ~Copyable {
         return largest
     }
 
-    /// False if there is less somewhere.
+    /// Returns false if a difference is negative.
     private static func subtract(
         _ column: UnsafeMutablePointer<UInt32>, from rest: UnsafeMutablePointer<UInt32>, _ count: Int
     ) -> Bool {
-        // Without a branch, so that several are looked at in one step.
+        // No branch, so that the loop can be vectorised.
         var less: UInt32 = 0
         for posting in 0..<count {
             let (before, taken) = (rest[posting], column[posting])
@@ -125,18 +127,18 @@ struct RunFields: ~Copyable {
     }
 }
 
-/// Puts together what a run tells of fields. Owns the memory in which it does.
+/// Encodes the fields part of a run. Owns and reuses the memory for this.
 struct RunFieldsEncoder: ~Copyable {
     private let values = UnsafeMutablePointer<UInt32>.allocate(capacity: PackedIntegers.capacity)
     private var directory = ByteSink()
     private var groups = ByteSink()
     private var block = ByteSink()
-    /// Whether any posting stands elsewhere than in the first field.
+    /// Whether any posting occurs outside the first field.
     private(set) var isNeeded = false
 
     deinit { values.deallocate() }
 
-    /// Bytes of all blocks so far.
+    /// Size in bytes of all blocks so far.
     var size: Int { isNeeded ? directory.count + groups.count : 0 }
 
     mutating func removeAll() {
@@ -145,7 +147,7 @@ struct RunFieldsEncoder: ~Copyable {
         isNeeded = false
     }
 
-    /// Adds a block, and its bounds to `list`.
+    /// Adds a block, and adds its bounds to `list`.
     mutating func add(_ postings: borrowing PostingsBuffer, _ range: Range<Int>, _ list: inout FieldBounds) {
         var bound = FieldBounds()
         var sums = SIMD4<UInt64>()
