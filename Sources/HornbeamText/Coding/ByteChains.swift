@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many sequences of bytes that grow at their ends, in one piece of memory. Each is a chain of slices, the next one
-// twice as large up to 1 KiB, so that a short sequence wastes little and a long one has few seams.
+// Many growing sequences of bytes in one piece of memory. Each is a chain of slices. Each slice is twice as large as
+// the one before, up to 1 KiB, so that a short sequence wastes little and a long one has few links.
 //
 //   slice   bytes of the sequence … · number of the next slice u32 (written once there is one)
 //
-// Slices are multiples of 16 bytes and numbered by their place in units of that, so that a number has room for 64 GB.
+// Slice sizes are multiples of 16 bytes. A slice's number is its offset in units of 16 bytes, so 32 bits cover 64 GB.
 
 import HornbeamPages
 
-/// The memory of all chains. A chain's end is kept by whoever owns the chain.
+/// The memory of all chains. The owner of a chain keeps its `End`.
 struct ByteChains: ~Copyable {
-    /// Where a chain's next byte goes.
+    /// The position at which a chain's next byte is written.
     struct End {
-        /// The first slice; of no meaning before the first byte.
+        /// The first slice. Has no meaning before the first byte.
         fileprivate(set) var first: UInt32 = 0
         /// Bytes left in the last slice.
         fileprivate var room: UInt16 = 0
-        /// How large the last slice is: 16 bytes shifted by `level` − 1. 0 before the first byte.
+        /// Size of the last slice: 16 bytes shifted by `level` − 1. 0 before the first byte.
         fileprivate var level: UInt8 = 0
         fileprivate var offset = 0
     }
@@ -27,7 +27,7 @@ struct ByteChains: ~Copyable {
 
     private var memory = UnsafeMutableRawPointer.allocate(byteCount: unit, alignment: unit)
     private var capacity = unit
-    /// Bytes of all slices.
+    /// Size of all slices in bytes.
     private(set) var used = 0
 
     deinit { memory.deallocate() }
@@ -45,7 +45,7 @@ struct ByteChains: ~Copyable {
         end.room &-= 1
     }
 
-    /// Seven bits a byte, least significant first, as in the index's values.
+    /// Appends a varint: seven bits a byte, least significant first, as in the index's values.
     @inline(__always)
     mutating func append(varint: UInt64, to end: inout End) {
         var rest = varint
@@ -56,8 +56,7 @@ struct ByteChains: ~Copyable {
         append(UInt8(truncatingIfNeeded: rest), to: &end)
     }
 
-    /// Appends two varints. Both are mostly small. Then there is no loop, and no branch that depends on how small they
-    /// are.
+    /// Appends two varints. If both are small, as usual, there is no loop and no branch that depends on their sizes.
     @inline(__always)
     mutating func append(varint first: UInt64, varint second: UInt64, to end: inout End) {
         guard end.room >= 4, (first | second) < 1 << 14 else {
@@ -80,11 +79,11 @@ struct ByteChains: ~Copyable {
         return isLong ? 2 : 1
     }
 
-    /// Asks for the memory that the chain's next byte goes to.
+    /// Prefetches the memory of the chain's next byte.
     @inline(__always)
     func prefetch(_ end: End) { UnsafeRawPointer(memory + end.offset).prefetch() }
 
-    /// Links a fresh slice behind the full one.
+    /// Links a new slice behind the full one.
     @inline(never)
     private mutating func extend(_ end: inout End) {
         let level = min(end.level + 1, Self.largestLevel)
@@ -108,13 +107,14 @@ struct ByteChains: ~Copyable {
         capacity = max(2 * used, 4096)
     }
 
-    /// Reads a chain from its beginning; only as many bytes as were appended. Lives until the next change.
+    /// Returns a reader at the beginning of a chain, valid until the next change. The caller must not read more bytes
+    /// than were appended.
     func reader(_ end: End) -> ChainReader {
         ChainReader(memory: UnsafeRawPointer(memory), offset: Int(end.first) * Self.unit)
     }
 }
 
-/// Goes through the bytes of a chain. The caller must know how many there are.
+/// Reads the bytes of a chain. The caller must know how many there are.
 struct ChainReader {
     private let memory: UnsafeRawPointer
     private var offset: Int
@@ -135,7 +135,7 @@ struct ChainReader {
         return byte
     }
 
-    /// Reads a varint. It mostly has one or two bytes: then there is no branch that depends on which.
+    /// Reads a varint. If it has one or two bytes, as usual, there is no branch that depends on its size.
     @inline(__always)
     mutating func varint() -> UInt64 {
         if room >= 2 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integers of the index's values: seven bits a byte, least significant first, the high bit says that more follow.
-// Reading checks every bound; it returns nil for whatever a writer here can't have written, and never traps.
+// The integers of the index's values: seven bits a byte, least significant first; the high bit says that more follow.
+// Reading checks every bound. It returns nil for bytes that this code can't have written, and never traps.
 
 package import HornbeamPages
 
-/// Reads a value from its beginning. Borrows the bytes: use it only while they live.
+/// Reads a value from its beginning. Borrows the bytes: use it only while they are valid.
 package struct ByteReader {
     private let bytes: Bytes
     private(set) var offset = 0
@@ -47,12 +47,12 @@ package struct ByteReader {
 
     mutating func varint32() -> UInt32? { varint().flatMap { UInt32(exactly: $0) } }
 
-    /// A number of its type's width, little-endian.
+    /// Reads a number of its type's width, little-endian. Returns nil if there are too few bytes.
     package mutating func fixed<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
         slice(UInt64(MemoryLayout<Number>.size)).map { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes, or nil if there are too few.
     package mutating func slice(_ count: UInt64) -> Bytes? {
         guard count <= UInt64(bytes.count - offset) else { return nil }
         let end = offset + Int(count)
@@ -77,7 +77,7 @@ extension [UInt8] {
         append(UInt8(truncatingIfNeeded: value >> 8))
     }
 
-    /// For keys: the order of the bytes is the order of the numbers.
+    /// Appends a number for use in a key: the order of the bytes is the order of the numbers.
     mutating func appendBigEndian<Value: FixedWidthInteger>(_ value: Value) {
         for shift in stride(from: Value.bitWidth - 8, through: 0, by: -8) {
             append(UInt8(truncatingIfNeeded: value >> Value(shift)))
@@ -86,7 +86,7 @@ extension [UInt8] {
 }
 
 extension UnsafeMutableRawPointer {
-    /// Stores a varint, of up to ten bytes. Where it ends.
+    /// Stores a varint of up to ten bytes. Returns the address of its end.
     @inline(__always)
     func storeVarint(_ value: UInt64) -> UnsafeMutableRawPointer {
         var target = self
@@ -102,7 +102,7 @@ extension UnsafeMutableRawPointer {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The big-endian number at `offset`, nil if it doesn't lie within.
+    /// Returns the big-endian number at `offset`, or nil if it doesn't lie within the bytes.
     func bigEndian<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as type: Value.Type) -> Value? {
         guard offset >= 0, count - offset >= MemoryLayout<Value>.size else { return nil }
         return Value(bigEndian: loadUnaligned(fromByteOffset: offset, as: type))
