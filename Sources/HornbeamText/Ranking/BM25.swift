@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The score, exactly: in double precision, in this order of operations, so that outside programs get the same bits.
-// A score is the sum of these over the query's tokens in their order, repeats counting again, starting from 0.
+// The BM25 score, exactly defined: in double precision and in this order of operations, so that outside programs get
+// the same bits. A document's score is the sum over the query's tokens in their order, starting from 0. A repeated
+// token counts each time.
 
 import Glibc
 
@@ -9,14 +10,14 @@ package enum BM25 {
     package static let k1 = 1.2
     package static let b = 0.75
 
-    /// The weight of a term that `documentFrequency` of `documentCount` documents hold.
+    /// Returns the weight of a term that occurs in `documentFrequency` of `documentCount` documents.
     package static func weight(documentCount: UInt64, documentFrequency: UInt64) -> Double {
         let documents = Double(documentCount)
         let frequency = Double(documentFrequency)
         return log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
     }
 
-    /// What a term of `weight` that stands `frequency` times in a document of `length` tokens adds to its score.
+    /// Returns the score of a term of `weight` that occurs `frequency` times in a document of `length` tokens.
     @inline(__always)
     package static func score(weight: Double, frequency: Double, length: Double, averageLength: Double) -> Double {
         weight * frequency / (frequency + k1 * (1 - b + b * length / averageLength))
