@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction has changed and not yet written: for each term a chain of changes, each the state of one document:
-// where the term stands in it now, or that it is gone from it. The last change of a document wins.
+// The changes of a transaction that aren't written yet. Each term has a chain of changes. A change is the state of one
+// document: the term's positions in it now, or its removal. The last change of a document wins.
 //
-// A chain is a sequence of codes, varints, mostly one byte each. Documents are named by their places, which are given
-// in the order in which they come.
+// A chain is a sequence of codes, varints, mostly one byte each. Documents are named by their indexes in `documents`,
+// in order of arrival (`place` in the code).
 //
-//   distance · 2                        the term stands once more in the same document, so many positions on, less 1
-//   distance · 4 + 1, position          it stands in a document that many places on
-//   (distance′ · 2 + 1) · 4 + 3, position   the same, distance′ zigzag-coded
-//   distance′ · 2 · 4 + 3               it is gone from that document
+//   distance · 2                        one more position in the same document; distance to the position before, less 1
+//   distance · 4 + 1, position          a position in the document that many indexes on
+//   (distance′ · 2 + 1) · 4 + 3, position   likewise, distance′ zigzag-coded
+//   distance′ · 2 · 4 + 3               the term is removed from that document
 
 import HornbeamPages
 
-/// All changes since the last flush. Large buffers: it can't be copied.
+/// All changes since the last flush. Has large buffers, so it can't be copied.
 struct ChangeBuffer: ~Copyable {
     private(set) var documents = ChangedDocuments()
-    /// Whether any of them was in the index before.
+    /// Whether a changed document was in the index before.
     private(set) var changesOlder = false
     private var terms = TermTable()
     private var chains = ByteChains()
-    /// The sections of documents that have them: of each, varint size and as many bytes.
+    /// Sections of the documents that have them: for each, varint size, then the bytes.
     private var sections: [UInt8] = []
-    /// Where the fields of documents end, by their places; of those behind the last one of several fields not kept.
+    /// The field ends of documents, by index. Ends after the last document with several fields, as the others have one
+    /// field.
     private var fieldEnds: [FieldEnds] = []
-    /// Of the next tokens.
+    /// Keys of the next tokens.
     private let keys = UnsafeMutablePointer<TermTable.Key>.allocate(capacity: lookAhead)
     private static let lookAhead = 32
 
@@ -31,19 +32,19 @@ struct ChangeBuffer: ~Copyable {
 
     var isEmpty: Bool { documents.isEmpty }
 
-    /// Bytes in use, roughly: what the budget limits.
+    /// Approximate memory in use, in bytes. The budget limits it.
     var size: Int {
         terms.size + chains.used + documents.size + sections.count
             + fieldEnds.count * MemoryLayout<FieldEnds>.stride
     }
 
-    /// The place of the row's document that changed last.
+    /// Returns the index of the row's latest document.
     func place(of row: UInt64) -> UInt32? { documents.place(of: row) }
 
-    /// The place of a document that has none yet; until more is known it is one that isn't there.
+    /// Adds a document. Until its lengths are set it counts as absent. Returns its index.
     mutating func addDocument(_ row: UInt64, _ docno: UInt32) -> UInt32 { documents.add(row, docno) }
 
-    /// The document is one that the index had.
+    /// Marks the document as one that the index has, with this length.
     mutating func setOldLength(_ length: Int64, at place: UInt32) {
         documents[place].oldLength = length
         changesOlder = true
@@ -51,12 +52,12 @@ struct ChangeBuffer: ~Copyable {
 
     mutating func setNewLength(_ length: Int64, at place: UInt32) { documents[place].newLength = length }
 
-    /// Notes what tells the document's text from others.
+    /// Sets the fingerprint of the document's text.
     mutating func setFingerprint(_ fingerprint: UInt32, at place: UInt32) {
         documents[place].fingerprint = fingerprint
     }
 
-    /// Notes how the tokens of the document are divided; nil if it has left or is one section.
+    /// Sets the sections of the document; nil if it has left or has a single section.
     mutating func setSections(_ new: DocumentSections?, at place: UInt32) {
         setFields(new.map { FieldEnds($0) } ?? .one, at: place)
         guard let new, !new.isPlain else {
@@ -87,7 +88,7 @@ struct ChangeBuffer: ~Copyable {
     /// Whether there is no room for more sections.
     var isFull: Bool { sections.count > Int(Int32.max) / 2 }
 
-    /// What `DocumentSections` encodes for the document, empty if it has none.
+    /// Returns the encoded sections of the document, empty if it has none.
     func sections(of change: DocumentChange) -> ArraySlice<UInt8> {
         guard change.sections >= 0 else { return [] }
         var (size, shift, place) = (0, 0, Int(change.sections))
@@ -99,7 +100,8 @@ struct ChangeBuffer: ~Copyable {
         return sections[place + 1..<place + 1 + size]
     }
 
-    /// Notes that the tokens of `text` stand in the document at `place`, from position `start` on; how many there are.
+    /// Adds the tokens of `text` to the document at index `place`, from position `start` on. Returns the number of
+    /// tokens.
     mutating func add(_ text: Bytes, document place: UInt32, from start: UInt32, _ tokenizer: inout Tokenizer) -> UInt32
     {
         var position = start
@@ -118,8 +120,8 @@ struct ChangeBuffer: ~Copyable {
         return position &- start
     }
 
-    /// Makes the keys of some tokens. The slots, the terms and the ends of their chains lie anywhere: they are asked
-    /// for all together, since to fetch one after the other would be waiting most of the time.
+    /// Makes the keys of some tokens. Slots, terms and chain ends are scattered in memory. They are prefetched
+    /// together, since fetching them one by one would spend most of the time waiting.
     @inline(__always)
     private func prefetch(_ tokens: TokenBatch, _ first: Int, _ count: Int) {
         for offset in 0..<count {
@@ -135,7 +137,7 @@ struct ChangeBuffer: ~Copyable {
         }
     }
 
-    /// Notes that the tokens of `text` are gone from the document at `place`; how many there were.
+    /// Removes the tokens of `text` from the document at index `place`. Returns the number of tokens.
     mutating func remove(_ text: Bytes, document place: UInt32, _ tokenizer: inout Tokenizer) -> UInt32 {
         var count: UInt32 = 0
         tokenizer.forEachToken(in: text) { token in
@@ -145,15 +147,16 @@ struct ChangeBuffer: ~Copyable {
         return count
     }
 
-    /// - Parameter token: from the tokenizer, so memory goes on behind it.
+    /// - Parameter token: from the tokenizer, so the memory behind it is readable.
     @inline(__always)
     private mutating func set(_ token: Bytes, _ key: TermTable.Key, document place: UInt32, _ position: UInt32) {
         let term = terms.find(token, key)
-        // A document has fewer tokens than positions have numbers, so a later one of the same text has a larger one.
+        // A document has fewer tokens than there are position numbers, so a later token of the same text has a larger
+        // position.
         if term.pointee.place == place, !term.pointee.isRemoved, position > term.pointee.position {
             chains.append(varint: UInt64(position &- term.pointee.position &- 1) << 1, to: &term.pointee.chain)
         } else {
-            // Before the first is −1.
+            // `place` is −1 before the first change.
             let distance = place &- term.pointee.place
             let isBehind = Int32(bitPattern: distance) > 0
             let code = isBehind ? UInt64(distance) << 2 | 1 : (Self.zigzag(distance) << 1 | 1) << 2 | 3
@@ -189,7 +192,7 @@ struct ChangeBuffer: ~Copyable {
         return bits >> 1 ^ (0 &- (bits & 1))
     }
 
-    /// Forgets everything; keeps the memory.
+    /// Removes all changes and keeps the memory.
     mutating func removeAll() {
         documents.removeAll()
         changesOlder = false
@@ -200,10 +203,11 @@ struct ChangeBuffer: ~Copyable {
     }
 }
 
-/// The changes of one term, ascending by document, one a document. A posting of frequency 0 is to be removed.
+/// The changes of one term: one for each document, in ascending order of documents. A posting of frequency 0 is a
+/// removal.
 struct TermChanges: ~Copyable {
     var postings = PostingsBuffer()
-    /// Whether there must be a posting of the document already; empty if there must be none of any.
+    /// Whether the list must already have a posting of the document. Empty if it must have none of these documents.
     var existed: [Bool] = []
 
     var count: Int { postings.count }
@@ -217,19 +221,20 @@ struct TermChanges: ~Copyable {
     }
 }
 
-// Reading it, term by term.
+// Reading, term by term.
 extension ChangeBuffer {
-    /// The terms in byte order, those longer than `plainLimit` behind all others.
+    /// Returns the terms in byte order. Terms longer than `plainLimit` follow all others.
     func sortedTerms(plainLimit: Int) -> [Int] { terms.sorted(plainLimit: plainLimit) }
 
-    /// The bytes of a term, for the length of `body`.
+    /// Calls `body` with the bytes of a term, which are valid during the call.
     func withTerm<Result, Failure: Error>(
         _ number: Int, _ body: (Bytes) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try terms.withText(terms.term(number), body)
     }
 
-    /// Puts the term's changes into `changes`. False if a document has left without the term having been taken from it.
+    /// Collects the term's changes into `changes`. Returns false if a document has left but the term wasn't removed
+    /// from it.
     func collect(_ number: Int, to changes: inout TermChanges) -> Bool {
         let term = terms.term(number).pointee
         changes.removeAll()
@@ -237,8 +242,8 @@ extension ChangeBuffer {
         return isPlain || collectAll(term, to: &changes)
     }
 
-    /// Where all changes are of new documents in ascending order, which is most of what there is to write. False, and
-    /// what was collected of no meaning, if they aren't.
+    /// The fast path, the usual one: all changes are of new documents in ascending order. Returns false if they aren't;
+    /// then `postings` has no meaning.
     @inline(__always)
     private func collectNew(
         _ term: ChangedTerm, _ documents: UnsafeBufferPointer<DocumentChange>, to postings: inout PostingsBuffer
@@ -290,16 +295,16 @@ extension ChangeBuffer {
     private struct Record {
         let place: UInt32
         let docno: UInt32
-        /// Its positions among those of the chain; none if it is a removal.
+        /// Range of the document's positions among those of the chain. Empty for a removal.
         var positions: Range<Int>
     }
 
-    /// The general case. False if a document that has left would keep a posting.
+    /// The general case. Returns false if a document that has left would keep a posting.
     private func collectAll(_ term: ChangedTerm, to changes: inout TermChanges) -> Bool {
         changes.removeAll()
         var positions: [UInt32] = []
         var records = readRecords(term, &positions)
-        // In the order of the changes where the document is the same.
+        // Stable: changes of one document keep their order.
         if !zip(records, records.dropFirst()).allSatisfy({ $0.docno <= $1.docno }) {
             records = records.enumerated().sorted {
                 ($0.element.docno, $0.offset) < ($1.element.docno, $1.offset)

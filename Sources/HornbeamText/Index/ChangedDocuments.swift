@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents that change, each with a place of its own. They mostly come with ascending rows, as rows are made:
-// while they do, the last one answers whether a row is known and halving finds it; only the first that comes out of
-// order makes a table. A row that leaves and comes again is another document, with a place of its own.
+// The documents that change. Each has an index, called place in the code. Rows usually arrive in ascending order. While
+// they do, a row is found by binary search, and the last row tells whether a row is new. The first row out of order
+// creates a hash table. A row that leaves and returns is a new document with an index of its own.
 
 import HornbeamPages
 
-/// A document that changes: the length that its stored entry must have, and the length it has now; −1 is no document.
+/// A changed document with the length that its stored entry must have and its new length. −1 means no document.
 struct DocumentChange {
     let row: UInt64
     let docno: UInt32
-    /// Where its sections begin among those of all that change, −1 if it has none.
+    /// Offset of its sections in `ChangeBuffer.sections`, −1 if it has none.
     var sections: Int32 = -1
     var oldLength: Int64 = -1
     var newLength: Int64 = -1
-    /// Of the text now.
+    /// Fingerprint of the new text.
     var fingerprint: UInt32 = 0
 
-    /// Whether the row isn't in the index any more.
+    /// Whether the row is no longer in the index.
     var hasLeft: Bool { newLength < 0 }
 }
 
 /// All documents since the last flush.
 struct ChangedDocuments {
     private var changes: [DocumentChange] = []
-    /// The last place of each row; filled from the first document on that has no larger row than the one before it.
+    /// The last index of each row. Filled once a row isn't larger than the row before it.
     private var places: [UInt64: UInt32] = [:]
     private var ascends = true
     private var docnosAscend = true
@@ -31,7 +31,7 @@ struct ChangedDocuments {
     var count: Int { changes.count }
     var isEmpty: Bool { changes.isEmpty }
 
-    /// Bytes in use, roughly.
+    /// Approximate memory in use, in bytes.
     var size: Int { changes.count * (MemoryLayout<DocumentChange>.stride + (ascends ? 0 : 40)) }
 
     subscript(place: UInt32) -> DocumentChange {
@@ -39,7 +39,7 @@ struct ChangedDocuments {
         set { changes[Int(place)] = newValue }
     }
 
-    /// The place of the row's document that changed last.
+    /// Returns the index of the row's latest document.
     func place(of row: UInt64) -> UInt32? {
         guard ascends else { return places[row] }
         guard let last = changes.last, row <= last.row else { return nil }
@@ -52,7 +52,7 @@ struct ChangedDocuments {
         return nil
     }
 
-    /// The place of a document that has none yet; until more is known it is one that isn't there.
+    /// Adds a document. Until its lengths are set it counts as absent. Returns its index.
     mutating func add(_ row: UInt64, _ docno: UInt32) -> UInt32 {
         let place = UInt32(changes.count)
         if ascends, let last = changes.last, row <= last.row {
@@ -65,16 +65,16 @@ struct ChangedDocuments {
         return place
     }
 
-    /// All of them by their places, for the length of `body`.
+    /// Calls `body` with all documents by index, which are valid during the call.
     @inline(__always)
     func withAll<Result>(_ body: (UnsafeBufferPointer<DocumentChange>) -> Result) -> Result {
         changes.withUnsafeBufferPointer(body)
     }
 
-    /// Ascending by document.
+    /// Returns the documents in ascending order of their numbers.
     func sorted() -> [DocumentChange] { docnosAscend ? changes : changes.sorted { $0.docno < $1.docno } }
 
-    /// Forgets everything; keeps the memory.
+    /// Removes all documents and keeps the memory.
     mutating func removeAll() {
         changes.removeAll(keepingCapacity: true)
         places.removeAll(keepingCapacity: true)

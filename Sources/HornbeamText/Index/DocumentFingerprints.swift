@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few bits of each document's text. A caller that changes a document gives the document's old text. The fingerprint
-// tells whether this is the text whose words the index holds. Without it each of the words would have to be looked for,
-// which reads a page or two for each. 256 documents share an entry, which ends with the last document that was written.
+// A 32-bit hash of each document's text. A caller that changes a document passes its old text. The fingerprint tells
+// whether the index holds the words of this text. Without it each word would have to be looked up, which reads a page
+// or two for each. 256 documents share an entry, which ends with the last document that was written.
 //
 //   key    5, document / 256 u32 big-endian
-//   value  u32 little-endian each; of no meaning where no document is there
+//   value  u32 little-endian for each document; without meaning if the document is absent
 
 import HornbeamPages
 import HornbeamTree
 
-/// Tells texts apart, but for one in 2³².
+/// A hash of a document's text. Two texts have the same one with probability 1 in 2³².
 struct TextFingerprint {
     private var state: UInt64 = 0
 
-    /// The next field has so many texts.
+    /// Begins the next field, which has `texts` texts.
     mutating func begin(_ texts: Int) { state = state &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(texts) &+ 1 }
 
     mutating func add(_ text: Bytes) { state = Checksum.of(text, seed: state) }
 
     var value: UInt32 { UInt32(truncatingIfNeeded: state ^ state >> 32) }
 
-    /// Of one text.
+    /// Returns the fingerprint of a document with one text.
     static func of(_ text: Bytes) -> UInt32 {
         var fingerprint = TextFingerprint()
         fingerprint.begin(1)
@@ -70,7 +70,7 @@ struct DocumentFingerprints {
         bytes.count % size == 0 && bytes.count > 0 && bytes.count <= size * chunkCapacity
     }
 
-    /// Writes the fingerprints of the documents that change, which must ascend.
+    /// Writes the fingerprints of changed documents, which must be in ascending order.
     func apply(_ changes: [DocumentChange]) throws(StorageError) {
         var start = 0
         while start < changes.count {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many tokens each document has. 512 documents share an entry, so reading the lengths of neighbours costs one
-// look-up, and an entry lies in its leaf (twice as many would take a page of their own, half of which stays empty);
-// entries end with the last document that is there.
+// The number of tokens of each document. 512 documents share an entry, so reading the lengths of neighbours costs one
+// look-up and the entry lies in its leaf. (An entry of 1,024 documents would take a page of its own and leave half of
+// it empty.) An entry ends with its last present document.
 //
 //   key    0, document / 512 u32 big-endian
-//   value  u16 little-endian each: 0 no such document, n + 1 length n, 65535 look under the document's own key
+//   value  u16 little-endian for each document: 0 absent, n + 1 length n, 65535 see the document's own key
 //   key    1, document u32 big-endian
 //   value  varint: a length of 65,534 or more
 
 import HornbeamPages
 import HornbeamTree
 
-/// What the entries of the documents tree are: the first byte of their keys.
+/// The kinds of entries in the documents tree: the first byte of their keys.
 enum DocumentKey {
     static let lengths: UInt8 = 0
     static let longLength: UInt8 = 1
@@ -20,7 +20,7 @@ enum DocumentKey {
     static let exception: UInt8 = 4
     static let fingerprints: UInt8 = 5
 
-    /// The bytes of such a key, for the length of `body`.
+    /// Calls `body` with the bytes of such a key, which are valid during the call.
     @inline(__always)
     static func withBytes<Result>(
         _ kind: UInt8, _ number: UInt32, _ body: (Bytes) throws(StorageError) -> Result
@@ -50,7 +50,7 @@ struct DocumentLengths {
     let tree: TreeID
     let index: TextIndex
 
-    /// Writes `length + 1` of each document of the chunk to `target`, 0 where there is no document; 512 places.
+    /// Writes `length + 1` of each of the chunk's 512 documents to `target`, 0 where there is no document.
     func load(chunk: UInt32, to target: UnsafeMutablePointer<UInt32>) throws(StorageError) {
         guard let bytes = try stored(chunk) else {
             return target.update(repeating: 0, count: Self.chunkCapacity)
@@ -69,7 +69,7 @@ struct DocumentLengths {
         }
     }
 
-    /// The length of a document, nil if it isn't there.
+    /// Returns the length of a document, or nil if there is no such document.
     func length(of docno: UInt32) throws(StorageError) -> UInt32? {
         guard let bytes = try stored(docno >> Self.chunkShift) else { return nil }
         let place = Int(docno) % Self.chunkCapacity
@@ -79,8 +79,8 @@ struct DocumentLengths {
         return stored == 0 ? nil : UInt32(stored) - 1
     }
 
-    /// The entry of a chunk: a length + 1 each for its first documents, none for the others. Lives until the next
-    /// change.
+    /// Returns the entry of a chunk, or nil if there is none: length + 1 for each of its first documents. The others
+    /// are absent. Valid until the next change.
     func stored(_ chunk: UInt32) throws(StorageError) -> Bytes? {
         let found = try DocumentKey.withBytes(DocumentKey.lengths, chunk) { (key) throws(StorageError) in
             try transaction.get(tree, key)
@@ -107,9 +107,9 @@ struct DocumentLengths {
 }
 
 extension DocumentLengths {
-    /// Brings the lengths from what each document is expected to have to what it has now. `changes` ascend by document.
-    /// A stored length that isn't the expected one means that index and entities are out of step: `.corrupt`. Calls
-    /// `emptied` with each range of 256 documents that lost its last one.
+    /// Changes the lengths from `oldLength` to `newLength` of each change. `changes` are in ascending order of
+    /// documents. Throws `.corrupt` if a stored length isn't the old length: then the index and its entities are out of
+    /// step. Calls `emptied` with each range of 256 documents that lost its last one.
     func apply(
         _ changes: [DocumentChange], emptied: (_ chunk: UInt32) throws(StorageError) -> Void
     ) throws(StorageError) {
@@ -174,18 +174,18 @@ extension DocumentLengths {
     }
 }
 
-/// Lengths of documents in any order, each chunk read once. For one writer: it doesn't see later changes.
+/// Lengths of documents in any order, with each chunk read once. For one writer: it doesn't see later changes.
 struct LengthCache: ~Copyable {
     private let lengths: DocumentLengths
     private var chunks: [UInt32: UnsafeMutablePointer<UInt32>] = [:]
-    /// The chunk asked for last.
+    /// The chunk that was used last.
     private var last: (number: UInt32, places: UnsafeMutablePointer<UInt32>)?
 
     init(_ lengths: DocumentLengths) { self.lengths = lengths }
 
     deinit { for places in chunks.values { places.deallocate() } }
 
-    /// The document's length; 1 if it isn't there, so that it bounds whatever is.
+    /// Returns the document's length. Returns 1 if there is no such document, which is a valid lower bound.
     @inline(__always)
     mutating func length(of docno: UInt32) throws(StorageError) -> UInt32 {
         let chunk = docno &>> DocumentLengths.chunkShift

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// From document numbers to rows and back. Rows mostly come in ascending order: then the table of rows by document is
-// sorted by rows, too, and finding a row is a binary search; rows that came later than larger ones are exceptions, with
-// entries of their own. 256 documents share an entry of a few bytes if their rows follow each other.
+// Maps document numbers to rows and rows to document numbers. Rows usually arrive in ascending order. Then the table of
+// rows by document is sorted by row, too, and a row is found by binary search. Rows that arrive after a larger one are
+// exceptions, with entries of their own. 256 documents share an entry, which takes a few bytes if their rows are
+// consecutive.
 //
 //   key    3, document / 256 u32 big-endian
-//   value     1  flags: 1 a row is that much larger as its place is, 2 some rows are exceptions, 4 there are rows
-//                before
-//          2  2  place of the first document among the 256 · documents − 1
+//   value     1  flags: 1 a document's index among the 256 is added to its row, 2 some rows are exceptions, 4 there are
+//                rows before
+//          2  2  index of the first document among the 256 · documents − 1
 //          0-10  varint: the largest row of the documents before that is no exception, if there are rows before
 //          1-10  varint: base
 //             1  bytes of an offset, 0 to 8
-//          0-32  bits: the exceptions, by place
-//           0-…  for each document, little-endian: its row − base (− its place)
+//          0-32  bits: the exceptions, by index
+//           0-…  for each document, little-endian: its row − base (− its index)
 //   key    4, row u64 big-endian: an exception
 //   value  varint document
 //
-// A document that has left keeps its row here until all of the 256 have left; whether it is there its length tells.
+// A document that has left keeps its row here until all of the 256 have left. Its length tells whether it is present.
 
 import HornbeamPages
 import HornbeamTree
@@ -23,7 +24,7 @@ import HornbeamTree
 /// One entry of rows. Borrows its bytes.
 struct RowChunk {
     let isPredicted: Bool
-    /// The places that have a row.
+    /// The indexes that have a row.
     let places: Range<Int>
     let before: UInt64?
     private let base: UInt64
@@ -58,16 +59,16 @@ struct RowChunk {
 
     var hasExceptions: Bool { !exceptions.isEmpty }
 
-    /// The row at place 0, or what it would be, if each row is one more than the one before.
+    /// The row at index 0, present or not, if the rows are consecutive; otherwise nil.
     var firstRow: UInt64? { isPredicted && width == 0 && !hasExceptions ? base : nil }
 
-    /// Whether the row at a place, which must be one of `places`, is an exception.
+    /// Whether the row at an index, which must be one of `places`, is an exception.
     @inline(__always)
     func isException(_ place: Int) -> Bool {
         hasExceptions && exceptions[place >> 3] >> UInt8(place & 7) & 1 == 1
     }
 
-    /// The row at a place. Nil if the place has no row, or its row would be no number.
+    /// Returns the row at an index. Returns nil if the index has no row or the row overflows.
     @inline(__always)
     func row(_ place: Int) -> UInt64? {
         guard places.contains(place) else { return nil }
@@ -80,7 +81,7 @@ struct RowChunk {
         return overflows || overflowsAgain ? nil : row
     }
 
-    /// The place of a row among those that are no exceptions.
+    /// Returns the index of a row. Ignores exceptions.
     func place(of row: UInt64) -> Int? {
         guard !hasExceptions else { return places.first { !isException($0) && self.row($0) == row } }
         var (low, high) = (places.lowerBound, places.upperBound)
@@ -93,11 +94,11 @@ struct RowChunk {
         return nil
     }
 
-    /// The entry of these rows. `rows` isn't empty; `exceptions` has as many elements.
+    /// Encodes an entry. `rows` isn't empty and `exceptions` has as many elements.
     static func encoded(
         first: Int, rows: ArraySlice<UInt64>, exceptions: ArraySlice<Bool>, before: UInt64?
     ) -> [UInt8] {
-        // Without the place's share, where every row is at least as large.
+        // The index is subtracted from each row if no difference is negative.
         let isPredicted = rows.enumerated().allSatisfy { $0.element >= UInt64(first + $0.offset) }
         let parts = rows.enumerated().map { isPredicted ? $0.element - UInt64(first + $0.offset) : $0.element }
         let base = parts.min() ?? 0
@@ -125,7 +126,7 @@ struct RowChunk {
     }
 }
 
-/// Finds documents by rows and rows by documents, in one state of a transaction.
+/// Finds documents by row and rows by document, in one state of a transaction.
 struct DocumentMap {
     static let chunkCapacity = 256
     static let chunkShift: UInt32 = 8
@@ -142,7 +143,7 @@ struct DocumentMap {
         self.transaction = transaction
     }
 
-    /// The number that the next document gets: all are less.
+    /// The number of the next document. All existing ones are smaller.
     var nextDocno: UInt32 { statistics.nextDocno }
 
     private var lengths: DocumentLengths { DocumentLengths(transaction: transaction, tree: tree, index: index) }
@@ -155,8 +156,8 @@ struct DocumentMap {
         throw index.corrupt(index.documentsName, "the row of document \(docno) is missing")
     }
 
-    /// The entry of the rows of documents from 256 · `number` on; nil if all of them have left, or none came. Lives
-    /// until the next change.
+    /// Returns the entry of the rows of documents from 256 · `number` on. Returns nil if none was added or all have
+    /// left. Valid until the next change.
     func chunk(_ number: UInt32) throws(StorageError) -> RowChunk? {
         let found = try DocumentKey.withBytes(DocumentKey.rows, number) { (key) throws(StorageError) in
             try transaction.get(tree, key)
@@ -166,7 +167,7 @@ struct DocumentMap {
         return chunk
     }
 
-    /// The document of a row, nil if the index has none.
+    /// Returns the document of a row, or nil if the index has none.
     func docno(of row: UInt64) throws(StorageError) -> UInt32? {
         guard let largest = statistics.largestRow, row <= largest else { return nil }
         if statistics.exceptionCount > 0, let docno = try exception(row) { return docno }
@@ -179,14 +180,14 @@ struct DocumentMap {
         return try exception(bytes)
     }
 
-    /// The document that the entry of an exception names.
+    /// Returns the document that the entry of an exception names.
     func exception(_ bytes: Bytes) throws(StorageError) -> UInt32 {
         var reader = ByteReader(bytes)
         guard let docno = reader.varint32(), reader.isAtEnd, docno < nextDocno else { throw unreadable() }
         return docno
     }
 
-    /// The document, there or not, that had the row when it came as the largest so far.
+    /// Returns the document, present or not, that had the row when it arrived as the largest so far.
     private func sortedDocno(of row: UInt64) throws(StorageError) -> UInt32? {
         guard nextDocno > 0 else { return nil }
         var cursor = try transaction.cursor(tree)
@@ -195,14 +196,14 @@ struct DocumentMap {
         var found: UInt32?
         while low <= high {
             let middle = low + (high - low) / 2
-            // Where all documents have left there is no entry: the one before, then.
+            // A chunk whose documents have all left has no entry. Then this is the chunk before.
             guard try cursor.seekLast(Self.key(chunk: UInt32(middle))), let number = Self.chunk(ofKey: cursor.key),
                 Int64(number) >= low
             else {
                 low = middle + 1
                 continue
             }
-            // That it is not behind the one that was sought is what the search ends by.
+            // The search ends only because `number` isn't above `middle`.
             guard Int64(number) <= middle, let chunk = RowChunk(cursor.value) else { throw unreadable() }
             if chunk.before.map({ $0 < row }) ?? true {
                 found = number
@@ -218,7 +219,7 @@ struct DocumentMap {
     static func key(chunk: UInt32) -> [UInt8] { DocumentKey.bytes(DocumentKey.rows, chunk) }
     static func key(exception row: UInt64) -> [UInt8] { DocumentKey.bytes(DocumentKey.exception, row) }
 
-    /// Returns the number of the chunk that has this key, or nil if it is not the key of a chunk.
+    /// Returns the chunk number in this key, or nil if it is not the key of a chunk.
     static func chunk(ofKey key: Bytes) -> UInt32? {
         guard key.count == 5, key.first == DocumentKey.rows else { return nil }
         return key.bigEndian(at: 1, as: UInt32.self)
@@ -229,10 +230,10 @@ struct DocumentMap {
     }
 }
 
-// Changing it.
+// Changing the map.
 extension DocumentMap {
-    /// Gives new documents their rows: those from `first` on, all that there are behind it; `rows` are in the order of
-    /// the documents. `isThere` says of each whether it has not left again already. Counts in `statistics`.
+    /// Assigns rows to the new documents from number `first` on. `rows` are in the order of the documents, up to the
+    /// last one. `isThere` tells for each document whether it is still present. Updates the counts in `statistics`.
     func append(
         from first: UInt32, rows: [UInt64], isThere: [Bool], _ statistics: inout TextStatistics
     ) throws(StorageError) {
@@ -271,7 +272,7 @@ extension DocumentMap {
     }
 
     private func open(_ number: UInt32, at place: Int, largest: UInt64?) throws(StorageError) -> OpenChunk {
-        // A new one, or one whose documents have all left.
+        // A new chunk, or one whose documents have all left.
         guard let chunk = try chunk(number) else { return OpenChunk(first: place, before: largest) }
         guard chunk.places.upperBound == place else { throw unreadable() }
         var open = OpenChunk(first: chunk.places.lowerBound, before: chunk.before)
@@ -283,14 +284,14 @@ extension DocumentMap {
         return open
     }
 
-    /// Takes a document's row away: from the exceptions, if it is one.
+    /// Removes a document's row from the exceptions if it is one.
     func remove(_ docno: UInt32, row: UInt64, _ statistics: inout TextStatistics) throws(StorageError) {
         guard statistics.exceptionCount > 0, try exception(row) == docno else { return }
         _ = try transaction.delete(tree, Self.key(exception: row))
         statistics.exceptionCount -= 1
     }
 
-    /// Forgets the rows of 256 documents that have all left.
+    /// Removes the rows of 256 documents that have all left.
     func removeChunk(_ number: UInt32) throws(StorageError) {
         _ = try transaction.delete(tree, Self.key(chunk: number))
     }

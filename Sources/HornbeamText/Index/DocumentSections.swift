@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a document's tokens are divided among its fields, and those of a field of several texts among these: its
-// sections. Positions run over all of them, phrases don't cross from one to the next. A document that is one section
-// (one field of one text) has no entry; 64 documents share one.
+// The sections of a document: how its tokens are divided among its fields, and among the texts of a field that has
+// several. Positions run over all sections; phrases don't cross from one to the next. A document with a single section
+// (one field of one text) has no entry. 64 documents share an entry.
 //
 //   key    2, document / 64 u32 big-endian
-//   value  for each document that has them, ascending: u8 its place among the 64 · varint size · its sections
+//   value  for each document that has sections, ascending: u8 its index among the 64 · varint size · its sections
 //
 // Sections: for each field in order, varint tokens · 2 if it is one section; else varint number of sections · 2 + 1,
 // and a varint for the tokens of each.
@@ -19,13 +19,13 @@ struct DocumentSections: Equatable, Sendable {
 
     init(fields: [[UInt32]]) { self.fields = fields }
 
-    /// All of a document in one section.
+    /// A document with a single section.
     init(length: UInt32) { fields = [[length]] }
 
-    /// Whether it is one section, of which nothing is stored.
+    /// Whether there is a single section. Then nothing is stored.
     var isPlain: Bool { fields.count == 1 && fields[0].count == 1 }
 
-    /// Tokens of each field.
+    /// Number of tokens of each field.
     var fieldLengths: [UInt32] { fields.map { $0.reduce(0, &+) } }
 
     var length: UInt64 { fields.joined().reduce(0) { $0 + UInt64($1) } }
@@ -54,8 +54,8 @@ struct DocumentSections: Equatable, Sendable {
         guard !isPlain else { return nil }
     }
 
-    /// Calls `body` with the field and the tokens of each section, in their order. Returns the number of fields, or nil
-    /// if the bytes are not sections.
+    /// Calls `body` with the field and the number of tokens of each section, in order. Returns the number of fields, or
+    /// nil if the bytes are not sections.
     @inline(__always)
     static func forEach(in bytes: Bytes, _ body: (_ field: Int, _ tokens: UInt32) -> Void) -> Int? {
         var reader = ByteReader(bytes)
@@ -66,7 +66,7 @@ struct DocumentSections: Equatable, Sendable {
                 guard let tokens = UInt32(exactly: code >> 1) else { return nil }
                 body(field, tokens)
             } else {
-                // One section is written otherwise, and each takes a byte.
+                // A single section is coded differently, and each section takes at least a byte.
                 guard code >> 1 != 1, code >> 1 <= UInt64(bytes.count) else { return nil }
                 for _ in 0..<code >> 1 {
                     guard let tokens = reader.varint32() else { return nil }
@@ -79,23 +79,23 @@ struct DocumentSections: Equatable, Sendable {
     }
 }
 
-/// The tokens of each field in all of some documents: what fields with weights are measured by.
+/// The tokens of each field in a set of documents. Weighted fields need them for their average lengths.
 struct FieldTotals: Equatable, Sendable {
-    /// By field; the last one isn't 0.
+    /// By field. The last one isn't 0.
     private(set) var tokens: [UInt64] = []
 
     init() {}
 
     init(_ tokens: [UInt64]) { self.tokens = tokens }
 
-    /// Adds a document of `length` tokens, or nothing if `length` is negative. `sections` are the bytes that are stored
-    /// of its sections. Returns false if they can't be read.
+    /// Adds a document of `length` tokens, or nothing if `length` is negative. `sections` are the document's stored
+    /// sections. Returns false if they can't be read.
     mutating func add(_ length: Int64, _ sections: Bytes) -> Bool { change(length, sections, &+) }
 
-    /// Removes a document, as `add` adds one.
+    /// Removes a document. The counterpart of `add`.
     mutating func remove(_ length: Int64, _ sections: Bytes) -> Bool { change(length, sections, &-) }
 
-    /// What is wrong comes out as a sum that isn't that of all tokens.
+    /// Wraps around. An error shows as a sum that isn't the number of all tokens.
     private mutating func change(_ length: Int64, _ sections: Bytes, _ add: (UInt64, UInt64) -> UInt64) -> Bool {
         guard length >= 0 else { return true }
         var isRead = true
@@ -125,21 +125,21 @@ struct FieldTotals: Equatable, Sendable {
     }
 }
 
-/// The sections of 64 documents that are numbered one after the other, found all together and read where they lie.
+/// The sections of 64 consecutive documents, found together and read without copying.
 final class SectionChunk {
     @exclusivity(unchecked) fileprivate(set) var number: UInt32?
     @exclusivity(unchecked) fileprivate var bytes = Bytes(start: nil, count: 0)
-    /// Where each one's lie in the bytes; empty where there are none.
+    /// The range of each document's sections in the bytes. Empty if it has none.
     @exclusivity(unchecked) fileprivate var places = [Range<Int>](
         repeating: 0..<0, count: Int(SectionTable.chunkCapacity))
 
-    /// What is stored of a document of the chunk; empty if nothing is.
+    /// The stored sections of a document of the chunk. Empty if it has none.
     @inline(__always)
     subscript(docno: UInt32) -> Bytes {
         Bytes(rebasing: bytes[places[Int(docno % SectionTable.chunkCapacity)]])
     }
 
-    /// Forgets the sections, because they may be elsewhere now.
+    /// Forgets the sections. Call it when their bytes may have moved.
     func forget() { number = nil }
 }
 
@@ -151,7 +151,7 @@ struct SectionTable {
     let tree: TreeID
     let index: TextIndex
 
-    /// The sections of a document of `length` tokens.
+    /// Returns the sections of a document of `length` tokens.
     func sections(of docno: UInt32, length: UInt32) throws(StorageError) -> DocumentSections {
         let chunk = SectionChunk()
         try load(docno / Self.chunkCapacity, into: chunk)
@@ -160,14 +160,14 @@ struct SectionTable {
         return found
     }
 
-    /// What is stored of a document's sections; empty if nothing is.
+    /// Returns the stored sections of a document. Empty if it has none.
     func encoded(of docno: UInt32) throws(StorageError) -> [UInt8] {
         let chunk = SectionChunk()
         try load(docno / Self.chunkCapacity, into: chunk)
         return [UInt8](chunk[docno])
     }
 
-    /// Finds the sections of a chunk, which live as the transaction's bytes do.
+    /// Finds the sections of a chunk. They are valid as long as the transaction's bytes are.
     func load(_ number: UInt32, into chunk: SectionChunk) throws(StorageError) {
         chunk.forget()
         for place in chunk.places.indices { chunk.places[place] = 0..<0 }
@@ -181,7 +181,7 @@ struct SectionTable {
         chunk.number = number
     }
 
-    /// Calls `body` with the place and the bytes of each document of an entry.
+    /// Calls `body` with the index and the bytes of each document of an entry.
     func forEach(_ bytes: Bytes, _ body: (UInt8, Bytes) throws(StorageError) -> Void) throws(StorageError) {
         var reader = ByteReader(bytes)
         var next: UInt8 = 0
@@ -196,8 +196,8 @@ struct SectionTable {
 
     static func key(chunk: UInt32) -> [UInt8] { DocumentKey.bytes(DocumentKey.sections, chunk) }
 
-    /// Writes the sections of the changed documents, ascending; `bytes` are what `DocumentSections` encodes, empty for
-    /// a document that has none. Brings the totals of the fields up to them.
+    /// Writes the sections of the changed documents, which are in ascending order, and updates the totals of the
+    /// fields. `bytes` returns a document's encoded sections, empty if it has none.
     func apply(
         _ changes: [DocumentChange], _ totals: inout FieldTotals, bytes: (DocumentChange) -> ArraySlice<UInt8>
     ) throws(StorageError) {
@@ -208,7 +208,7 @@ struct SectionTable {
             while end < changes.count, changes[end].docno / Self.chunkCapacity == chunk { end += 1 }
             let changed = changes[start..<end]
             start = end
-            // Most indexes have none at all.
+            // Most indexes have no sections at all.
             let concerns = changed.contains { $0.oldLength >= 0 || !bytes($0).isEmpty }
             if concerns { try apply(changed, chunk, bytes, &totals) }
             for change in changed {
@@ -250,16 +250,16 @@ struct SectionTable {
     }
 }
 
-/// Where the fields of documents end, in any order, each chunk read once while there is room: 4 MiB, 262,144 documents.
+/// Field ends of documents in any order. Each chunk is read once while there is room: 4 MiB for 262,144 documents.
 struct FieldEndCache: ~Copyable {
     private let table: SectionTable
     private let chunk = SectionChunk()
     private var chunks: [UInt32: [FieldEnds]] = [:]
-    /// The one asked for last: documents mostly come in their order.
+    /// The chunk that was used last. Documents usually arrive in order.
     private var last: (number: UInt32, ends: [FieldEnds])?
     private let mostChunks: Int
 
-    /// - Parameter mostChunks: of 64 documents and a kilobyte each.
+    /// - Parameter mostChunks: maximum number of chunks. Each has 64 documents and takes a kilobyte.
     init(_ table: SectionTable, mostChunks: Int = 1 << 12) {
         self.table = table
         self.mostChunks = mostChunks
@@ -289,7 +289,7 @@ struct FieldEndCache: ~Copyable {
 
 extension FieldEnds {
     /// Returns nil if the sections can't be read.
-    /// - Parameter sections: the bytes that are stored of a document's sections; empty for a document of one section.
+    /// - Parameter sections: the document's stored sections; empty for a document with a single section.
     init?(sections: Bytes) {
         var ends = Self.none
         guard !sections.isEmpty else {

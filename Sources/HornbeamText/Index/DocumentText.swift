@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is indexed of a document: the texts of its fields. Its tokens are those of each, one text behind the other, so
-// scores don't depend on how words are divided; where the pieces begin is kept beside them. Words and Unicode's are
-// those of all texts joined by line feeds, too: no token reaches over one.
+// The text of a document that is indexed: the texts of its fields. Its tokens are the tokens of each text in order, so
+// scores don't depend on the division into texts; the division is stored separately. Word and Unicode tokens are also
+// the tokens of all texts joined by line feeds, since no token crosses a line feed.
 
 import HornbeamPages
 
-/// The texts of a document, by field; a field that is an array of texts has any number.
+/// The texts of a document, by field. A field that is an array has any number of texts.
 package struct DocumentText: Equatable, Sendable {
     package var fields: [[String]]
 
     package init(fields: [[String]]) { self.fields = fields }
 
-    /// One field of one text.
+    /// A document with one field of one text.
     package init(_ text: String) { fields = [[text]] }
 
-    /// Whether it is one text.
+    /// Whether there is a single text.
     package var isPlain: Bool { fields.count == 1 && fields[0].count == 1 }
 
-    /// Its bytes in UTF-8, and one for each boundary of texts.
+    /// Size in UTF-8 bytes, plus one for each boundary of texts.
     package var size: Int {
         if isPlain { return fields[0][0].utf8.count }
         return fields.reduce(0) { sum, field in field.reduce(sum + 1) { $0 + $1.utf8.count + 1 } }
     }
 
-    /// Byte by byte: texts that are canonically equivalent have different tokens.
+    /// Compares byte by byte: canonically equivalent texts have different tokens.
     func isIdentical(to other: DocumentText) -> Bool {
         fields.count == other.fields.count
             && zip(fields, other.fields).allSatisfy { left, right in
@@ -31,13 +31,13 @@ package struct DocumentText: Equatable, Sendable {
             }
     }
 
-    /// Calls `body` with each text: one behind the other they have the tokens of the document.
+    /// Calls `body` with each text in order. The document's tokens are the tokens of these texts.
     func forEachText(_ body: (Bytes) -> Void) {
         for var text in fields.joined() { text.withUTF8 { body(Bytes($0)) } }
     }
 
-    /// Calls `body` with each text and the position of its first token; it gives how many tokens the text has. How they
-    /// are divided.
+    /// Calls `body` with each text and the position of its first token. `body` returns the text's number of tokens.
+    /// Returns the resulting sections.
     func divide(_ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
         if isPlain {
             var text = fields[0][0]
@@ -57,7 +57,7 @@ package struct DocumentText: Equatable, Sendable {
         return DocumentSections(fields: fields)
     }
 
-    /// Puts all tokens into `buffer` as those of the document at `place`; how they are divided.
+    /// Adds all tokens to `buffer`, for the document at index `place`. Returns the document's sections.
     func add(
         to buffer: inout ChangeBuffer, at place: UInt32, _ tokenizer: inout Tokenizer
     ) -> DocumentSections {

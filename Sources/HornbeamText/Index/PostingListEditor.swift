@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies a term's changes to its entry and its posting list. A list of few postings lives in the dictionary, a longer
-// one in runs of the trees of postings and positions; a term without postings has no entry. The one writer of these
-// trees: after it, keys name the first document of their run, the runs of a list don't overlap, and each has its
-// positions under the same key.
+// Applies a term's changes to its entry and its posting list. A short list is stored in the dictionary, a longer one in
+// runs in the trees of postings and positions. A term without postings has no entry. Nothing else writes these trees.
+// Afterwards each key names the first document of its run, the runs of a list don't overlap, and the positions of a run
+// have the same key.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Where posting lists are written. Lives for one flush, during which the lengths of documents don't change: they must
-/// be written before.
+/// Writes posting lists. Used for one flush. The lengths of documents must be written before and don't change during
+/// it.
 struct PostingListEditor: ~Copyable {
     private let dictionary: TermDictionary
     private let trees: TextTrees
     private let storesPositions: Bool
-    /// Whether the dictionary held nothing before: plain terms come in order and are appended.
+    /// Whether the dictionary was empty before. Then plain terms arrive in order and are appended.
     private let isNew: Bool
     private(set) var nextListNumber: UInt32
-    /// What writing runs has cost so far, in the measure by which `PendingPart.termCost` is told: a run costs the same
-    /// whether one of its postings changes or all of them.
+    /// The cost of writing runs so far, in the unit of `PendingPart.termCost`. A run costs the same whether one of its
+    /// postings changes or all of them.
     private(set) var cost = 0
     static let blockCost = 2
 
@@ -28,42 +28,43 @@ struct PostingListEditor: ~Copyable {
     private var positionBlock = PositionBlock()
     private var lengths: LengthCache
     private var fieldEnds: FieldEndCache
-    /// Whether any document has tokens elsewhere than in its first field.
+    /// Whether any document has tokens outside its first field.
     private let hasFields: Bool
     private var decoded = PostingsBuffer()
     private var merged = PostingsBuffer()
     private var runs: RunEncoder
     private var positionRuns = PositionRunEncoder()
     private var value = ByteSink()
-    /// Postings as they stand in the dictionary.
+    /// Postings in their encoding for the dictionary.
     private var block = ByteSink()
     private var run = ByteSink()
     private var positionRun = ByteSink()
-    /// The largest values that lie in their leaves.
+    /// The largest values that are stored inside their leaves.
     private let runLimit: Int
     private let positionRunLimit: Int
     private var frontier = BoundFrontier()
     private var fields = FieldBounds()
     private var leaders: LeaderGatherer
-    /// The frequencies of the list's postings that are there no more.
+    /// The frequencies of the postings that were removed from the list.
     private var removed: [UInt32] = []
 
     private var (addedDocuments, addedOccurrences): (Int64, Int64) = (0, 0)
-    /// Postings in runs that were written for the term, each counted once: all of its list, or some.
+    /// Number of postings in the runs written for the term, each counted once: all of its list or a part.
     private var written = 0
     private var lastWritten: UInt32?
-    /// Whether some of them changed after that, in a run that the one before had taken in: then they don't tell of all.
+    /// Whether written postings changed later because the run before had taken in their run. Then what was gathered
+    /// from the written runs doesn't describe the whole list.
     private var changesWritten = false
 
     private var index: TextIndex { dictionary.index }
     private var transaction: Transaction { dictionary.transaction }
 
-    /// Runs with fewer postings look for a neighbour to join; together they stay below `joinedLimit`.
+    /// A run with fewer postings looks for a neighbour to join. The joined run stays below `joinedLimit`.
     private static let smallRun = PostingRun.capacity / 4
     private static let joinedLimit = PostingRun.capacity * 3 / 4
-    /// A run of several blocks never has more positions than this.
+    /// Maximum number of positions of a run with several blocks.
     private static let mostPositions = 1 << 12
-    /// A block has no more, unless a single document does.
+    /// Maximum number of positions of a block, unless a single document has more.
     private static let mostBlockPositions = 1 << 22
 
     init(
@@ -93,7 +94,7 @@ struct PostingListEditor: ~Copyable {
         frontier.averageLength = averageLength
     }
 
-    /// Applies `changes` to a term, which may be new; `isSame` says that it is the one before.
+    /// Applies `changes` to a term, which may be new. `isSame` tells that the previous call had the same term.
     mutating func apply(_ changes: borrowing TermChanges, to term: Bytes, isSame: Bool = false) throws(StorageError) {
         (addedDocuments, addedOccurrences, written, lastWritten, changesWritten) = (0, 0, 0, nil, false)
         merged.removeAll()
@@ -119,7 +120,8 @@ struct PostingListEditor: ~Copyable {
         }
     }
 
-    /// Changes the postings. The entry as it is now, without its block if that is inline: `merged` holds the postings.
+    /// Changes the postings. Returns the new entry. If its postings are inline, they are in `merged` and not in its
+    /// block.
     private mutating func rewrite(
         _ entry: TermEntry?, _ changes: borrowing TermChanges
     ) throws(StorageError) -> TermEntry {
@@ -141,7 +143,7 @@ struct PostingListEditor: ~Copyable {
         var result = TermEntry(
             listNumber: number, documentFrequency: UInt32(truncatingIfNeeded: documents),
             collectionFrequency: occurrences)
-        // A list stays one until few postings are left, so that no term goes to and fro.
+        // A list stays a list until few postings are left, so that no term moves back and forth.
         let isSmall = InlinePostings.fits(documents: documents, occurrences: occurrences)
         if number != 0, isSmall {
             try collectAndDelete(number, expected: Int(documents))
@@ -153,7 +155,7 @@ struct PostingListEditor: ~Copyable {
                 try boundBlock(&result, entry, changes)
             } else {
                 result.listNumber = try takeListNumber()
-                // Changes know them; what stood in the dictionary doesn't.
+                // The changes include lengths and fields; postings from the dictionary don't.
                 if decoded.count > 0 {
                     try loadLengths()
                     try loadFields()
@@ -163,7 +165,7 @@ struct PostingListEditor: ~Copyable {
         }
         if result.listNumber != 0 {
             let isWritten = written == Int(documents) && !changesWritten
-            // Runs that stay as they were are bounded by what bounded all.
+            // The old bounds of the whole list cover the runs that weren't rewritten.
             if !isWritten {
                 for bound in boundsBefore { frontier.add(bound) }
                 fields.formUnion(fieldsBefore)
@@ -177,7 +179,7 @@ struct PostingListEditor: ~Copyable {
         return result
     }
 
-    /// Writes `merged` as it would stand in the dictionary; whether that is short enough to.
+    /// Encodes `merged` for the dictionary into `block`. Returns whether it is short enough for it.
     private mutating func encodeBlock(_ documents: UInt64, _ occurrences: UInt64) -> Bool {
         block.removeAll()
         guard
@@ -189,7 +191,7 @@ struct PostingListEditor: ~Copyable {
         return block.count <= InlinePostings.sizeLimit
     }
 
-    /// Finds the shortest of the documents, or what is not longer: one that has left may have been the shortest.
+    /// Sets a lower bound of the documents' lengths. It isn't always exact: the shortest document may have left.
     private mutating func boundBlock(
         _ result: inout TermEntry, _ before: TermEntry?, _ changes: borrowing TermChanges
     ) throws(StorageError) {
@@ -207,8 +209,8 @@ struct PostingListEditor: ~Copyable {
         result.shortest = max(shortest, 1)
     }
 
-    /// The leaders of a list of which a part was written: those it had, as far as they are still there, and what is
-    /// new.
+    /// Updates the leaders of a list of which a part was written: the old ones that are still present, and the new
+    /// postings.
     private mutating func addLeaders(_ before: Leaders, _ changes: borrowing TermChanges) {
         var kept = before
         for frequency in removed { kept.remove(frequency: frequency) }
@@ -220,7 +222,7 @@ struct PostingListEditor: ~Copyable {
         }
     }
 
-    /// Writes the dictionary's entry, or removes it. `value` begins with the rest of a long term.
+    /// Writes the dictionary's entry, or removes it. For a long term, `value` begins with the rest of the term.
     private mutating func store(
         _ entry: TermEntry, _ key: Bytes, existed: Bool, appends: Bool
     ) throws(StorageError) {
@@ -265,7 +267,7 @@ extension PostingListEditor {
         }
     }
 
-    /// Fills in the lengths of postings that stood in the dictionary.
+    /// Fills in the lengths of postings that came from the dictionary.
     private mutating func loadLengths() throws(StorageError) {
         for place in 0..<merged.count { merged.lengths[place] = try lengths.length(of: merged.docnos[place]) }
     }
@@ -283,8 +285,8 @@ extension PostingListEditor {
         }
     }
 
-    /// Appends the decoded postings, with the changes in `range`, to `merged`. The positions of these begin at `start`
-    /// of those of the changes; where they end.
+    /// Appends the decoded postings and the changes in `range` to `merged`. The positions of these changes begin at
+    /// `start` of the changes' positions. Returns where they end.
     private mutating func merge(
         _ changes: borrowing TermChanges, _ range: Range<Int>, positionsFrom start: Int
     ) throws(StorageError) -> Int {
@@ -327,7 +329,7 @@ extension PostingListEditor {
                 + "\(exists ? "does not" : "does"): index and text are out of step")
     }
 
-    /// Appends changes, all of them postings; where their positions end.
+    /// Appends changes that are all new postings. Returns where their positions end.
     private mutating func add(_ changes: borrowing TermChanges, _ range: Range<Int>, positionsFrom start: Int) -> Int {
         let occurrences = merged.append(changes.postings, range, positionsFrom: storesPositions ? start : nil)
         addedDocuments += Int64(range.count)
@@ -342,7 +344,7 @@ extension PostingListEditor {
 
 // Posting lists in runs.
 extension PostingListEditor {
-    /// Applies the changes run by run; each takes those up to the first document of the next.
+    /// Applies the changes run by run. A run takes the changes up to the first document of the next run.
     private mutating func edit(_ number: UInt32, _ changes: borrowing TermChanges) throws(StorageError) {
         var (start, position) = (0, 0)
         while start < changes.count {
@@ -366,7 +368,7 @@ extension PostingListEditor {
         merged.removeAll()
     }
 
-    /// Puts the cursor on the run that holds `docno` or would, and decodes it. Its first document.
+    /// Moves the cursor to the run that holds or would hold `docno`, and decodes it. Returns its first document.
     private mutating func findRun(_ number: UInt32, _ docno: UInt32) throws(StorageError) -> UInt32 {
         decoded.removeAll()
         let isThere = try PostingKey(list: number, first: docno).withBytes { (key) throws(StorageError) in
@@ -415,7 +417,7 @@ extension PostingListEditor {
         }
     }
 
-    /// Notes in which fields the postings of a block stand that were appended to `decoded` from place `start` on.
+    /// Sets the per-field counts of the block's postings, which were appended to `decoded` from index `start` on.
     private mutating func decodeFields(
         _ block: Int, of run: Bytes, _ key: PostingKey, at start: Int
     ) throws(StorageError) {
@@ -431,7 +433,8 @@ extension PostingListEditor {
         for place in 0..<directory.size(block) { decoded.setFields(start + place, columns.counts(place, places)) }
     }
 
-    /// Adds the run behind, or else before, to `merged` if the two together are still small. Its first document.
+    /// Adds the next run, or the previous one if there is none, to `merged` if the two together are still small.
+    /// Returns the first document of the added run, or nil.
     private mutating func joinNeighbour(
         _ number: UInt32, of first: UInt32, next: UInt32?
     ) throws(StorageError) -> UInt32? {
@@ -448,7 +451,7 @@ extension PostingListEditor {
         decoded.removeAll()
         try decode(neighbour)
         guard decoded.count + merged.count <= Self.joinedLimit else { return nil }
-        // Behind what is merged, or before it.
+        // The neighbour's postings go behind the merged ones, or before them.
         if next == nil { decoded.append(merged, 0..<merged.count, positionsFrom: storesPositions ? 0 : nil) }
         if next == nil { merged.removeAll() }
         keep(0..<decoded.count, positionsFrom: 0)
@@ -469,8 +472,9 @@ extension PostingListEditor {
         }
     }
 
-    /// Writes `merged` as runs: full ones if more will be appended, else of even size, so that each has room. What a
-    /// run leaves over that is cut where it is full would be a run of a few postings, with each change of it.
+    /// Writes `merged` as runs. If more will be appended, runs are full. Otherwise they have the same size, so that
+    /// each has room. Splitting a full run into a full one and a small rest would make another small run with each
+    /// change.
     private mutating func writeRuns(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
         var perRun = PostingRun.blockLimit
         if !packs { perRun = PostingRun.even(PostingRun.blocks(merged.count), most: perRun) }
@@ -497,7 +501,7 @@ extension PostingListEditor {
         }
     }
 
-    /// Puts the run of these postings together, and their positions, which begin at `start`; where they end.
+    /// Encodes the run of these postings and their positions, which begin at `start`. Returns where the positions end.
     private mutating func encode(_ range: Range<Int>, positionsFrom start: Int) -> Int {
         run.removeAll()
         runs.encode(merged, range, to: &run, bounds: &frontier, fields: &fields)
@@ -506,9 +510,9 @@ extension PostingListEditor {
         return positionRuns.encode(merged, range, positionsFrom: start, to: &positionRun)
     }
 
-    /// How many of the blocks that were put together last become a run: no more than lie in a leaf; and where runs are
-    /// appended, no more than find room in the last leaf, if that is two blocks at least. Else each leaf would end with
-    /// half a run's room that nothing is in.
+    /// Returns how many of the encoded blocks become a run. A run must lie in a leaf. An appended run is limited to the
+    /// room in the last leaf if at least two blocks fit there; otherwise each leaf would end with half a run's worth of
+    /// unused space.
     private func blocksThatFit(_ blocks: Int, _ isNew: Bool) throws(StorageError) -> Int {
         func most(_ size: Int, of blocks: Int, _ sizes: InlineArray<8, Int>) -> Int {
             var fitting = blocks
@@ -528,7 +532,7 @@ extension PostingListEditor {
         return positionRoom > 1 ? positionRoom : fitting
     }
 
-    /// Runs are written in ascending order, but one may be written again with what joins it.
+    /// Runs are written in ascending order, but a run may be written again together with a neighbour.
     private mutating func countWritten(_ range: Range<Int>) {
         let first = lastWritten.map { last in range.first { merged.docnos[$0] > last } ?? range.upperBound }
         let new = (first ?? range.lowerBound)..<range.upperBound
@@ -537,7 +541,7 @@ extension PostingListEditor {
         lastWritten = max(lastWritten ?? 0, merged.docnos[range.upperBound - 1])
     }
 
-    /// Where a run that begins with the posting at `start` ends at most.
+    /// Returns the upper limit of the end of a run that begins with the posting at `start`.
     private func endOfRun(_ start: Int, blocks: Int) -> Int {
         guard storesPositions else { return min(start + blocks * PostingRun.blockCapacity, merged.count) }
         var (end, all) = (start, 0)
@@ -546,11 +550,12 @@ extension PostingListEditor {
             var (place, positions) = (end, 0)
             while place < blockEnd {
                 positions += Int(merged.frequencies[place])
-                // Of documents with very many occurrences few are in a block, which is the run's last; one always is.
+                // If documents have very many occurrences, a block has few documents, at least one, and is the run's
+                // last.
                 if positions > Self.mostBlockPositions, place > end { return end > start ? end : place }
                 place += 1
             }
-            // No leaf has more, and nothing is put together that is not written.
+            // A leaf doesn't hold more, so encoding more would be wasted.
             all += positions
             if end > start, all > Self.mostPositions { return end }
             end = blockEnd
@@ -558,7 +563,7 @@ extension PostingListEditor {
         return end
     }
 
-    /// Writes a run. A new list has the greatest number so far.
+    /// Writes a run. A new list has the greatest list number so far, so its runs are appended.
     private func put(
         _ tree: TreeID, _ key: PostingKey, _ bytes: Bytes, _ isNew: Bool
     ) throws(StorageError) {
@@ -567,7 +572,7 @@ extension PostingListEditor {
         }
     }
 
-    /// Takes a whole list out of its trees into `merged`.
+    /// Moves a whole list from its trees to `merged`.
     private mutating func collectAndDelete(_ number: UInt32, expected: Int) throws(StorageError) {
         decoded.removeAll()
         merged.removeAll()

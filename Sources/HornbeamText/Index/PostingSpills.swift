@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load of more than the writer's memory holds: what has gathered is put aside, sorted by terms, and all of it is
-// merged when the load ends, so that each posting list is written once and from left to right (single-pass in-memory
-// indexing: Heinz and Zobel, Efficient single-pass index construction for text databases, 2003). Written each time, a
-// list's later runs would come among those of other lists and split their leaves in halves.
+// Spills for a load that exceeds the writer's memory. The gathered postings are written aside, sorted by term. When the
+// load ends, all spills are merged, so that each posting list is written once and from left to right (single-pass
+// in-memory indexing: Heinz and Zobel, Efficient single-pass index construction for text databases, 2003). If the lists
+// were written each time, later runs would be inserted between those of other lists and split their leaves in halves.
 //
-// Until then it lies in a tree of the same transaction, whose entries go as they are read: their places become those of
-// the index's pages.
+// Until then the spills are in a tree of the same transaction. Entries are deleted as they are read, so that the index
+// can use their pages.
 //
 //   key    number of the spill u32, number of the chunk u32, both big-endian
 //   value  records, in the order of their terms, plain ones first; a long list takes several, by document:
 //          varint: bytes of the term · the term
-//          of each posting   varint: 2 · documents since the record's one before, of the first its number + 1;
-//                            + 1 if it stands there more than once
-//                            varint, if it does: frequency
-//                            varints, if positions are kept: of each, how far behind the one before; the first + 1
+//          for each posting  varint: 2 · distance from the record's document before, or from −1; + 1 if the frequency
+//                            is above 1
+//                            varint: frequency, if it is above 1
+//                            varints, if positions are kept: distance of each position from the one before, or from −1
 //          0
 
 import HornbeamPages
 import HornbeamTree
 
-/// What one load has put aside: of new documents only, those of each spill behind those of the one before.
+/// The spills of one load. They have new documents only; the documents of a spill are greater than those of earlier
+/// ones.
 struct PostingSpills: ~Copyable {
     private let transaction: Transaction
     private let index: TextIndex
-    /// A chunk is no larger but for one posting: of each spill one is in memory while they are merged.
+    /// Maximum size of a chunk, exceeded by at most one posting. The merge holds one chunk of each spill in memory.
     private let chunkSize: Int
     private var tree: (name: String, id: TreeID)?
     private var count: UInt32 = 0
@@ -36,8 +37,8 @@ struct PostingSpills: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Puts all changes aside, which are of new documents. False if one has left without a term having been taken from
-    /// it. `changes` is for its use.
+    /// Writes all changes aside. They must be of new documents. Returns false if a document has left but a term wasn't
+    /// removed from it. `changes` is scratch memory.
     mutating func add(_ buffer: borrowing ChangeBuffer, _ changes: inout TermChanges) throws(StorageError) -> Bool {
         let tree = try openedTree()
         var chunk = ByteSink()
@@ -62,8 +63,8 @@ struct PostingSpills: ~Copyable {
         return true
     }
 
-    /// What was put aside, to be read once; `removeAll` follows.
-    /// - Parameter mostValues: postings and positions in memory, roughly, from which on a term's next ones come apart.
+    /// Returns the merged spills, to be read once. Call `removeAll` afterwards.
+    /// - Parameter mostValues: approximate maximum of postings and positions in memory. A longer list arrives in parts.
     func merge(
         _ trees: TextTrees, _ statistics: TextStatistics, mostValues: Int
     ) throws(StorageError) -> SpillMerge {
@@ -74,7 +75,7 @@ struct PostingSpills: ~Copyable {
         return try SpillMerge(readers, index, trees, statistics, mostValues, in: transaction)
     }
 
-    /// Forgets all of it.
+    /// Removes all spills.
     mutating func removeAll() throws(StorageError) {
         if let tree { _ = try transaction.dropTree(tree.name) }
         (tree, count) = (nil, 0)
@@ -88,7 +89,7 @@ struct PostingSpills: ~Copyable {
     }
 
     private func write(_ chunk: Bytes, _ number: UInt32, _ tree: TreeID) throws(StorageError) {
-        // In parts: its bytes need be neither in memory nor in the journal.
+        // In parts, so that the bytes need be neither in memory nor in the journal.
         let writer = try transaction.valueWriter(tree, Self.key(count, number), size: UInt64(chunk.count))
         try writer.append(chunk)
         try writer.finish()
@@ -101,7 +102,8 @@ struct PostingSpills: ~Copyable {
         return key
     }
 
-    /// Writes postings, one at least, until the chunk is full; which is next then, and where its positions begin.
+    /// Writes at least one posting, then more until the chunk is full. Returns the next posting and where its positions
+    /// begin.
     private func encode(
         _ postings: borrowing PostingsBuffer, from start: (place: Int, position: Int), to chunk: inout ByteSink
     ) -> (place: Int, position: Int) {

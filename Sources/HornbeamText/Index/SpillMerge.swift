@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spills of a load merged: term by term, in the order in which the dictionary's entries are appended.
+// Merges the spills of a load, term by term, in the order in which entries are appended to the dictionary.
 
 import HornbeamPages
 import HornbeamTree
 
-/// All spills side by side. `next` goes to the next term, which has more postings than are kept in memory if it comes
-/// again.
+/// All spills side by side. `next` moves to the next term, or to the rest of a term with too many postings for one
+/// step.
 struct SpillMerge: ~Copyable {
     private let mostValues: Int
     /// The term whose postings were read last.
     private(set) var term: [UInt8] = []
-    /// Whether it is that of the postings before.
+    /// Whether the previous step had the same term.
     private(set) var isSame = false
-    /// A heap, the first in the order of their terms and spills on top.
+    /// A heap. The first reader in the order of terms and spills is on top.
     private var readers: [SpillReader] = []
     private var lengths: LengthCache
     private var fields: FieldEndCache
-    /// Whether any document has tokens elsewhere than in its first field, and postings tell of it.
+    /// Whether a document has tokens outside its first field, and postings store fields.
     private let hasFields: Bool
 
     init(
@@ -25,7 +25,8 @@ struct SpillMerge: ~Copyable {
     ) throws(StorageError) {
         self.mostValues = mostValues
         lengths = LengthCache(DocumentLengths(transaction: transaction, tree: trees.documents, index: index))
-        // Each common term goes through all documents: those of a load must find room.
+        // Each common term reads the field ends of all documents, so the cache must have room for all documents of a
+        // load.
         fields = FieldEndCache(
             SectionTable(transaction: transaction, tree: trees.documents, index: index), mostChunks: 1 << 16)
         hasFields = index.storesPositions && statistics.fieldTotals.tokens.count > 1
@@ -33,7 +34,7 @@ struct SpillMerge: ~Copyable {
         for place in stride(from: readers.count / 2, through: 0, by: -1) { sink(from: place) }
     }
 
-    /// Puts the next term's postings into `changes`. False at the end.
+    /// Collects the next term's postings into `changes`. Returns false at the end.
     mutating func next(_ changes: inout TermChanges) throws(StorageError) -> Bool {
         changes.removeAll()
         guard let first = readers.first else { return false }
@@ -70,7 +71,7 @@ struct SpillMerge: ~Copyable {
         }
     }
 
-    /// Lets the reader at `place` go down until those below come after it.
+    /// Moves the reader at index `place` down the heap until no reader below comes before it.
     private mutating func sink(from place: Int) {
         var place = place
         while true {
@@ -85,18 +86,18 @@ struct SpillMerge: ~Copyable {
     }
 }
 
-/// Where the merge stands in one spill: before the postings of a record.
+/// The read position in one spill, before the postings of a record.
 final class SpillReader {
     private let spill: UInt32
     private let tree: TreeID
     private let index: TextIndex
     private let transaction: Transaction
-    /// A copy: what the merge writes moves pages.
+    /// A copy, because the writes of the merge move pages.
     private var chunk = ByteSink()
     private var nextChunk: UInt32 = 0
     private var offset = 0
     private var termRange = 0..<0
-    /// The term's first eight bytes in their order, which nearly always tell two terms apart.
+    /// The first eight bytes of the term, in byte order. They nearly always decide a comparison of two terms.
     private var head: UInt64 = 0
 
     init(_ spill: UInt32, _ tree: TreeID, _ index: TextIndex, in transaction: Transaction) {
@@ -109,7 +110,8 @@ final class SpillReader {
         termRange.count == other.count && other.withBytes { term.order($0) == 0 }
     }
 
-    /// In the order of the dictionary, those of one term in the order of the spills, which is that of the documents.
+    /// The order of the dictionary. Records of one term are in the order of the spills, which is the order of the
+    /// documents.
     func precedes(_ other: SpillReader) -> Bool {
         let isLong = termRange.count > TermDictionary.plainLimit
         let isOtherLong = other.termRange.count > TermDictionary.plainLimit
@@ -119,7 +121,7 @@ final class SpillReader {
         return order != 0 ? order < 0 : spill < other.spill
     }
 
-    /// Goes to the next record, whose postings are to be read; false at the end of the spill.
+    /// Moves to the next record, whose postings are to be read. Returns false at the end of the spill.
     func advance() throws(StorageError) -> Bool {
         if offset == chunk.count, try !loadChunk() { return false }
         var reader = ByteReader(rest)
@@ -134,7 +136,7 @@ final class SpillReader {
 
     private var rest: Bytes { Bytes(rebasing: chunk.bytes[offset...]) }
 
-    /// The chunk goes from the tree, so that others may have its place.
+    /// Loads the next chunk and deletes it from the tree, so that its pages can be reused.
     private func loadChunk() throws(StorageError) -> Bool {
         let key = PostingSpills.key(spill, nextChunk)
         chunk.removeAll()
@@ -159,7 +161,7 @@ final class SpillReader {
                 guard let more = reader.varint32(), more > 1 else { throw unreadable() }
                 frequency = more
             }
-            // Each position takes a byte at least.
+            // Each position takes at least a byte.
             guard let distance = UInt32(exactly: code >> 1), distance > 0,
                 before == .max || distance < UInt32.max - before,
                 !index.storesPositions || Int(frequency) <= reader.rest.count

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// A term's stored postings, forward, block by block. It stands on a block that need not be decoded: where it may begin,
-// where it ends and what bounds it are known from the directory of its run, so that skipping a block costs no decoding
-// and skipping a run no reading. Contract: blocks only ever ascend, whatever the file holds; everything that is read
-// is checked when it is decoded, and what fails is `.corrupt`.
+// A term's stored postings, read forward, block by block. The current block need not be decoded: the directory of its
+// run gives a lower bound of its first document, its last document and its bounds. So skipping a block needs no
+// decoding, and skipping a run no reading. Contract: blocks always ascend, whatever the file holds. Everything is
+// checked when it is decoded; a failed check throws `.corrupt`.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Walks one posting list. Owns what it decodes; belongs to one search, and lives no longer than the state of the
-/// transaction in which it was made.
+/// Reads one posting list. Owns the memory it decodes into. Belongs to one search, and is valid only for the state of
+/// the transaction in which it was made.
 final class StoredPostings {
-    /// Documents that hold the term.
+    /// Number of documents that hold the term.
     let documentFrequency: UInt32
-    /// Occurrences in all of them.
+    /// Number of occurrences in all documents.
     let collectionFrequency: UInt64
-    /// Of the whole list: one to four pairs, the most frequent first.
+    /// Bounds of the whole list: one to four pairs, the most frequent first.
     let bounds: [Bound]
     /// Some of the list's best postings, if many documents hold the term.
     var leaders: Leaders { entry.leaders }
 
-    /// Whether it is behind the last block: then nothing below is of meaning.
+    /// Whether the last block was passed. Then the properties below have no meaning.
     @exclusivity(unchecked) private(set) var isAtEnd = false
-    /// No document of the current block is less. Exact once it is decoded.
+    /// A lower bound of the current block's documents. Exact once the block is decoded.
     @exclusivity(unchecked) private(set) var blockFirst: UInt32 = 0
     /// The last document of the current block.
     @exclusivity(unchecked) private(set) var blockLast: UInt32 = 0
     /// The pair of the current block with the largest frequency.
     @exclusivity(unchecked) private(set) var blockBound = Bound(frequency: 0, length: 0)
-    /// The other pair; the same as the first if there is one only.
+    /// The other pair. Equal to the first if there is only one.
     @exclusivity(unchecked) private(set) var secondBlockBound = Bound(frequency: 0, length: 0)
-    /// Postings of the current block.
+    /// Number of postings of the current block.
     @exclusivity(unchecked) private(set) var count = 0
     /// Whether the current block is decoded.
     @exclusivity(unchecked) private(set) var isDecoded = false
 
-    /// The documents of the current block, once it is decoded; room for a full block.
+    /// The documents of the current block, once it is decoded. Has room for a full block.
     let docnos: UnsafeMutablePointer<UInt32>
     let frequencies: UnsafeMutablePointer<UInt32>
 
@@ -47,23 +47,23 @@ final class StoredPostings {
     @exclusivity(unchecked) private var cursor: Cursor?
     @exclusivity(unchecked) private var directory = RunDirectory()
     @exclusivity(unchecked) private var run = Bytes(start: nil, count: 0)
-    /// The current block's place in its run.
+    /// Number of the current block in its run.
     @exclusivity(unchecked) private var block = 0
     @exclusivity(unchecked) private var positions: PositionReader?
     /// The fields of the current run if `fieldsAreRead`. Made when first asked for.
     @exclusivity(unchecked) private var runFields: RunFields?
     @exclusivity(unchecked) private var fieldsAreRead = false
     private let entry: TermEntry
-    /// Takes the positions that are appended elsewhere. Nil until there are any.
+    /// Scratch memory of `appendPositions`. Nil until its first call.
     @exclusivity(unchecked) private var appended: PositionList?
     /// All positions of a list in the dictionary, once they were asked for.
     @exclusivity(unchecked) private var inlinePositions: [UInt32]?
 
-    /// How many runs were read so far.
+    /// Number of runs read so far.
     @exclusivity(unchecked) private(set) var runCount: UInt64 = 0
 
-    /// Stands on the first block. `entry` must come from the dictionary in the same state of the transaction, or be
-    /// that of a term which isn't there.
+    /// Starts at the first block. `entry` must come from the dictionary in the same state of the transaction, or be
+    /// `none` for a term that isn't there.
     init(_ entry: TermEntry, index: TextIndex, trees: TextTrees, in transaction: Transaction) throws(StorageError) {
         self.index = index
         self.transaction = transaction
@@ -105,7 +105,7 @@ final class StoredPostings {
 
     deinit { docnos.deallocate() }
 
-    /// Moves forward to the first block whose last document is `target` or behind it. Stays if the current block is
+    /// Moves forward to the first block whose last document is not below `target`. Doesn't move if the current block is
     /// one. Returns false, and is at the end, if there is no such block.
     @inline(__always)
     func seekBlock(_ target: UInt32) throws(StorageError) -> Bool {
@@ -138,7 +138,7 @@ final class StoredPostings {
         return try load(moveOn(), behind: blockLast)
     }
 
-    /// Decodes the current block into `docnos` and `frequencies`, if it isn't yet.
+    /// Decodes the current block into `docnos` and `frequencies`, unless it is decoded.
     @inline(__always)
     func decode() throws(StorageError) {
         if !isDecoded { try decodeBlock() }
@@ -155,11 +155,11 @@ final class StoredPostings {
         isDecoded = true
     }
 
-    /// The last document of those blocks whose bounds are known.
+    /// The last document of the blocks whose bounds are known.
     @inline(__always)
     var knownLast: UInt32 { list == 0 ? blockLast : directory.last(directory.count &- 1) }
 
-    /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.
+    /// Calls `body` with the bounds of each known block from the current one through the block that holds `last`.
     @inline(__always)
     func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
         guard list != 0 else { return body(blockBound) }
@@ -173,7 +173,7 @@ final class StoredPostings {
         }
     }
 
-    /// Decodes the documents alone of the current block elsewhere, where there is room for `count`.
+    /// Decodes only the documents of the current block into `docnos`, which has room for `count`.
     func decodeDocuments(to docnos: UnsafeMutablePointer<UInt32>) throws(StorageError) {
         guard !isAtEnd else { return }
         if isDecoded { return docnos.update(from: self.docnos, count: count) }
@@ -182,7 +182,7 @@ final class StoredPostings {
         }
     }
 
-    /// Decodes the current block elsewhere, where there is room for `count` postings.
+    /// Decodes the current block into the given memory, which has room for `count` postings.
     func decode(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {
@@ -206,8 +206,8 @@ final class StoredPostings {
         target.append(contentsOf: UnsafeBufferPointer(start: list.values, count: list.count))
     }
 
-    /// Replaces what `target` has by the positions of posting `place` of the current block, which must be decoded: as
-    /// many as its frequency, ascending. Throws `.invalid` if the index keeps no positions.
+    /// Replaces the contents of `target` by the positions of posting `place` of the current block, which must be
+    /// decoded: as many as its frequency, ascending. Throws `.invalid` if the index keeps no positions.
     func readPositions(of place: Int, into target: PositionList) throws(StorageError) {
         precondition(isDecoded && place >= 0 && place < count)
         guard index.storesPositions else {
@@ -229,10 +229,10 @@ final class StoredPostings {
 
     // MARK: Fields
 
-    /// Whether the fields of postings are known without a look at their positions.
+    /// Whether per-field counts are known without reading positions.
     var knowsFields: Bool { list != 0 && index.storesPositions }
 
-    /// Bounds of all postings in each field. Only of meaning if `knowsFields`.
+    /// Bounds of all postings in each field. Has a meaning only if `knowsFields`.
     var fields: FieldBounds { entry.fields }
 
     /// Returns the bounds of the current block's postings in each field.
@@ -254,7 +254,7 @@ final class StoredPostings {
         fieldsAreRead = true
     }
 
-    /// Fills the columns of those wanted places in which any of the current block's postings stands, which must be
+    /// Fills the columns of the wanted slots in which any posting of the current block occurs. The block must be
     /// decoded.
     func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
         precondition(isDecoded)
@@ -299,13 +299,13 @@ final class StoredPostings {
 
     private func moveOn() throws(StorageError) -> Bool { try cursor?.next() ?? false }
 
-    /// The key under the cursor, nil if it is another list's.
+    /// The key under the cursor, or nil if it belongs to another list.
     private var currentKey: PostingKey? { (cursor?.key).flatMap { PostingKey($0, list: list) } }
 
-    /// Moves to the first run whose last document isn't before `target`, which is behind the current run.
+    /// Moves to the first run whose last document isn't below `target`, which is behind the current run.
     private func seekRun(_ target: UInt32) throws(StorageError) -> Bool {
         var passed = directory.last(directory.count - 1)
-        // The next run is next in the leaf, too: worth a look if the target isn't far behind this one's end.
+        // The next run is usually next in the leaf. It is tried first if the target isn't far behind this run's end.
         if target - passed <= max(passed - directory.first, 128) {
             guard try load(moveOn(), behind: passed) else { return false }
             passed = directory.last(directory.count - 1)
@@ -326,7 +326,7 @@ final class StoredPostings {
         return try load(isBehind, behind: passed)
     }
 
-    /// Reads the directory of the run under the cursor, or ends if `isThere` is false or it is another list's.
+    /// Reads the directory of the run under the cursor. Ends if `isThere` is false or the run belongs to another list.
     private func load(_ isThere: Bool, behind passed: UInt32?) throws(StorageError) -> Bool {
         guard isThere, let key = currentKey else { return end() }
         if let passed, key.first <= passed { throw unreadable("runs of posting list \(list) overlap") }
@@ -345,14 +345,14 @@ final class StoredPostings {
     }
 }
 
-/// Finds the positions of a list's blocks. Owns its cursor and what it decodes.
+/// Finds the positions of a list's blocks. Owns its cursor and the memory it decodes into.
 private struct PositionReader: ~Copyable {
     private let index: TextIndex
     private let list: UInt32
     private var cursor: Cursor
     private var block = PositionBlock()
     private var run = Bytes(start: nil, count: 0)
-    /// The run, and the block of it, that are open.
+    /// The run and block that are open.
     private var first: UInt32?
     private var number = -1
 

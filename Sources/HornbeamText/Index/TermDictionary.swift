@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a term to its entry. A term has no length limit but a key has, so a term of more than 200 bytes is found by its
-// first 200, a byte that UTF-8 never has, a hash of the rest and an ordinal among those of equal hash; the rest itself
-// is in the value and always compared, so that a hash can cost time but never give a wrong match.
+// Maps a term to its entry. Terms have no length limit, but keys have one. So the key of a term of more than 200 bytes
+// is its first 200, a byte that never occurs in UTF-8, a hash of the rest, and an ordinal among terms with the same
+// hash. The rest itself is in the value and always compared, so that a hash collision can cost time but never gives a
+// wrong match.
 //
 //   key, term of up to 200 bytes   the term
 //   key, longer term               its first 200 bytes · 0xFF · hash of the rest u32 · ordinal u32, both big-endian
 //   value  0/1  rest of a long term: varint size, bytes (only under such a key)
-//   then, of a term whose postings are here:
-//          1-…  varint: documents · 4, + 2 if it stands in any of them more than once, + 1
-//          0/1  varint: occurrences − documents, if it does
-//          0/1  varint: tokens of the shortest of the documents or fewer, if they are more than 8
+//   then, for a term whose postings are in the entry:
+//          1-…  varint: documents · 4, + 2 if a frequency is above 1, + 1
+//          0/1  varint: occurrences − documents, if a frequency is above 1
+//          0/1  varint: length of the shortest document or less, if there are more than 8 documents
 //          1-…  InlinePostings
-//   or of a term with a list:
+//   or for a term with a list:
 //          1-…  varints: number of the list · 2; documents; occurrences in all of them − documents
-//          1-…  varint: pairs that bound the list, 1 to 4; + 8 if it tells of fields
-//          2-…  varints: the most frequent pair's frequency and length, then how much less those of the next are, …
-//          1-…  Leaders, of a term in 128 documents or more
-//          3-…  FieldBounds, if it tells of fields: of a term that stands elsewhere than in the first one
+//          1-…  varint: number of pairs that bound the list, 1 to 4; + 8 if FieldBounds follow
+//          2-…  varints: the most frequent pair's frequency and length, then the decreases to the next pair, …
+//          1-…  Leaders, for a term in 128 documents or more
+//          3-…  FieldBounds, for a term that occurs outside the first field
 
 import HornbeamPages
 import HornbeamTree
 
-/// What the dictionary says of a term. Borrows `block` from the tree: copy or decode it before the next change.
+/// A term's entry in the dictionary. Borrows `block` from the tree: copy or decode it before the next change.
 struct TermEntry {
     /// The number of its posting list, 0 if all postings are in `block`.
     var listNumber: UInt32
     var documentFrequency: UInt32
-    /// Occurrences in all documents.
+    /// Number of occurrences in all documents.
     var collectionFrequency: UInt64
-    /// Of a list: pairs that bound all its postings, the most frequent first.
+    /// For a list: pairs that bound all its postings, the most frequent first.
     var bounds: [Bound] = []
-    /// Of a list: what bounds its postings in each field. Without positions nothing is known of fields.
+    /// For a list: bounds of its postings in each field. Not stored in an index without positions.
     var fields = FieldBounds()
-    /// Of one without: no document is shorter.
+    /// For postings in the entry: a lower bound of the documents' lengths.
     var shortest: UInt32 = 1
-    /// Of a list of many documents: some of its best postings.
+    /// For a list of many documents: some of its best postings.
     var leaders = Leaders()
     var block = Bytes(start: nil, count: 0)
 
-    /// Pairs that bound a list.
+    /// Maximum number of pairs that bound a list.
     static let boundLimit = 4
 
     init(listNumber: UInt32, documentFrequency: UInt32, collectionFrequency: UInt64) {
@@ -47,10 +48,10 @@ struct TermEntry {
         self.collectionFrequency = collectionFrequency
     }
 
-    /// Of a term that no document holds.
+    /// The entry of a term that occurs in no document.
     static var none: TermEntry { TermEntry(listNumber: 0, documentFrequency: 0, collectionFrequency: 0) }
 
-    /// Reads a value from behind the rest of a long term. Nil if it isn't one.
+    /// Reads a value, from behind the rest of a long term. Returns nil if it isn't one.
     init?(_ reader: inout ByteReader) {
         guard let code = reader.varint() else { return nil }
         if code & 1 == 1 {
@@ -119,10 +120,10 @@ struct TermEntry {
         guard reader.isAtEnd else { return nil }
     }
 
-    /// Whether an entry without a list says how long its documents are: of a few it doesn't matter.
+    /// Whether an entry without a list stores a lower bound of the lengths. For a few documents it isn't worth it.
     static func knowsShortest(_ documents: UInt32) -> Bool { documents > UInt32(InlinePostings.documentLimit) }
 
-    /// Writes the entry of a list, or what comes before the postings in one without.
+    /// Writes the entry of a list, or the part before the postings in an entry without one.
     func encode(to bytes: inout ByteSink) {
         let more = collectionFrequency - UInt64(documentFrequency)
         guard listNumber != 0 else {
@@ -146,15 +147,15 @@ struct TermEntry {
         if tellsFields { fields.encode(to: &bytes) }
     }
 
-    /// Appends the postings that stand here to `target`. False if they are not readable.
+    /// Appends the postings in this entry to `target`. Returns false if they are not readable.
     func decodeInline(storesPositions: Bool, to target: inout PostingsBuffer) -> Bool {
         InlinePostings.decode(
             block, count: Int(documentFrequency), occurrences: collectionFrequency, storesPositions: storesPositions,
             to: &target)
     }
 
-    /// Writes them elsewhere, where there is room for `documentFrequency`, which is at most 128. Positions are not
-    /// looked at.
+    /// Writes the postings in this entry to the given memory, which has room for `documentFrequency` of them (at most
+    /// 128). Doesn't check positions. Returns false if they are not readable.
     func decodeInline(
         storesPositions: Bool, docnos: UnsafeMutablePointer<UInt32>, frequencies: UnsafeMutablePointer<UInt32>
     ) -> Bool {
@@ -170,13 +171,13 @@ struct TermDictionary {
     let tree: TreeID
     let index: TextIndex
 
-    /// Terms up to this many bytes are keys themselves. With what a longer one gets behind it, well under the key limit
-    /// of the smallest pages.
+    /// Maximum size in bytes of a term that is its own key. The key of a longer term is nine bytes longer, which is
+    /// well under the key limit of the smallest pages.
     static let plainLimit = 200
     static let longMark: UInt8 = 0xFF
     private static let longKeySize = plainLimit + 9
 
-    /// The entry of `term`, nil if no document holds it.
+    /// Returns the entry of `term`, or nil if it occurs in no document.
     func find(_ term: Bytes) throws(StorageError) -> TermEntry? {
         guard term.count > Self.plainLimit else {
             guard let value = try transaction.get(tree, term) else { return nil }
@@ -185,7 +186,7 @@ struct TermDictionary {
         return try findLong(term).entry
     }
 
-    /// The entry of a long term, if there, and the key it has or would get.
+    /// Returns the entry of a long term, if there is one, and the key that it has or would get.
     func findLong(_ term: Bytes) throws(StorageError) -> (key: [UInt8], entry: TermEntry?) {
         let rest = Bytes(rebasing: term[Self.plainLimit...])
         var key = [UInt8](term[..<Self.plainLimit])
@@ -205,13 +206,13 @@ struct TermDictionary {
         return (key, nil)
     }
 
-    /// The entry under the key of a long term. It outlives the cursor that found it: its bytes are the transaction's.
+    /// Reads the entry under the key of a long term again. Its bytes belong to the transaction and outlive the cursor.
     private func readAgain(_ key: [UInt8]) throws(StorageError) -> (key: [UInt8], entry: TermEntry?) {
         guard let value = try transaction.get(tree, key) else { throw unreadable() }
         return (key, try entry(try split(value).reader))
     }
 
-    /// The term and the entry that the cursor stands on.
+    /// Returns the term and the entry under the cursor.
     func read(_ cursor: borrowing Cursor) throws(StorageError) -> (term: [UInt8], entry: TermEntry) {
         guard Self.isLong(cursor.key) else { return ([UInt8](cursor.key), try entry(ByteReader(cursor.value))) }
         let (rest, reader) = try split(cursor.value)
@@ -219,18 +220,18 @@ struct TermDictionary {
         return (term, try entry(reader))
     }
 
-    /// The entry that is the value of a term of up to 200 bytes.
+    /// Returns the entry in the value of a term of up to 200 bytes.
     func entry(_ value: Bytes) throws(StorageError) -> TermEntry { try entry(ByteReader(value)) }
 
     static func isLong(_ key: Bytes) -> Bool { key.count == longKeySize && key[plainLimit] == longMark }
 
-    /// What the value of a long term begins with.
+    /// Appends the beginning of a long term's value: the rest of the term.
     static func appendRest(of term: Bytes, to bytes: inout ByteSink) {
         bytes.append(varint: UInt64(term.count - plainLimit))
         bytes.append(Bytes(rebasing: term[plainLimit...]))
     }
 
-    /// The rest of a long term, and a reader behind it.
+    /// Returns the rest of a long term, and a reader behind it.
     private func split(_ value: Bytes) throws(StorageError) -> (rest: Bytes, reader: ByteReader) {
         var reader = ByteReader(value)
         guard let size = reader.varint(), let rest = reader.slice(size) else { throw unreadable() }
@@ -247,7 +248,7 @@ struct TermDictionary {
         index.corrupt(index.termsName, "an entry of the term dictionary is not readable")
     }
 
-    /// FNV-1a.
+    /// Returns the FNV-1a hash.
     static func hash(_ bytes: Bytes) -> UInt32 {
         var hash: UInt32 = 0x811C_9DC5
         for byte in bytes { hash = (hash ^ UInt32(byte)) &* 0x0100_0193 }

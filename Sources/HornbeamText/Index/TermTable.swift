@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The different terms of what changes, found by their bytes: open addressing over one array of terms. A slot has 32
-// bits of the hash beside the term's number, so a term is looked at only if it is nearly surely the one, and growing
-// reads no term.
+// A hash table of the changed terms, found by their bytes: open addressing over one array of terms. A slot has 32 bits
+// of the hash beside the term's number. So a term is read only if it is almost certainly the right one, and growing
+// reads no terms.
 //
 //   slots ──hash──▶ terms ──▶ bytes of the term in `texts`
 
 import HornbeamPages
 
-/// A term, and what changes of it.
+/// A term and the state of its changes.
 struct ChangedTerm {
-    /// The first eight bytes, the first one the highest, zeros behind a shorter term: in the order of the bytes.
+    /// The first eight bytes, big-endian, padded with zeros: compares in byte order.
     let head: UInt64
     /// The last eight bytes of a term that has more.
     let tail: UInt64
-    /// Where its bytes stand among the texts.
+    /// Offset of its bytes in `texts`.
     let offset: Int
     var chain = ByteChains.End()
     let size: UInt32
-    /// The document of the last change in the chain, by its place.
+    /// Index of the last change's document.
     var place = TermTable.none
-    /// The last position in it; of no meaning if the change is a removal.
+    /// The last position in that document. Has no meaning if the change is a removal.
     var position: UInt32 = 0
-    /// Changes in the chain, and codes in all of them.
+    /// Number of changes in the chain, and number of codes of all of them.
     var changes: UInt32 = 0
     var codes: UInt32 = 0
     var isRemoved = false
 }
 
-/// What terms are hashed with: different in each process, so that nobody can write a text whose words all meet in one
-/// slot. Not in each table: a table is made for each transaction, and the kernel is asked for what is random.
+/// Random seeds of the hash. They differ in each process, so that nobody can write a text whose words all collide. A
+/// table has no seeds of its own because each transaction makes one, and random numbers cost a system call.
 enum TermSeed {
     static let word = UInt64.random(in: .min ... .max)
     static let factor = UInt64.random(in: .min ... .max) | 1
@@ -43,7 +43,8 @@ struct TermTable: ~Copyable {
     private var capacity = 64
     private var terms = TermTable.allocate(64)
     private var texts: [UInt8] = []
-    /// Hash in the upper half, number of the term + 1 in the lower; 0 is free. A power of two, at most half full.
+    /// Hash in the upper half, number of the term + 1 in the lower. 0 is a free slot. Their count is a power of two,
+    /// and at most half of them are used.
     private var slots = UnsafeMutablePointer<UInt64>.allocate(capacity: 256)
     private var slotCount = 256
     private let seed = TermSeed.word
@@ -56,7 +57,7 @@ struct TermTable: ~Copyable {
         slots.deallocate()
     }
 
-    /// Bytes in use.
+    /// Memory in use, in bytes.
     var size: Int { texts.count + count * MemoryLayout<ChangedTerm>.stride + slotCount * 8 }
 
     func term(_ number: Int) -> UnsafeMutablePointer<ChangedTerm> {
@@ -64,13 +65,13 @@ struct TermTable: ~Copyable {
         return terms + number
     }
 
-    /// Forgets everything; keeps the memory.
+    /// Removes all terms and keeps the memory, except for very many slots.
     mutating func removeAll() {
         count = 0
         texts.removeAll(keepingCapacity: true)
         guard slotCount > Self.keptSlots else { return slots.update(repeating: 0, count: slotCount) }
-        // After a text of very many words: clearing all this for each of the next ones, and counting it as changes,
-        // would have every one of them written by itself.
+        // After a text with very many words: clearing all slots for each later text, and counting them as memory in
+        // use, would flush each of these texts by itself.
         slots.deallocate()
         slotCount = Self.keptSlots
         slots = .allocate(capacity: slotCount)
@@ -79,14 +80,14 @@ struct TermTable: ~Copyable {
 
     private static var keptSlots: Int { 1 << 18 }
 
-    /// What a token is told from others by.
+    /// The hash of a token and its first and last bytes.
     struct Key {
         fileprivate let head: UInt64
         fileprivate let tail: UInt64
         fileprivate let hash: UInt64
     }
 
-    /// - Parameter token: at least one byte, and memory goes on for eight bytes behind it.
+    /// - Parameter token: at least one byte. Eight more bytes must be readable behind it.
     @inline(__always)
     func key(_ token: Bytes) -> Key {
         let size = token.count
@@ -101,13 +102,13 @@ struct TermTable: ~Copyable {
         return Key(head: head, tail: tail, hash: hash)
     }
 
-    /// Asks for the memory that the key's first slot is in.
+    /// Prefetches the memory of the key's first slot.
     @inline(__always)
     func prefetchSlot(_ key: Key) {
         UnsafeRawPointer(slots + (Int(truncatingIfNeeded: key.hash >> 32) & (slotCount &- 1))).prefetch()
     }
 
-    /// The term in the key's first slot, if it is nearly surely the key's; not looked at.
+    /// Returns the term in the key's first slot if it is almost certainly the key's. Doesn't read the term.
     @inline(__always)
     func guess(_ key: Key) -> UnsafeMutablePointer<ChangedTerm>? {
         let found = slots[Int(truncatingIfNeeded: key.hash >> 32) & (slotCount &- 1)]
@@ -115,7 +116,7 @@ struct TermTable: ~Copyable {
         return terms + (Int(truncatingIfNeeded: found & 0xFFFF_FFFF) &- 1)
     }
 
-    /// The token's term, which is made if it is new: then without a document. Lives until the next call.
+    /// Returns the token's term. A new one is made without a document. The pointer is valid until the next call.
     @inline(__always)
     mutating func find(_ token: Bytes, _ key: Key) -> UnsafeMutablePointer<ChangedTerm> {
         let size = token.count
@@ -136,15 +137,16 @@ struct TermTable: ~Copyable {
         return add(token, head, tail, hash)
     }
 
-    /// Both halves of the whole product: one bit more or less in a word changes bits all over it (wyhash, Wang Yi).
+    /// Combines both halves of the full product, so that each bit of a word changes bits of the whole result (wyhash,
+    /// Wang Yi).
     @inline(__always)
     private func mix(_ first: UInt64, _ second: UInt64) -> UInt64 {
         let product = (first ^ seed).multipliedFullWidth(by: second ^ factor)
         return product.high ^ product.low
     }
 
-    /// The bytes between the first and the last eight, sixteen at a time, some of those behind once more if they are
-    /// fewer.
+    /// Hashes the bytes between the first and the last eight, sixteen at a time. The last step overlaps the one before
+    /// if fewer are left.
     @inline(never)
     private func mix(middle start: UnsafeRawPointer, _ size: Int, _ hash: UInt64) -> UInt64 {
         var hash = hash
@@ -185,7 +187,7 @@ struct TermTable: ~Copyable {
         slots[slot] = entry
     }
 
-    /// Each in a cache line of its own.
+    /// Aligns terms to cache lines.
     private static func allocate(_ capacity: Int) -> UnsafeMutablePointer<ChangedTerm> {
         UnsafeMutableRawPointer.allocate(byteCount: capacity * MemoryLayout<ChangedTerm>.stride, alignment: 64)
             .bindMemory(to: ChangedTerm.self, capacity: capacity)
@@ -208,9 +210,9 @@ struct TermTable: ~Copyable {
     }
 }
 
-// Reading it.
+// Reading the table.
 extension TermTable {
-    /// The bytes of a term, for the length of `body`.
+    /// Calls `body` with the bytes of a term, which are valid during the call.
     @inline(__always)
     func withText<Result, Failure: Error>(
         _ term: UnsafePointer<ChangedTerm>, _ body: (Bytes) throws(Failure) -> Result
@@ -219,7 +221,7 @@ extension TermTable {
         return try texts.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[start..<end])) }
     }
 
-    /// The numbers of the terms in byte order, those longer than `plainLimit` behind all others.
+    /// Returns the numbers of the terms in byte order. Terms longer than `plainLimit` follow all others.
     func sorted(plainLimit: Int) -> [Int] {
         // Most comparisons end within the first eight bytes.
         var heads: [(head: UInt64, number: Int)] = []

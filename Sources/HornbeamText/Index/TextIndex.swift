@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an index lives: six named trees, all in the transaction of the entities they index. Nothing is kept outside.
+// The storage of an index: six named trees in the database of the entities they index. Nothing is kept outside.
 //
 //   terms       term bytes → TermEntry (frequencies, bounds; the postings themselves while they are few)
 //   postings    number of the list u32, first document u32, both big-endian → PostingRun
 //   positions   the same key → PositionRun
-//   documents   DocumentLengths, DocumentSections, DocumentMap, DocumentFingerprints: each with a first byte of its own
-//               in the key
-//   pending     sequence u64, big-endian → PendingRecord: changed documents that aren't in the others yet
-//   statistics  empty but for one entry: TextStatistics
+//   documents   DocumentLengths, DocumentSections, DocumentMap, DocumentFingerprints: each has its own first byte in
+//               the key
+//   pending     sequence u64, big-endian → PendingRecord: changed documents that aren't in the other trees yet
+//   statistics  one entry: TextStatistics
 //
-// Callers name a document by a number of theirs, its row: in practice the row id of its entity, which may be any. The
-// index gives each row a document number of its own when it is first added, from 0 upwards without gaps, so that
-// neighbours in a posting list are neighbours in all tables; a row that leaves and comes again gets a new one.
+// Callers name a document by its row: in practice the row id of its entity, in general any number. The index assigns
+// each row a document number when it is first added, from 0 upwards without gaps, so that neighbours in a posting list
+// are neighbours in all tables. A row that leaves and returns gets a new number.
 
 package import HornbeamPages
 package import HornbeamTree
 import Synchronization
 
-/// An index by name, with the analyzer it is declared with. A value; holds nothing open.
+/// An index by name, with its declared analyzer. A value that holds nothing open.
 package struct TextIndex: Sendable {
-    /// What the names of its trees begin with, for instance `t:Article:search:`.
+    /// The prefix of its trees' names, for instance `t:Article:search:`.
     package let prefix: String
     package let analyzer: Analyzer
-    /// Whether it keeps where in a document each term stands, as phrases need it.
+    /// Whether it stores the positions of terms in documents, which phrases need.
     package let storesPositions: Bool
 
     package init(prefix: String, analyzer: Analyzer = .words, storesPositions: Bool = true) {
@@ -38,14 +38,14 @@ package struct TextIndex: Sendable {
     package var pendingName: String { prefix + "pending" }
     package var statisticsName: String { prefix + "statistics" }
 
-    /// All its trees, those of former layouts included.
+    /// The names of all its trees, including those of former layouts.
     package var treeNames: [String] {
         [termsName, postingsName, positionsName, documentsName, pendingName, prefix + "lengths", statisticsName]
     }
 
-    /// Removes the index and all in it. Without effect if it isn't there.
+    /// Removes the index with all its contents. Does nothing if it doesn't exist.
     package func drop(in transaction: Transaction) throws(StorageError) {
-        // No other tree ever has its number: what is kept of it would never be asked for again.
+        // Tree numbers aren't reused, so values derived from these trees would never be asked for again.
         for name in [pendingName, statisticsName] {
             if let tree = try transaction.tree(name) { transaction.forgetDerived(of: tree) }
         }
@@ -54,9 +54,9 @@ package struct TextIndex: Sendable {
         }
     }
 
-    /// The index's trees and statistics; nil if nothing was ever written to it. Throws `.invalid` if it was made with
-    /// another analyzer or Unicode version, `.unsupported` if by a newer version of the library, `.corrupt` if a part
-    /// is missing or damaged.
+    /// Returns the index's trees and statistics, or nil if nothing was ever written to it. Throws `.invalid` if it was
+    /// made with another analyzer or Unicode version, `.unsupported` if it was written by a newer version of the
+    /// library, and `.corrupt` if a part is missing or damaged.
     func open(in transaction: Transaction) throws(StorageError) -> (trees: TextTrees, statistics: TextStatistics)? {
         if case .unknown(let name) = analyzer.rules {
             throw .invalid(
@@ -79,9 +79,9 @@ package struct TextIndex: Sendable {
         return (trees, statistics)
     }
 
-    /// Whether its words were made by another analyzer or another version of it, or it was written in another layout or
-    /// with another declaration, so that it must be built anew. False if nothing was ever written to it, or if it is
-    /// damaged, which `open` tells. Throws `.unsupported` if a newer version of the library wrote it.
+    /// Whether the index must be rebuilt because it was written with another analyzer or analyzer version, in another
+    /// layout or with another declaration. False if nothing was ever written to it, or if it is damaged, which `open`
+    /// reports. Throws `.unsupported` if a newer version of the library wrote it.
     package func isOutdated(in transaction: Transaction) throws(StorageError) -> Bool {
         // Without the analyzer's rules nothing can tell whether the index is outdated, or build it anew.
         if case .unknown = analyzer.rules { return false }
@@ -106,16 +106,16 @@ package struct TextIndex: Sendable {
             statistics: statistics)
     }
 
-    /// The error for postings in the dictionary that no writer can have left there.
+    /// The error for postings in the dictionary that this library can't have written.
     func unreadableEntry() -> StorageError { corrupt(termsName, "the postings in a term's entry are not readable") }
 
-    /// The error for bytes that no writer of this index can have left in the tree `name`.
+    /// The error for bytes in the tree `name` that this library can't have written.
     func corrupt(_ name: String, _ reason: String) -> StorageError {
         .corrupt(Corruption(tree: name, reason: reason))
     }
 }
 
-/// The trees of an index, each of which is opened when it is first looked at.
+/// The trees of an index. Each is opened when it is first used.
 struct TextTrees: Sendable {
     let terms: TreeID
     let postings: TreeID
@@ -126,8 +126,8 @@ struct TextTrees: Sendable {
     let statistics: TreeID
 }
 
-/// The trees of an index, found by their names once for all transactions of a store that have the same trees: most open
-/// an index to look at two of the six.
+/// Caches the trees of an index, found by name, for all transactions of a store that have the same trees: most
+/// transactions use only two of the six.
 private final class KnownTextTrees: Sendable {
     private let last = Mutex<(present: PresentTrees, trees: TextTrees)?>(nil)
 

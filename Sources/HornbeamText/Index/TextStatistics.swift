@@ -1,53 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranking needs to know of the whole index, and what the index must be read with.
+// The counts of a whole index that ranking needs, and the rules with which it must be read.
 //
 //   offset  size  content
 //        0     1  layout of the index, 9
 //        1     1  size of the analyzer's identity
-//        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, what its stemmer does
+//        2   0-…  that identity, UTF-8: its rules, their version, the version of Unicode, a fingerprint of its stemmer
 //             1-…  varints: documents, tokens in all of them
 //                1  1 if positions are kept, else 0
-//             1-…  varints: next number of a posting list, next document number, rows that stand among the exceptions
-//                  of the DocumentMap
-//             1-…  1 and varint the largest row that is not one of them, or 0
-//             1-…  varint size, then as many bytes: the state of folding what is pending; empty if nothing is
+//             1-…  varints: next number of a posting list, next document number, number of exceptions of the
+//                  DocumentMap
+//             1-…  1 and varint the largest row that is no exception, or 0
+//             1-…  varint size, then as many bytes: the state of folding pending records; empty if none are pending
 //             1-…  varint number of fields, and a varint for each: its tokens in all documents; the last isn't 0
 //
-// All this is in step with the tree of documents at every commit: where records are pending, the last of them says what
-// counts of the whole index in place of it, as exactly.
-// Layouts before began alike, up to the tokens. Those to come begin with the first byte.
+// All this is in step with the tree of documents at every commit. If records are pending, the last of them holds the
+// exact counts of the whole index instead. Earlier layouts have the same beginning, up to the tokens. Later ones will
+// have the same first byte.
 
 import HornbeamPages
 import HornbeamTree
 
 /// The one entry of the statistics tree.
 package struct TextStatistics: Equatable, Sendable {
-    /// All documents of the index, empty ones included.
+    /// Number of documents of the index, including empty ones.
     package internal(set) var documentCount: UInt64 = 0
-    /// Tokens of all documents.
+    /// Number of tokens of all documents.
     package internal(set) var totalLength: UInt64 = 0
-    /// The tokens of each field in all documents.
+    /// Number of tokens of each field in all documents.
     var fieldTotals = FieldTotals()
-    /// The number that the next posting list gets. 0 is no number.
+    /// The number of the next posting list. 0 is no number.
     var nextListNumber: UInt32 = 1
-    /// The number that the next document gets.
+    /// The number of the next document.
     var nextDocno: UInt32 = 0
-    /// Rows in the map's exceptions.
+    /// Number of exceptions of the document map.
     var exceptionCount: UInt64 = 0
-    /// The largest row that isn't one of them.
+    /// The largest row that isn't an exception.
     var largestRow: UInt64?
     /// The state of folding pending documents.
     var foldState: [UInt8] = []
 
-    /// Of the layout that was read.
+    /// The layout that was read.
     private(set) var layout = currentLayout
     private var storesPositions: Bool
-    /// Of the analyzer that made the terms.
+    /// Identity of the analyzer that made the terms.
     private var identity: String
 
     static let key: [UInt8] = [0]
     static let currentLayout: UInt8 = 9
-    /// Upper bound of an index's tokens: sums and differences of `totalLength` with a document's never overflow.
+    /// Upper bound of an index's tokens. Sums and differences of `totalLength` and a document's length never overflow.
     static let lengthLimit: UInt64 = 1 << 62
 
     init(_ index: TextIndex) {
@@ -55,7 +55,7 @@ package struct TextStatistics: Equatable, Sendable {
         storesPositions = index.storesPositions
     }
 
-    /// Reads the statistics of an index. Throws `.corrupt` if they are not there or no such entry, `.unsupported` if a
+    /// Reads the statistics of an index. Throws `.corrupt` if they are missing or not readable, `.unsupported` if a
     /// newer version of the library wrote them.
     static func read(
         _ tree: TreeID, of index: TextIndex, in transaction: Transaction
@@ -129,7 +129,8 @@ package struct TextStatistics: Equatable, Sendable {
         return bytes
     }
 
-    /// Whether the terms were made by this analyzer, this version of it, and stored as this library stores them.
+    /// Whether this analyzer version made the terms and they are stored in the current layout, with or without
+    /// positions as declared.
     func isSame(_ current: TextIndex) -> Bool {
         layout == Self.currentLayout && storesPositions == current.storesPositions && isSame(current.analyzer)
     }
@@ -139,7 +140,8 @@ package struct TextStatistics: Equatable, Sendable {
         identity == current.identity || identity.utf8.elementsEqual(current.identity.utf8.prefix(255))
     }
 
-    /// Refuses an index whose terms were made by other rules than those it would now be asked and changed with.
+    /// Throws `.invalid` if the index was made by another analyzer, in another layout or with another declaration of
+    /// positions.
     func requireSame(_ current: TextIndex) throws(StorageError) {
         guard isSame(current.analyzer) else {
             throw .invalid(
