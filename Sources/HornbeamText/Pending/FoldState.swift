@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far pending records are folded into the stored postings: a part of the index's statistics. Records before `start`
-// are folded as a whole; they go a few with each commit, and nobody reads those that are still there. A batch is folded
-// in two phases, each of as many commits as it takes. First what is stored of documents beside their postings gets it,
-// in the order of the documents; then the terms get it, in the order of their bytes, up to the watermark. The records
-// of the batch count until the last term is done, so every state of the index can be read: what they say of a document
-// is true whether the document has it or not, and what they say of a term counts behind the watermark.
+// The progress of folding pending records into the stored postings: a part of the index's statistics. Records before
+// `start` are completely folded. They are deleted a few with each commit, and nothing reads the remaining ones. A batch
+// is folded in two phases, each of which takes as many commits as it needs:
+//
+//   1. The data stored for documents besides their postings is changed, in the order of the documents.
+//   2. The terms are changed in byte order, up to the watermark.
+//
+// The records of the batch stay pending until the last term is done, so every state of the index can be read: the state
+// of a document in a record is valid whether or not the document was folded, and its changes of a term are valid only
+// for terms behind the watermark.
 //
 //   varint  start: the first sequence that isn't folded
 //   u64     identity of the record before, little-endian
 //   varint  weight of all records before
-//   varint  how many of the records before are still there
+//   varint  number of records before that aren't deleted yet
 //   0/…     while a batch is folded: varint its end; u64 identity of its last record; varint weight of all records
-//           before its end; varint the first document + 1 that may not have the batch, 0 if all have it; the
-//           watermark, to the end: no byte before the first term
+//           before its end; varint the first document that may not be folded + 1, 0 if all are; the watermark, to the
+//           end: no bytes before the first term
 //
-// No byte at all: nothing was ever pending.
+// No bytes: nothing was ever pending.
 
 import HornbeamPages
 
-/// What is folded, and how far.
+/// The progress of folding.
 struct FoldState: Equatable, Sendable {
-    /// A place in the sequence of all records ever.
+    /// A position in the sequence of all records ever written.
     struct Mark: Equatable, Sendable {
         /// The sequence of the next record.
         var sequence: UInt64 = 0
@@ -33,23 +37,23 @@ struct FoldState: Equatable, Sendable {
     /// A batch that is being folded.
     struct Batch: Equatable, Sendable {
         var end: Mark
-        /// Documents below have the batch; nil once all have it. No term has it before that.
+        /// Documents below this one are folded. Nil once all are; no term is folded before that.
         var documents: UInt32?
-        /// The last term that has the batch; empty before the first.
+        /// The last folded term. Empty before the first.
         var watermark: [UInt8] = []
     }
 
     var start = Mark()
-    /// Number of records before `start` that are still there.
+    /// Number of records before `start` that aren't deleted yet.
     var leftover: UInt64 = 0
     var batch: Batch?
 
-    /// Upper bound of an index's changes.
+    /// Upper bound of the number of an index's changes.
     static let sequenceLimit: UInt64 = 1 << 62
 
     init() {}
 
-    /// Returns nil if the bytes are not such a state. No bytes are the state before anything was pending.
+    /// Returns nil if the bytes are not such a state. No bytes mean that nothing was ever pending.
     init?(_ bytes: [UInt8]) {
         if bytes.isEmpty { return }
         let read: (Mark, UInt64, Batch?)? = bytes.withBytes { bytes in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The postings of one term from several segments, and the walk through the terms of all of them.
+// The postings of one term from several segments, and a cursor over the terms of all of them.
 
 import HornbeamPages
 
@@ -8,7 +8,7 @@ struct GatheredPostings {
     var docnos: [UInt32] = []
     var frequencies: [UInt32] = []
     var lengths: [UInt32] = []
-    /// The place of each posting: its segment in the upper half, its number there in the lower.
+    /// The source of each posting: its segment in the upper half, its number there in the lower.
     var sources: [UInt64] = []
     var removedDocnos: [UInt32] = []
     var removedFrequencies: [UInt32] = []
@@ -24,13 +24,13 @@ struct GatheredPostings {
         removedLengths.removeAll(keepingCapacity: true)
     }
 
-    /// Appends the positions, ascending, of a posting that stands at one of the `sources`.
+    /// Appends the positions, ascending, of the posting with this source.
     static func appendPositions(_ source: UInt64, _ segments: [PendingSegment], to positions: inout [UInt32]) {
         let posting = Int(source & 0xFFFF_FFFF)
         withExtendedLifetime(segments) {
             var reader = ByteReader(segments[Int(source >> 32)].lists.positions(posting..<posting + 1))
             var next: UInt32 = 0
-            // They were read once already: as many as there are, none too large.
+            // They were checked before: their number is right and none is too large.
             while let delta = reader.varint32() {
                 positions.append(next &+ delta)
                 next = next &+ delta &+ 1
@@ -38,8 +38,8 @@ struct GatheredPostings {
         }
     }
 
-    /// Adds the postings of a term from the segment at `place`, which must be later than those added before. `term` is
-    /// the term's number in the segment.
+    /// Adds the postings of a term from the segment with index `place`, which must be later than those added before.
+    /// `term` is the term's number in the segment.
     mutating func add(_ lists: PendingLists, at place: Int, term: Int, _ overlap: PendingOverlap) {
         let source = UInt64(place) << 32
         let added = lists.added(term)
@@ -68,7 +68,7 @@ struct GatheredPostings {
         }
     }
 
-    /// Looks ascending values up in an ascending list, which may be much longer than there are values.
+    /// Looks up ascending values in an ascending list, which may be much longer than the number of values.
     private struct Ascending {
         private let list: [UInt32]
         private var place = 0
@@ -90,7 +90,7 @@ struct GatheredPostings {
         }
     }
 
-    /// Sorts all postings by document. No document is there twice.
+    /// Sorts all postings by document. No document occurs twice.
     mutating func sort() {
         Self.sort(&docnos, &frequencies, &lengths, &sources)
         var none: [UInt64] = []
@@ -109,8 +109,8 @@ struct GatheredPostings {
         if !sources.isEmpty { sources = order.map { sources[$0] } }
     }
 
-    /// Up to this many postings are sorted by exchanging neighbours, without memory for their order: most terms of a
-    /// segment have few.
+    /// Up to this many postings are sorted by insertion, without memory for their order. Most terms of a segment have
+    /// few.
     private static let few = 16
 
     private static func sortFew(
@@ -128,9 +128,9 @@ struct GatheredPostings {
         }
     }
 
-    /// Returns the places in the order of their documents, or nil if the documents ascend already. The postings of a
-    /// term in one segment ascend, and there are few segments. So there are few runs, and merging them takes a fraction
-    /// of a sort that doesn't know them.
+    /// Returns the indexes in the order of their documents, or nil if the documents are already ascending. Uses a merge
+    /// sort of the ascending runs. The postings of a term in one segment ascend and there are few segments, so there
+    /// are few runs.
     private static func order(_ docnos: [UInt32]) -> [Int]? {
         var starts = [0]
         for place in docnos.indices.dropFirst() where docnos[place - 1] >= docnos[place] { starts.append(place) }
@@ -178,7 +178,7 @@ struct GatheredPostings {
     }
 }
 
-/// Walks through the terms of several segments in the order of their bytes.
+/// A cursor over the terms of several segments, in byte order.
 struct PendingTermCursor {
     /// Keeps the memory that `terms` reads.
     private let segments: [PendingSegment]
@@ -187,20 +187,20 @@ struct PendingTermCursor {
     /// The segments that have the current term, the oldest first, and the term's number in each. Empty at the end.
     private(set) var current: [(segment: Int, term: Int)] = []
 
-    /// Stands before the first term; `advance` goes to it.
+    /// Starts before the first term. Call `advance` to move to it.
     init(_ segments: [PendingSegment]) {
         self.segments = segments
         terms = segments.map(\.lists.terms)
         places = segments.map { _ in 0 }
     }
 
-    /// Moves before the first term that isn't before `term`.
+    /// Moves to just before the first term that isn't below `term`.
     mutating func seek(_ term: Bytes) {
         for place in terms.indices { places[place] = terms[place].find(term).place }
         current.removeAll(keepingCapacity: true)
     }
 
-    /// Goes to the next term; false at the end.
+    /// Moves to the next term. Returns false at the end.
     mutating func advance() -> Bool {
         current.removeAll(keepingCapacity: true)
         for place in terms.indices where places[place] < terms[place].count {
@@ -216,7 +216,7 @@ struct PendingTermCursor {
         return !current.isEmpty
     }
 
-    /// The current term's bytes, for the length of `body`. Only while there is one.
+    /// Calls `body` with the current term's bytes, which are valid during the call. There must be a current term.
     func withText<Result, Failure: Error>(_ body: (Bytes) throws(Failure) -> Result) throws(Failure) -> Result {
         let (segment, term) = current[0]
         return try withExtendedLifetime(segments) { () throws(Failure) in try body(terms[segment].text(term)) }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for what is gathered anew for each document: it grows, is emptied without being given back, and is read by
-// address. An array does the same for a check of its owner and of its bounds at every element, and a record has some
-// hundred of them.
+// Growing memory that is filled again for each document. It keeps its capacity and is accessed by address. An array
+// would check exclusive access and bounds at every element, and a record has hundreds of them.
 
-/// Elements one behind the other. What it hands out is good until the next one is appended.
+/// Elements one after the other. Its addresses are valid until the next element is appended.
 struct GrowingMemory<Element: BitwiseCopyable>: ~Copyable {
     private(set) var start: UnsafeMutablePointer<Element>
     private(set) var count = 0
@@ -16,7 +15,7 @@ struct GrowingMemory<Element: BitwiseCopyable>: ~Copyable {
 
     deinit { start.deallocate() }
 
-    /// Bytes of memory that it has.
+    /// Size of its memory in bytes.
     var byteCount: Int { capacity * MemoryLayout<Element>.stride }
 
     /// - Parameter place: less than `count`.
@@ -33,14 +32,14 @@ struct GrowingMemory<Element: BitwiseCopyable>: ~Copyable {
         count &+= 1
     }
 
-    /// Room for so many more behind those that are there; `setEnd` says how many were written.
+    /// Returns the end of the elements, with room for `more` behind it. Call `setEnd` after writing there.
     @inline(__always)
     mutating func room(for more: Int) -> UnsafeMutablePointer<Element> {
         if capacity &- count < more { grow(by: more) }
         return start + count
     }
 
-    /// All before `end`, which lies in what `room` gave, are there.
+    /// Sets the end of the elements. `end` must lie within the memory that `room` returned.
     @inline(__always)
     mutating func setEnd(_ end: UnsafeMutablePointer<Element>) { count = end - start }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The changes of a transaction while they are few: the texts themselves, since whether they become pending records or
-// are written into the postings is known at the end. Bounded: more changes than that go to the `ChangeBuffer`.
+// The changes of a transaction while they are few. Their texts are kept, because only the end of the transaction
+// decides whether they become pending records or are written into the postings. Larger changes go to the
+// `ChangeBuffer`.
 
 import HornbeamPages
 
-/// A text that waits.
+/// The text of a gathered document.
 enum GatheredText {
-    /// One section in UTF-8.
+    /// A single section in UTF-8.
     case plain([UInt8])
     case texts(DocumentText)
 
@@ -24,7 +25,7 @@ enum GatheredText {
         }
     }
 
-    /// Calls `body` with texts that have, one behind the other, the document's tokens.
+    /// Calls `body` with texts in order. The document's tokens are the tokens of these texts.
     func forEachText(_ body: (Bytes) -> Void) {
         switch self {
         case .plain(let bytes): bytes.withBytes(body)
@@ -33,7 +34,7 @@ enum GatheredText {
     }
 
     /// Calls `body` with each text and the position of its first token. `body` returns the number of the text's tokens.
-    /// Returns how the tokens are divided.
+    /// Returns the resulting sections.
     func divide(_ body: (Bytes, UInt32) -> UInt32) -> DocumentSections {
         switch self {
         case .plain(let bytes): DocumentSections(length: bytes.withBytes { body($0, 0) })
@@ -42,31 +43,31 @@ enum GatheredText {
     }
 }
 
-/// A document that changes.
+/// A changed document.
 struct GatheredDocument {
     let row: UInt64
     /// The document's number, nil for a new document.
     let docno: UInt32?
-    /// The text that the index has of it, nil for a new document.
+    /// The text that the index has for it, nil for a new document.
     let old: GatheredText?
-    /// The text from now on, nil for a document that leaves.
+    /// The new text, nil for a document that is removed.
     var new: GatheredText?
 }
 
-/// All documents that change, in the order in which they first came.
+/// All changed documents, in the order of their first change.
 struct PendingChanges {
     private(set) var documents: [GatheredDocument] = []
     private var places: [UInt64: Int] = [:]
     private(set) var size = 0
 
-    /// Larger changes than these, in documents or in bytes of text, don't wait.
+    /// Limits of the number of documents and of their size in bytes. Larger changes aren't kept here.
     static let documentLimit = 256
     static let sizeLimit = 1 << 20
 
     var isEmpty: Bool { documents.isEmpty }
     var isFull: Bool { documents.count > Self.documentLimit || size > Self.sizeLimit }
 
-    /// The estimated weight of their records: eight bytes of text make a term.
+    /// The estimated weight of their records, at eight bytes of text for a term.
     var weight: UInt64 {
         UInt64(documents.count) * PendingHeader.weight(terms: 0, tokens: 0, bytes: 0) + UInt64(size / 8)
     }

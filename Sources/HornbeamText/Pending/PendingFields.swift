@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which fields pending postings stand: found from their positions and their documents' sections, for a term as a
-// whole when it is first asked for.
+// Per-field counts of pending postings. They follow from the positions and the documents' sections, and are computed
+// for a whole term when first asked for.
 
 import HornbeamPages
 
 extension PendingPart {
-    /// In which fields a posting stands that is at one of the gathered sources, with these positions; nil if its
-    /// document is one section.
+    /// Returns the per-field counts of the posting with this source and these positions. Returns nil if its document
+    /// has a single section.
     func fieldCounts(_ docno: UInt32, of source: UInt64, _ positions: [UInt32]) -> FieldCounts? {
         Self.fieldCounts(docno, of: source, segments, positions)
     }
@@ -15,18 +15,18 @@ extension PendingPart {
         _ docno: UInt32, of source: UInt64, _ segments: [PendingSegment], _ positions: [UInt32]
     ) -> FieldCounts? {
         let segment = segments[Int(source >> 32)]
-        // Without positions nothing is known.
+        // Without positions the fields are unknown.
         guard segment.hasSections, !positions.isEmpty, let document = segment.document(docno),
             !document.sections.isEmpty
         else { return nil }
-        // They were read once already.
+        // They were checked before.
         return document.sections.withBytes { FieldEnds(sections: $0) }?.counts(positions)
     }
 }
 
-/// The fields of a term's pending postings. Unchecked: the memory is written before anybody else sees it.
+/// The fields of a term's pending postings. Unchecked: the memory is written before it is shared.
 final class PendingFields: @unchecked Sendable {
-    /// Of each 128 postings.
+    /// Bounds of each 128 postings.
     let blockBounds: [FieldBounds]
     let bounds: FieldBounds
     private let counts: [FieldCounts]

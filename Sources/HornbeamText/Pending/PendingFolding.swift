@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// How what is pending becomes part of the postings: the batch is what is pending when it begins. Each commit takes so
-// much of it as costs little time, or twice what its own records will cost if that is more: so what is pending stays
-// bounded, however large the commits are. First come the documents, with what the index keeps of them beside their
-// postings; then the terms, in the order of their bytes; then the records go, a few with each commit. So no commit
-// writes more for having begun or ended a batch.
+// Folding: how pending records become part of the postings. A batch is everything that is pending when it begins. Each
+// commit folds a part of it that takes little time, or twice the cost of its own records if that is more. So the
+// pending records stay bounded, however large the commits are. A batch is folded in this order: the data stored for
+// documents besides their postings; the terms, in byte order; then the records are deleted, a few with each commit. So
+// no commit writes more because it begins or ends a batch.
 
 import HornbeamPages
 import HornbeamTree
 
-/// How much may be pending, and how much of it a commit folds at least; in terms and postings, roughly.
+/// Limits of pending changes and of the part that a commit folds. The unit is roughly one term or posting.
 package struct PendingLimits: Sendable {
-    /// Beyond this a batch is begun in a small index.
+    /// The pending weight above which a small index begins a batch.
     package var pending: UInt64
-    /// A large one, which has a run of a common word for each change of a batch, waits for more, up to this: a batch
-    /// writes each run once, however many changes fall into it.
+    /// The highest limit, for a large index. In a large index, most changes of a common word fall into different runs.
+    /// A batch writes each run once, however many changes fall into it, so large batches are cheaper.
     package var most: UInt64
-    /// A slice ends with the document or term that reaches this.
+    /// The cost at which a slice ends, after the document or term that reaches it.
     package var slice: Int
-    /// So many folded records go with a commit, or twice as many as come.
+    /// Number of folded records that a commit deletes, if that is more than twice the number it adds.
     package var records: UInt64
 
-    /// - Parameter most: as much as `pending` if nil, however large the index is.
+    /// - Parameter most: `pending` if nil, however large the index is.
     package init(pending: UInt64, most: UInt64? = nil, slice: Int, records: UInt64 = 256) {
         (self.pending, self.most, self.slice, self.records) = (pending, most ?? pending, slice, records)
     }
 
-    /// What may be pending in an index of so many tokens.
+    /// Returns the limit of pending weight in an index with this many tokens.
     package func pending(tokens: UInt64) -> UInt64 { max(pending, min(tokens / Self.tokensForOne, most)) }
 
-    /// So many tokens of an index let one more be pending.
+    /// Index tokens per additional unit of pending weight.
     package static let tokensForOne: UInt64 = 64
 
     package static let standard = PendingLimits(pending: 400_000, most: 1_000_000, slice: 6_000)
@@ -46,7 +46,7 @@ extension TextIndexWriter {
         }
     }
 
-    /// Folds what a commit should that has written so many records of weight `added`.
+    /// Folds what is due after a commit that has written `records` records of weight `added`.
     func foldIfDue(_ state: PendingState, added: UInt64, records: UInt64) throws(StorageError) {
         guard state.fold.batch != nil || state.fold.leftover > 0 || state.weight > pendingLimit else { return }
         try foldSlice(added: added, records: max(limits.records, 2 * records))
@@ -54,10 +54,10 @@ extension TextIndexWriter {
 
     private var pendingLimit: UInt64 { limits.pending(tokens: statistics.totalLength) }
 
-    /// Folds a part of the batch, as much as records of weight `added` call for; all if that is nil. Begins a batch if
-    /// there is none and should be. Deletes so many records at most.
+    /// Folds a part of the batch in proportion to `added`, the weight of new records, or all of it if `added` is nil.
+    /// Begins a batch if there is none and one is due. Deletes at most `records` records.
     ///
-    /// What it finds damaged the next commit finds again: so it says what helps.
+    /// If it finds damage, every later commit finds it again. So the error tells what to do.
     private func foldSlice(added: UInt64?, records: UInt64) throws(StorageError) {
         do { try foldPart(added: added, records: records) } catch {
             guard case .corrupt(var what) = error else { throw error }
@@ -97,9 +97,9 @@ extension TextIndexWriter {
         try transaction.put(trees.statistics, TextStatistics.key, statistics.encoded())
     }
 
-    /// How much to fold after records of weight `added`: twice the part of the batch that these are as large as, so
-    /// that it is done before half as much as it has come to be pending; the more, the farther what is pending is above
-    /// its limit; and what a slice takes at least.
+    /// Returns the part to fold after records of weight `added`. It is twice their proportion of the batch, so the
+    /// batch is done before half its weight is pending again. It is multiplied when the pending weight is above its
+    /// limit. It is at least a slice.
     private func budget(_ part: PendingPart, _ state: PendingState, added: UInt64) -> FoldBudget {
         let weight = (state.fold.batch?.end.weight ?? state.next.weight) - state.fold.start.weight
         let share = 2 * Double(added) * Double(part.foldCost) / Double(max(weight, 1))
@@ -108,7 +108,7 @@ extension TextIndexWriter {
             share: Int(min(share * excess, 1e15)), slice: Int(min(Double(limits.slice) * excess, 1e15)))
     }
 
-    /// Deletes records that are folded as a whole, the oldest first, as many as the limit allows.
+    /// Deletes completely folded records, the oldest first, up to the limit.
     private func dropFolded(
         _ fold: inout FoldState, _ tree: TreeID, _ limit: inout UInt64
     ) throws(StorageError) {
@@ -121,8 +121,9 @@ extension TextIndexWriter {
         limit -= count
     }
 
-    /// Rows, sections, lengths of the batch's documents from one on, as far as the budget goes, which is less
-    /// afterwards. The first document that wasn't reached; nil if all were. What the statistics say stays in step.
+    /// Folds rows, sections, lengths and fingerprints of the batch's documents from `first` on, as far as the budget
+    /// allows, and reduces the budget. Returns the first document that wasn't reached, or nil if all were. Updates the
+    /// statistics.
     private func foldDocuments(
         _ part: PendingPart, from first: UInt32, _ trees: TextTrees, _ budget: inout FoldBudget
     ) throws(StorageError) -> UInt32? {
@@ -155,7 +156,7 @@ extension TextIndexWriter {
         index.corrupt(index.pendingName, "pending records give out other document numbers than the next ones")
     }
 
-    /// The terms behind the watermark, as far as the budget goes; whether that was all.
+    /// Folds the terms behind the watermark, as far as the budget allows. Returns whether all are done.
     private func foldTerms(
         _ part: PendingPart, _ batch: inout FoldState.Batch, _ trees: TextTrees, _ budget: FoldBudget
     ) throws(StorageError) -> Bool {
@@ -183,11 +184,11 @@ extension TextIndexWriter {
     }
 }
 
-/// How much of a batch a commit folds.
+/// The part of a batch that a commit folds.
 private struct FoldBudget {
-    /// At least so much of what the batch is reckoned to cost (`PendingPart.foldCost`): this bounds what is pending.
+    /// Minimum in terms of the estimated cost (`PendingPart.foldCost`). It bounds the pending weight.
     private var share: Int
-    /// And at least so much of what it does cost, the runs of lists included.
+    /// Minimum in terms of the actual cost, including the runs of lists.
     private var slice: Int
 
     static let all = FoldBudget(share: .max, slice: .max)
@@ -196,23 +197,23 @@ private struct FoldBudget {
 
     var isSpent: Bool { isSpent(by: 0) }
 
-    /// - Parameter beside: what it has cost that was not reckoned.
+    /// - Parameter beside: actual cost that wasn't estimated.
     func isSpent(by cost: Int, andBeside beside: Int = 0) -> Bool { cost >= share && cost + beside >= slice }
 
     mutating func spend(_ cost: Int) { (share, slice) = (max(share - cost, 0), max(slice - cost, 0)) }
 }
 
 extension PendingPart {
-    /// What folding a term costs beside its postings, of which each costs 1.
+    /// The cost of folding a term, besides its postings, which cost 1 each.
     static let termCost = 16
 
-    /// What folding all of it costs, or some more; but for its lists (`PostingListEditor.cost`), of which is not known
-    /// beforehand how many postings meet in a run.
+    /// An upper estimate of the cost of folding all of it, without its lists (`PostingListEditor.cost`): the number of
+    /// postings that fall into the same run isn't known beforehand.
     var foldCost: Int {
         segments.reduce(0) { $0 + $1.documentCost + Self.termCost * $1.lists.termCount + $1.lists.postingCount }
     }
 
-    /// Puts what the records change of a term into `changes`; how many postings were looked at.
+    /// Collects the changes of a term by the records into `changes`. Returns the number of postings that were read.
     func collect(_ places: [(segment: Int, term: Int)], to changes: inout TermChanges) -> Int {
         let gathered = gathered(places)
         changes.removeAll()

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending records of one index in memory, shared by all transactions of an opened store. Nothing in it is needed:
-// what is missing is read from the records again. A view is found by its bounds, and bounds hold the identity of the
-// last record, which stands for all records before it; so a view made from records that were then given up (their
-// transaction aborted, their commit lost) is never taken for another history's. A view of more records is made of one
-// of fewer and the segment of the rest; segments are merged while the one before is at most twice as large as those
-// behind it, so that there are few, and a record is copied a few times at most.
+// The pending records of one index in memory, shared by all transactions of an opened store. It is a cache: missing
+// parts are read from the records again. A view is found by its bounds. Bounds include the identity of the last record,
+// which depends on all records before it. So a view of records that were rolled back (their transaction aborted, their
+// commit lost) is never used for another history. A view of more records is made from a view of fewer and a segment of
+// the rest. Segments are merged while the one before is at most twice as large as those behind it. So there are few
+// segments, and a record is copied only a few times.
 
 import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// Views of one index's pending records, the ones used last.
+/// The most recently used views of one index's pending records.
 final class PendingIndex: Sendable {
     private struct Recent {
         var views: [PendingView] = []
@@ -26,22 +26,22 @@ final class PendingIndex: Sendable {
     private struct State {
         /// Views of committed states.
         var shared = Recent(limit: 4)
-        /// Views of a write transaction, which may be given up.
+        /// Views of a write transaction, which may be rolled back.
         var written = Recent(limit: 2)
         var last = LastRecords()
-        /// The maker of records that the writer before has given back, for the next one.
+        /// The record maker that the last writer returned, for the next one.
         var maker: KeptRecordMaker?
     }
 
     private let state = Mutex(State())
 
-    /// Returns the one for the index with this tree of pending records.
+    /// Returns the cache for the index with this tree of pending records.
     static func of(_ tree: TreeID, in transaction: Transaction) -> PendingIndex {
         transaction.derived(of: tree) { PendingIndex() }
     }
 
-    /// The view of these bounds, which are those of `tree` in the transaction.
-    /// - Parameter limit: one of the same history will do that lacks fewer than so many of the last records.
+    /// Returns the view of these bounds, which must be those of `tree` in the transaction.
+    /// - Parameter limit: a view of the same history that lacks fewer than `limit` of the last records may be returned.
     func view(
         _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, lacking limit: UInt64 = 0,
         in transaction: Transaction
@@ -59,8 +59,8 @@ final class PendingIndex: Sendable {
         return view
     }
 
-    /// Reads on from the last view if many records came since, but only some of them. So no search finds many records
-    /// to read, and no commit reads many either.
+    /// Extends the latest view if many records were added since, but by a bounded number of records. So no search has
+    /// to read many records, and neither has a commit.
     func keepUp(
         _ bounds: PendingBounds, _ tree: TreeID, _ index: TextIndex, in transaction: Transaction
     ) throws(StorageError) {
@@ -83,7 +83,7 @@ final class PendingIndex: Sendable {
         note(try extended(former, to: part, reader), in: transaction)
     }
 
-    /// Returns the documents' states by the records behind a view: as they were written, or else read.
+    /// Returns the documents' states in the records behind a view, from the cache or else by reading them.
     func records(
         behind view: PendingView, _ bounds: PendingBounds, _ reader: PendingTreeReader
     ) throws(StorageError) -> [LastRecords.Record] {
@@ -107,7 +107,7 @@ final class PendingIndex: Sendable {
         return records
     }
 
-    /// Takes the maker of records. It goes back by `giveBack`, unless something was thrown.
+    /// Takes the record maker. Return it with `giveBack`, unless an error was thrown.
     func takeMaker() -> KeptRecordMaker { state.withLock { $0.maker.take() } ?? KeptRecordMaker() }
 
     func giveBack(_ made: KeptRecordMaker) {
@@ -115,12 +115,12 @@ final class PendingIndex: Sendable {
         state.withLock { $0.maker = made }
     }
 
-    /// Notes a record that was written behind one of identity `previous`.
+    /// Adds a record that was written after one with identity `previous`.
     func note(_ record: LastRecords.Record, after previous: UInt64) {
         state.withLock { $0.last.append(record, after: previous) }
     }
 
-    /// A writer may leave this many records unread.
+    /// Maximum number of records that a writer may leave unread.
     static let unreadLimit: UInt64 = 64
     /// Maximum number of records that one commit reads.
     private static let readingLimit: UInt64 = 256
@@ -136,7 +136,7 @@ final class PendingIndex: Sendable {
         _ candidates: [PendingView], _ bounds: PendingBounds, _ reader: PendingTreeReader
     ) throws(StorageError) -> PendingView? {
         for candidate in candidates {
-            // Is its history the same up to its end?
+            // Whether its history is the same up to its end.
             let end = candidate.bounds.end
             let last = end == bounds.end ? bounds.identity : try reader.identity(of: end - 1)
             if last == candidate.bounds.identity { return candidate }
@@ -144,7 +144,7 @@ final class PendingIndex: Sendable {
         return nil
     }
 
-    /// The view of `bounds`, made from `former` and the records behind it.
+    /// Returns the view of `bounds`, made from `former` and the records behind it.
     private func extended(
         _ former: PendingView?, to bounds: PendingBounds, _ reader: PendingTreeReader
     ) throws(StorageError) -> PendingView {
@@ -165,12 +165,12 @@ final class PendingIndex: Sendable {
         return PendingView(bounds, segments)
     }
 
-    /// The view of exactly these bounds, else those that one of them can be made of, the longest first.
+    /// Returns the view of exactly these bounds, or else the views from which it can be made, the longest first.
     private func find(_ bounds: PendingBounds, _ state: inout State) -> (PendingView?, [PendingView]) {
         var candidates: [PendingView] = []
         for view in state.shared.views + state.written.views {
             if view.bounds == bounds {
-                // It stays when others go.
+                // Refreshes its use, so that other views are dropped first.
                 if state.shared.views.contains(where: { $0 === view }) { state.shared.note(view) }
                 return (view, [])
             }
@@ -185,7 +185,7 @@ final class PendingIndex: Sendable {
     }
 }
 
-/// The documents' states by the last records, the oldest first. Each record's identity includes the identity of the one
+/// The documents' states in the last records, the oldest first. A record's identity depends on the identity of the one
 /// before. So if the last record belongs to a history, all of them do.
 struct LastRecords {
     struct Record {
@@ -193,9 +193,9 @@ struct LastRecords {
         let identity: UInt64
         let row: UInt64
         let docno: UInt32
-        /// −1 if the document is gone.
+        /// −1 if the document was removed.
         let length: Int64
-        /// How its tokens are divided, as `DocumentSections` encodes it; empty if there is one section.
+        /// Its sections as `DocumentSections` encodes them. Empty if there is a single section.
         let sections: [UInt8]
         let fingerprint: UInt32
 
@@ -206,10 +206,10 @@ struct LastRecords {
     }
 
     private var records: [Record] = []
-    /// More than are left unread, so that few are moved when the first ones go.
+    /// Larger than the unread limit, so that removing the first records rarely moves the others.
     private static let limit = 4 * Int(PendingIndex.unreadLimit)
 
-    /// Adds a record that follows one of identity `previous`. Records of another history are removed.
+    /// Adds a record that follows one with identity `previous`. Removes records of another history.
     mutating func append(_ record: Record, after previous: UInt64) {
         while let last = records.last, last.sequence >= record.sequence { records.removeLast() }
         if let last = records.last, last.sequence + 1 != record.sequence || last.identity != previous {
@@ -219,8 +219,8 @@ struct LastRecords {
         records.append(record)
     }
 
-    /// Returns the records of sequences `start`..<`end` if the last one has this identity, or nil if not all of them
-    /// are here.
+    /// Returns the records of sequences `start`..<`end` if the last one has this identity. Returns nil if some of them
+    /// are missing.
     func records(from start: UInt64, to end: UInt64, _ identity: UInt64) -> [Record]? {
         guard start < end else { return [] }
         guard let first = records.first?.sequence, first <= start, end - first <= UInt64(records.count) else {
@@ -243,7 +243,7 @@ struct PendingTreeReader {
     let tree: TreeID
     let index: TextIndex
     let transaction: Transaction
-    /// A segment of several records has no more bytes of them.
+    /// Maximum size in bytes of the records of a segment with several records.
     var segmentSize = 64 << 20
 
     static func key(_ sequence: UInt64) -> [UInt8] {
@@ -253,7 +253,7 @@ struct PendingTreeReader {
         return key
     }
 
-    /// The last record's sequence, header and identity; nil if there is none.
+    /// Returns the last record's sequence, header and identity, or nil if there are no records.
     func last() throws(StorageError) -> (sequence: UInt64, header: PendingHeader, identity: UInt64)? {
         guard try transaction.count(tree) > 0 else { return nil }
         var cursor = try transaction.cursor(tree)
@@ -268,9 +268,10 @@ struct PendingTreeReader {
         return PendingRecord(bytes)?.identity
     }
 
-    /// Segments of the records `start`..<`end`, none of more than 2,048 records or, if it has several, of more bytes
-    /// than `segmentSize`: what one is made of stays in the cache then, and never outgrows what is made of it.
-    /// - Parameter identity: that of the record before, then that of the last one.
+    /// Returns segments of the records `start`..<`end`, each of at most 2,048 records and, unless it has a single one,
+    /// at most `segmentSize` bytes. So the data of a segment under construction stays in the processor's cache and
+    /// bounded.
+    /// - Parameter identity: that of the record before; on return that of the last record.
     func segments(
         from start: UInt64, to end: UInt64, after identity: inout UInt64
     ) throws(StorageError) -> [PendingSegment] {
@@ -295,8 +296,9 @@ struct PendingTreeReader {
         return segments
     }
 
-    /// Calls `body` with each of the records `start`..<`end`; what it returns false for is damaged.
-    /// - Parameter identity: that of the record before, then that of the last one.
+    /// Calls `body` with each of the records `start`..<`end`. A record for which it returns false is reported as
+    /// damaged.
+    /// - Parameter identity: that of the record before; on return that of the last record.
     func forEach(
         from start: UInt64, to end: UInt64, after identity: inout UInt64,
         _ body: (UInt64, PendingRecord) throws(StorageError) -> Bool
@@ -308,7 +310,8 @@ struct PendingTreeReader {
         while sequence < end {
             guard isThere, cursor.key.bigEndian(at: 0, as: UInt64.self) == sequence, cursor.key.count == 8,
                 PendingRecord.follows(cursor.value, after: identity), let record = PendingRecord(cursor.value),
-                // Folding copies as many positions as a word has occurrences, if the index keeps any.
+                // Folding copies a word's positions by the number of its occurrences, so the record must have them if
+                // the index does.
                 record.header.hasPositions == index.storesPositions, try body(sequence, record)
             else { throw damaged(sequence) }
             identity = record.identity

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The postings of a segment: a struct of arrays in one piece of memory, place by place for the terms, end by end for
-// what belongs to them. It is written once, from the first term to the last, and never changed again.
+// The postings of a segment: a struct of arrays in one block of memory. Terms have an index; the data of a term is
+// found by its end in the arrays. It is written once, in the order of the terms, and then never changed.
 
 import HornbeamPages
 
-/// The terms of a segment, and of each its postings now and before. Lives as long as the segment, which frees it.
+/// The terms of a segment, with the new and the former postings of each. Valid as long as the segment, which frees it.
 struct PendingLists {
-    /// How much memory is made for.
+    /// The amount of memory to allocate.
     struct Capacity {
         var terms = 0
         var textSize = 0
@@ -14,7 +14,7 @@ struct PendingLists {
         var positionSize = 0
         var removed = 0
 
-        /// Whether places in it have room in 32 bits.
+        /// Whether all offsets fit into 32 bits.
         var isPossible: Bool { max(textSize, added, positionSize, removed) <= Int(UInt32.max) }
     }
 
@@ -27,10 +27,10 @@ struct PendingLists {
     private let memory: UnsafeMutableRawPointer
     fileprivate let heads: UnsafeMutablePointer<UInt64>
     fileprivate let textEnds: UnsafeMutablePointer<UInt32>
-    /// Of each term, where its postings now and before end.
+    /// For each term, the ends of its new and of its former postings.
     fileprivate let addedEnds: UnsafeMutablePointer<UInt32>
     fileprivate let removedEnds: UnsafeMutablePointer<UInt32>
-    /// Of each posting, the document, how often it holds the term, its tokens, and where its positions end.
+    /// For each posting: document, frequency, length of the document and end of its positions.
     fileprivate let docnos: UnsafeMutablePointer<UInt32>
     fileprivate let counts: UnsafeMutablePointer<UInt32>
     fileprivate let tokens: UnsafeMutablePointer<UInt32>
@@ -39,7 +39,8 @@ struct PendingLists {
     fileprivate let formerCounts: UnsafeMutablePointer<UInt32>
     fileprivate let formerTokens: UnsafeMutablePointer<UInt32>
     fileprivate let texts: UnsafeMutableRawPointer
-    /// Varints, as many of a posting as its frequency, each − the one before − 1; none of an index without positions.
+    /// The positions as varints, as many for each posting as its frequency: position − position before − 1. None in an
+    /// index without positions.
     fileprivate let positionBytes: UnsafeMutableRawPointer
 
     fileprivate init(_ capacity: Capacity) {
@@ -70,17 +71,17 @@ struct PendingLists {
 
     var terms: PendingTerms { PendingTerms(count: termCount, heads: heads, ends: textEnds, texts: texts) }
 
-    /// What memory a copy of all of it takes.
+    /// The capacity that a copy of the lists needs.
     var capacity: Capacity {
         Capacity(
             terms: termCount, textSize: textSize, added: addedCount, positionSize: positionSize, removed: removedCount)
     }
 
-    /// The postings of all terms now: documents, how often they hold the term, how many tokens they have.
+    /// The new postings of all terms: documents, frequencies and lengths of the documents.
     var addedDocnos: UnsafePointer<UInt32> { UnsafePointer(docnos) }
     var addedFrequencies: UnsafePointer<UInt32> { UnsafePointer(counts) }
     var addedLengths: UnsafePointer<UInt32> { UnsafePointer(tokens) }
-    /// Those before.
+    /// The former postings.
     var removedDocnos: UnsafePointer<UInt32> { UnsafePointer(formerDocnos) }
     var removedFrequencies: UnsafePointer<UInt32> { UnsafePointer(formerCounts) }
     var removedLengths: UnsafePointer<UInt32> { UnsafePointer(formerTokens) }
@@ -98,7 +99,7 @@ struct PendingLists {
         (term == 0 ? 0 : Int(ends[term &- 1]))..<Int(ends[term])
     }
 
-    /// The positions of postings that follow each other, as varints.
+    /// Returns the positions of consecutive postings, as varints.
     @inline(__always)
     func positions(_ postings: Range<Int>) -> Bytes {
         let start = postings.lowerBound == 0 ? 0 : Int(positionEnds[postings.lowerBound &- 1])
@@ -107,8 +108,8 @@ struct PendingLists {
     }
 }
 
-/// Puts lists together, term by term in ascending order: first a term's postings, then the term. No more than was
-/// announced: nothing is checked here.
+/// Writes lists, term by term in ascending order: first a term's postings, then the term. The capacity isn't checked:
+/// write no more than was announced.
 struct PendingListsWriter: ~Copyable {
     private var lists: PendingLists
 
@@ -144,7 +145,7 @@ struct PendingListsWriter: ~Copyable {
         lists.removedCount = place &+ 1
     }
 
-    /// Adds postings of other lists, and former ones, as they are.
+    /// Copies new and former postings of other lists.
     mutating func add(_ added: Range<Int>, removed: Range<Int>, of other: PendingLists) {
         var (place, count) = (lists.addedCount, added.count)
         (lists.docnos + place).update(from: other.docnos + added.lowerBound, count: count)
@@ -177,7 +178,7 @@ struct PendingListsWriter: ~Copyable {
         lists.positionSize &+= positions.count
     }
 
-    /// Ends the postings of a term, which comes after those there are.
+    /// Ends the postings of a term, which must be greater than the terms before.
     @inline(__always)
     mutating func close(_ term: Bytes, head: UInt64) {
         let place = lists.termCount

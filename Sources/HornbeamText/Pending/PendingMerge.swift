@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges segments that follow each other in time into one. If several of them change a document, the oldest says what
-// it was before and the newest what it is now. What the others say of it is passed over.
+// Merges segments that are consecutive in time. If several of them change a document, its former state comes from the
+// oldest and its new state from the newest. The states between are dropped.
 
 import HornbeamPages
 
 extension PendingSegment {
-    /// Merges segments that follow each other into one. Returns nil if it would be too large for memory.
+    /// Merges consecutive segments. Returns nil if the result would be too large for memory.
     static func merging(_ segments: [PendingSegment]) -> PendingSegment? {
         guard let first = segments.first, let last = segments.last else { return nil }
         if segments.count == 1 { return first }
@@ -27,7 +27,7 @@ extension PendingSegment {
     private static func mergedLists(_ segments: [PendingSegment], _ capacity: PendingLists.Capacity) -> PendingLists {
         let lists = segments.map(\.lists)
         let overlap = PendingOverlap(segments)
-        // Where all documents of a segment are behind those of the one before, so are their postings.
+        // If all documents of each segment are greater than those of the segment before, so are their postings.
         let areInOrder = zip(segments, segments.dropFirst()).allSatisfy { before, after in
             guard let last = before.documents.last, let first = after.documents.first else { return true }
             return last.docno < first.docno
@@ -72,7 +72,7 @@ extension PendingSegment {
         }
     }
 
-    /// Returns the documents from `docno` on, ascending. Each has its first state before and its last state now.
+    /// Returns the documents from `docno` on, ascending, each with its first former state and its last new state.
     static func mergedDocuments(_ segments: [PendingSegment], from docno: UInt32 = 0) -> [PendingDocument] {
         var merge = DocumentMerge(segments, from: docno)
         var merged: [PendingDocument] = []
@@ -82,12 +82,12 @@ extension PendingSegment {
     }
 }
 
-/// Goes through the documents of segments that follow each other in time, ascending: of each the first state before and
-/// the last state now. There are few segments, so the least of their next documents is looked for each time.
+/// Goes through the documents of consecutive segments, ascending, each with its first former state and its last new
+/// state. There are few segments, so the smallest next document is found by comparing all of them.
 struct DocumentMerge {
     private let documents: [[PendingDocument]]
     private var places: [Int]
-    /// The number of each segment's next document; `end` behind its last.
+    /// The number of each segment's next document. `end` behind the last one.
     private var heads: [UInt64]
     private static let end = UInt64.max
 
@@ -98,7 +98,7 @@ struct DocumentMerge {
         for number in documents.indices { heads.append(head(of: number)) }
     }
 
-    /// Maximum number of documents that are left. There may be fewer: several segments may have the same document.
+    /// Maximum number of remaining documents. There may be fewer, as several segments may have the same document.
     var remaining: Int { zip(documents, places).reduce(0) { $0 + $1.0.count - $1.1 } }
 
     var isAtEnd: Bool { heads.allSatisfy { $0 == Self.end } }

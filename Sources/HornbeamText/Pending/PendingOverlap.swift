@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments that follow each other in time and are read as one: which documents more than one of them is about. Kept up
-// as segments come and are merged, for the cost of what comes and not of all there is.
+// The documents that occur in more than one of a sequence of segments, which are consecutive in time and read as one.
+// Updated when a segment is added or segments are merged, at a cost that depends on the new segment and not on all.
 
-/// What each of several segments says that others overrule.
+/// The parts of each segment that other segments override.
 struct PendingOverlap: Sendable {
-    /// Of each segment, the documents that a later one changes too, ascending: its postings of them count no more.
+    /// For each segment, the documents that a later segment also changes, ascending. The segment's new postings of them
+    /// don't count.
     private(set) var later: [[UInt32]] = []
-    /// Of each segment, the documents that an earlier one changes too: its postings before aren't the first ones.
+    /// For each segment, the documents that an earlier segment also changes. The segment's former postings of them
+    /// aren't the first ones.
     private(set) var earlier: [[UInt32]] = []
 
     init(_ segments: [PendingSegment]) {
         for place in segments.indices { append(segments[place], to: segments[..<place]) }
     }
 
-    /// Whether all that a segment says counts.
+    /// Whether no other segment overrides a part of this one.
     func isNone(_ place: Int) -> Bool { later[place].isEmpty && earlier[place].isEmpty }
 
-    /// A segment comes behind those that there are.
+    /// Adds a segment behind the present ones.
     mutating func append(_ segment: PendingSegment, to segments: ArraySlice<PendingSegment>) {
         var known: [UInt32] = []
         for (place, other) in segments.enumerated() {
@@ -29,11 +31,11 @@ struct PendingOverlap: Sendable {
         earlier.append(known)
     }
 
-    /// The segments from `first` on, the last ones, become one.
+    /// Replaces the segments from `first` on by one segment.
     mutating func mergeLast(from first: Int) {
         var known: [UInt32] = []
         for place in first..<earlier.count { known = Self.union(known, earlier[place]) }
-        // One of them is about all of these. Which of the others are?
+        // The merged segments change all of these documents. Keep those that an earlier segment also changes.
         known.removeAll { docno in !later[..<first].contains { Self.contains($0, docno) } }
         later.removeSubrange(first...)
         earlier.removeSubrange(first...)
@@ -41,7 +43,7 @@ struct PendingOverlap: Sendable {
         earlier.append(known)
     }
 
-    /// The documents that both are about, ascending.
+    /// Returns the documents that both segments change, ascending.
     private static func common(_ left: [PendingDocument], _ right: [PendingDocument]) -> [UInt32] {
         guard let first = left.first, let last = left.last, let other = right.first, let otherLast = right.last,
             first.docno <= otherLast.docno, other.docno <= last.docno
@@ -57,7 +59,7 @@ struct PendingOverlap: Sendable {
         return found
     }
 
-    /// The first place from `start` on that isn't before `docno`: near ones are found in few steps.
+    /// Returns the first index from `start` on that isn't below `docno`, by exponential search.
     private static func lowerBound(_ documents: [PendingDocument], _ docno: UInt32, from start: Int) -> Int {
         var (low, step) = (start, 1)
         while low + step < documents.count, documents[low + step].docno < docno {
@@ -81,7 +83,7 @@ struct PendingOverlap: Sendable {
         return low < list.count && list[low] == docno
     }
 
-    /// Both ascending lists as one.
+    /// Returns the union of two ascending lists.
     static func union(_ left: [UInt32], _ right: [UInt32]) -> [UInt32] {
         guard let last = left.last, let first = right.first else { return left.isEmpty ? right : left }
         if last < first { return left + right }
@@ -89,7 +91,7 @@ struct PendingOverlap: Sendable {
         all.reserveCapacity(left.count + right.count)
         var place = 0
         for value in right {
-            // What comes before it, at once: `right` is mostly much the shorter one.
+            // Copies all smaller values at once: `right` is usually much shorter.
             let start = place
             while place < left.count, left[place] < value { place += 1 }
             all.append(contentsOf: left[start..<place])

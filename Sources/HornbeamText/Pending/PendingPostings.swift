@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pending records say of one term, put together for searches: made once for each view of them and each term that
-// is asked for, then read where it lies by any number of searches.
+// The changes of one term by pending records, prepared for searches. They are made once for each view and each term
+// that is asked for, then shared by any number of searches.
 
 import HornbeamPages
 import Synchronization
 
-/// A term's postings from pending records, and the stored ones that they take away. Unchecked: the memory is written
-/// before anybody else sees it and freed with it; nothing changes it in between.
+/// A term's postings from pending records, and the stored postings that they remove. Unchecked: the memory is written
+/// before it is shared and never changed afterwards.
 final class PendingPostings: @unchecked Sendable {
     let count: Int
-    /// Ascending. Behind the last one there is `.max`, `PostingSource.stepSize` times.
+    /// Ascending. Followed by `PostingSource.stepSize` values of `.max`.
     let docnos: UnsafePointer<UInt32>
     let frequencies: UnsafePointer<UInt32>
-    /// Tokens of each posting's document.
+    /// Number of tokens of each posting's document.
     let lengths: UnsafePointer<UInt32>
-    /// Of each 128 postings, of each 16, and of all. Pending documents lie far apart: what bounds 128 of them would
-    /// bound each of many windows of documents, of which each has a few.
+    /// Bounds of each 128 postings, of each 16, and of all. Pending documents are far apart: 128 of them span many
+    /// windows of documents, and each window has only a few of them.
     let blockBounds: [BoundPair]
     let partBounds: [BoundPair]
     let bounds: [Bound]
-    /// Occurrences in all these documents.
+    /// Number of occurrences in all these documents.
     let occurrences: UInt64
-    /// Stored documents that held the term and are changed or gone: how many, which ones, how often they held it, how
-    /// many tokens they had.
+    /// The stored documents that held the term and were changed or removed: their count, numbers, former frequencies
+    /// and former lengths.
     let removedCount: Int
     let removedDocnos: UnsafePointer<UInt32>
     let removedFrequencies: UnsafePointer<UInt32>
     let removedLengths: UnsafePointer<UInt32>
     let removedOccurrences: UInt64
-    /// What becomes of the stored documents and frequencies, ascending: which document holds the term how often now; 0
-    /// is not at all. Those that hold it as often as before are not among them: of such only lengths and positions may
-    /// be others. Behind the last one there is `.max`, `PostingSource.stepSize` times.
+    /// The changes of stored documents and frequencies, ascending: a document and its new frequency, 0 if it no longer
+    /// holds the term. Documents with the same frequency as before are not included: only their lengths and positions
+    /// may differ. Followed by `PostingSource.stepSize` values of `.max`.
     let changeCount: Int
     let changedDocnos: UnsafePointer<UInt32>
     let changedFrequencies: UnsafePointer<UInt32>
     private let memory: UnsafeMutablePointer<UInt32>
     private let sources: [UInt64]
     private let segments: [PendingSegment]
-    /// The leaders that were made last, and of which stored ones.
+    /// The most recent result of `leaders`, with its argument.
     private let made = Mutex<(stored: Leaders, leaders: Leaders)?>(nil)
-    /// Once somebody asked.
+    /// Made when first asked for.
     private let madeFields = Mutex<PendingFields?>(nil)
 
     static let blockSize = 128
@@ -81,7 +81,7 @@ final class PendingPostings: @unchecked Sendable {
         self.segments = segments
     }
 
-    /// How many there are.
+    /// Writes the changes. Returns their number.
     private static func writeChanges(
         _ gathered: GatheredPostings, to docnos: UnsafeMutablePointer<UInt32>,
         _ frequencies: UnsafeMutablePointer<UInt32>
@@ -142,8 +142,8 @@ final class PendingPostings: @unchecked Sendable {
         return sum
     }
 
-    /// Leaders of the whole list: of the stored ones those that can't be of postings that are taken away, and the best
-    /// of the pending ones. Any number of searches asks for the same.
+    /// Returns leaders of the whole list: the stored leaders that can't belong to removed postings, and the best
+    /// pending postings. The last result is cached, since searches ask for the same one.
     func leaders(_ stored: Leaders, averageLength: Double) -> Leaders {
         made.withLock { (made) in
             if let made, made.stored == stored { return made.leaders }
@@ -159,7 +159,7 @@ final class PendingPostings: @unchecked Sendable {
         }
     }
 
-    /// In which fields the postings stand.
+    /// The per-field counts of the postings.
     var fields: PendingFields {
         madeFields.withLock { (made) in
             if let made { return made }
@@ -169,14 +169,14 @@ final class PendingPostings: @unchecked Sendable {
         }
     }
 
-    /// Makes a block's bounds stand for some of the postings, too.
+    /// Widens a block's bounds so that they cover these postings, too.
     @inline(__always)
     func addBounds(of postings: Range<Int>, to bound: inout BoundPair) {
         if !isCovered(postings, bound) { addEach(postings, &bound) }
     }
 
-    /// Whether they are, surely: mostly nothing that is pending is better than what is stored. Looks at up to three
-    /// more, which are here too.
+    /// Whether all of the postings are covered for certain. Usually they are, as pending postings are seldom better
+    /// than stored ones. Compares up to three more postings, whose memory exists.
     @inline(__always)
     private func isCovered(_ postings: Range<Int>, _ bound: BoundPair) -> Bool {
         let (counts, tokens) = (UnsafeRawPointer(frequencies), UnsafeRawPointer(lengths))
@@ -197,7 +197,7 @@ final class PendingPostings: @unchecked Sendable {
         for posting in postings { bound.add(Bound(frequency: frequencies[posting], length: lengths[posting])) }
     }
 
-    /// Appends the positions of the posting at `place`, ascending.
+    /// Appends the positions of the posting at index `place`, ascending.
     func appendPositions(of place: Int, to positions: inout [UInt32]) {
         GatheredPostings.appendPositions(sources[place], segments, to: &positions)
     }

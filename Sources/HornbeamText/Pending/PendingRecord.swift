@@ -1,75 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
-// One changed document that is not in the stored postings yet: what it was, what it is now. A small transaction appends
-// one of these a document at the right edge of one tree, instead of changing the posting list of every word.
+// One changed document that is not in the stored postings yet: its former and its new state. A small transaction
+// appends one of these for each document at the right edge of one tree, instead of changing the posting list of every
+// word.
 //
 //   key     sequence u64, big-endian: one more than the record before
 //   value   offset  size  content
-//              0     1    bit 0: the document was there before; bit 1: it is there now; bit 2: it has sections;
+//              0     1    bit 0: the document existed before; bit 1: it exists now; bit 2: it has sections;
 //                         bit 3: without positions
 //              1     8    identity u64, little-endian: checksum of what follows, seeded with the identity of the record
-//                         before. So two records of one identity have the same history.
-//              9   1-…    varints: row, document; then of the whole index, after this change: documents, tokens, next
+//                         before. So two records with the same identity have the same history.
+//              9   1-…    varints: row, document; then for the whole index, after this change: documents, tokens, next
 //                         document number, largest row ever, weight of all records ever; fields − 1, up to the last one
-//                         with tokens (0 if there is none), and for each of them but the first its tokens
-//              …     4    if it is there now: the fingerprint of its text, u32 little-endian
-//              …   1-…    varints, as far as the bits say so: tokens before; tokens now; size of the sections in bytes
+//                         with tokens (0 if there is none), and the tokens of each field but the first
+//              …     4    if the document exists now: the fingerprint of its text, u32 little-endian
+//              …   1-…    varints, if the bits say so: tokens before; tokens now; size of the sections in bytes
 //              …     …    the sections now, as the index keeps them
 //              …   1-…    varint: terms
-//              …     …    the terms, ascending by their bytes, those of before and now
+//              …     …    the terms of both states, ascending by their bytes
 //
 //   term       0     1    bytes shared with the term before (high half; 15: a varint follows) and bytes of its own
 //                         (low half; 15: a varint follows)
 //              …     …    its own bytes
-//              …   1-…    varints, as far as the bits say so: occurrences before, occurrences now (0: not in it)
-//              …     …    unless bit 3 says otherwise: varints, one an occurrence now: position − position before − 1,
-//                    the first one whole
+//              …   1-…    varints, if the bits say so: occurrences before, occurrences now (0: none)
+//              …     …    unless bit 3 is set: varints, one for each occurrence now: position − position before − 1,
+//                         the first one as it is
 
 import HornbeamPages
 
-/// What a record says of its document and of the index after it.
+/// The state of a record's document, and of the index after the record.
 struct PendingHeader: Equatable, Sendable {
-    /// What ranking needs of the whole index.
+    /// The counts of the whole index that ranking needs.
     struct Totals: Equatable, Sendable {
         var documentCount: UInt64 = 0
         var totalLength: UInt64 = 0
         var nextDocno: UInt32 = 0
         /// The largest row that was ever added.
         var largestRow: UInt64 = 0
-        /// How much there is to fold, counted from the index's beginning: each record adds its `weight`.
+        /// The work to fold all records, counted from the index's beginning. Each record adds its `weight`.
         var weight: UInt64 = 0
-        /// Tokens of each field behind the first, which has all others; the last of them isn't 0.
+        /// Tokens of each field but the first, which has all others. The last of them isn't 0.
         var laterFields: [UInt64] = []
 
-        /// Upper bound of these numbers: sums and differences of them never overflow.
+        /// Upper bound of these numbers. Sums and differences of them never overflow.
         static let weightLimit: UInt64 = 1 << 62
 
         var fieldTotals: FieldTotals {
-            // Nothing is read in which they are more than all.
+            // Reading a record checks that they don't exceed the total.
             let first = totalLength &- laterFields.reduce(0, &+)
             return FieldTotals(first == 0 && laterFields.isEmpty ? [] : [first] + laterFields)
         }
     }
 
-    /// Returns roughly what a record costs to fold. A document costs as much as some terms, and many positions as much
-    /// as one. So do many bytes of its texts: of texts that are one word each, not many are kept in memory.
+    /// Returns the approximate cost of folding a record. A document costs as much as some terms, and many positions as
+    /// much as one. Many bytes do, too: this limits the number of texts in memory that consist of one long word.
     static func weight(terms: Int, tokens: Int64, bytes: Int) -> UInt64 {
         UInt64(terms) + UInt64(max(tokens, 0)) / 16 + UInt64(max(bytes, 0)) / 512 + 8
     }
 
     var row: UInt64
     var docno: UInt32
-    /// Tokens before and now; −1 is no document. They aren't both −1.
+    /// Number of tokens before and now. −1 means that the document doesn't exist. At most one of them is −1.
     var oldLength: Int64
     var newLength: Int64
-    /// How the tokens now are divided, as `DocumentSections` encodes it; empty if there is one section.
+    /// The new sections as `DocumentSections` encodes them. Empty if there is a single section.
     var sections: [UInt8] = []
     /// Whether the record has the positions of each term.
     var hasPositions = true
-    /// The fingerprint of the text now.
+    /// The fingerprint of the new text.
     var fingerprint: UInt32 = 0
     var totals = Totals()
 
-    /// Larger lengths than any text has are refused.
+    /// Longer lengths, which no text has, are refused.
     static let lengthLimit: Int64 = 1 << 31
 }
 
@@ -77,11 +78,11 @@ struct PendingHeader: Equatable, Sendable {
 struct PendingTerm {
     var oldFrequency: UInt32
     var newFrequency: UInt32
-    /// The positions now, as the record has them.
+    /// The new positions in the record's encoding.
     var positions: Bytes
 }
 
-/// Puts records together, one after the other in the same memory. Terms are added in ascending order.
+/// Writes records, one after the other, and reuses its memory. Terms are added in ascending order.
 struct PendingRecordWriter: ~Copyable {
     private var bytes = GrowingMemory<UInt8>(capacity: 1024)
     private var hasOld = false
@@ -93,17 +94,17 @@ struct PendingRecordWriter: ~Copyable {
 
     static let identityOffset = 1
     static let contentOffset = 9
-    /// Of a varint of 32 bits.
+    /// Maximum size of a varint of 32 bits.
     private static let varintLimit = 5
 
     init() {}
 
     init(_ header: PendingHeader, termCount: Int) { begin(header, termCount: termCount) }
 
-    /// Bytes of memory that it has.
+    /// Size of its memory in bytes.
     var byteCount: Int { bytes.byteCount }
 
-    /// Begins a record. The record before is gone.
+    /// Begins a record. The bytes of the record before become invalid.
     mutating func begin(_ header: PendingHeader, termCount: Int) {
         hasOld = header.oldLength >= 0
         hasNew = header.newLength >= 0
@@ -147,8 +148,8 @@ struct PendingRecordWriter: ~Copyable {
         bytes.setEnd(room.storeVarint(value).assumingMemoryBound(to: UInt8.self))
     }
 
-    /// Adds a term, which comes after those added before.
-    /// - Parameter positions: ascending, as many as it occurs now; not looked at in a record without them.
+    /// Adds a term, which must be greater than the terms before.
+    /// - Parameter positions: ascending, as many as `newFrequency`. Ignored in a record without positions.
     mutating func add(
         _ term: Bytes, oldFrequency: UInt32, newFrequency: UInt32, positions: UnsafeBufferPointer<UInt32>
     ) {
@@ -179,7 +180,7 @@ struct PendingRecordWriter: ~Copyable {
         bytes.setEnd(target.assumingMemoryBound(to: UInt8.self))
     }
 
-    /// How many bytes the term has in common with the one before.
+    /// Returns the number of bytes that the term shares with the one before.
     @inline(__always)
     private func sharedSize(_ text: UnsafeRawPointer, _ count: Int) -> Int {
         guard let last = last.bytes.baseAddress else { return 0 }
@@ -191,7 +192,8 @@ struct PendingRecordWriter: ~Copyable {
         return shared
     }
 
-    /// The record behind one of identity `previous`, until the next one is begun, and its own identity.
+    /// Completes the record, which follows one with identity `previous`. Returns its bytes, valid until the next record
+    /// is begun, and its own identity.
     mutating func finish(after previous: UInt64) -> (bytes: Bytes, identity: UInt64) {
         assert(missingTerms == 0, "a record has other terms than it was begun with")
         let record = Bytes(start: bytes.start, count: bytes.count)
@@ -202,12 +204,12 @@ struct PendingRecordWriter: ~Copyable {
     }
 }
 
-/// A record that was read: its header at once, its terms one after the other. Borrows the bytes.
+/// A record to be read: its header at once, its terms one after the other. Borrows the bytes.
 struct PendingRecord {
     let header: PendingHeader
     let identity: UInt64
     let termCount: Int
-    /// All of it.
+    /// The whole record.
     let bytes: Bytes
     private var reader: ByteReader
     private var readTerms = 0
@@ -217,7 +219,7 @@ struct PendingRecord {
     private var hasOld: Bool { header.oldLength >= 0 }
     private var hasNew: Bool { header.newLength >= 0 }
 
-    /// Reads a record's header. Returns nil if the bytes are not a record. The terms are not looked at yet.
+    /// Reads a record's header. Returns nil if the bytes are not a record. Doesn't read the terms.
     init?(_ bytes: Bytes) {
         var reader = ByteReader(bytes)
         guard let flags = reader.byte(), let identity = reader.fixed(UInt64.self) else { return nil }
@@ -250,7 +252,7 @@ struct PendingRecord {
             guard let size = reader.varint(), size > 0, let sections = reader.slice(size) else { return nil }
             header.sections = [UInt8](sections)
         }
-        // A term takes three bytes at least.
+        // A term takes at least three bytes.
         guard let terms = reader.varint(), terms <= UInt64(reader.rest.count / 3) else { return nil }
         self.bytes = bytes
         self.identity = identity
@@ -278,14 +280,14 @@ struct PendingRecord {
         return Int64(length)
     }
 
-    /// Whether it is the record that follows one of identity `previous`, byte by byte.
+    /// Whether these bytes are a record that follows one with identity `previous`, by its checksum.
     static func follows(_ bytes: Bytes, after previous: UInt64) -> Bool {
         guard bytes.count > PendingRecordWriter.contentOffset else { return false }
         let stored = bytes.loadUnaligned(fromByteOffset: PendingRecordWriter.identityOffset, as: UInt64.self)
         return UInt64(littleEndian: stored) == identity(of: bytes, after: previous)
     }
 
-    /// Returns the identity that a record's bytes make, whatever stands in the place for it.
+    /// Returns the identity computed from a record's bytes. Ignores the identity stored in them.
     static func identity(of bytes: Bytes, after previous: UInt64) -> UInt64 {
         let content = Bytes(rebasing: bytes[PendingRecordWriter.contentOffset...])
         return Checksum.of(content, seed: previous &+ UInt64(bytes[0]))
@@ -334,7 +336,8 @@ struct PendingRecord {
             own += more
         }
         guard own > 0, shared <= UInt64(term.count), let bytes = reader.slice(own) else { return false }
-        // The first byte of its own is greater than the one in its place before, or behind all of them.
+        // Terms ascend: its first own byte is greater than the byte there in the term before, or that term is its
+        // prefix.
         if readTerms > 0, shared < UInt64(term.count) {
             guard bytes[0] > term.bytes[Int(shared)] else { return false }
         }
@@ -347,7 +350,7 @@ struct PendingRecord {
     private mutating func readPositions(_ count: UInt32) -> Bytes? {
         let start = reader.rest
         var next: UInt64 = 0
-        // A position takes a byte at least.
+        // A position takes at least a byte.
         guard UInt64(count) <= UInt64(start.count) else { return nil }
         for _ in 0..<count {
             guard let delta = reader.varint(), delta <= UInt64(UInt32.max) else { return nil }
@@ -358,7 +361,7 @@ struct PendingRecord {
     }
 }
 
-/// A term that is built from the one before, with room behind it, so that a word of memory can be read anywhere in it.
+/// A term that is built from the one before. It is padded, so that a word of memory can be read at each of its bytes.
 struct TermBytes: ~Copyable {
     private var start: UnsafeMutableRawPointer
     private var capacity = 256
@@ -373,7 +376,7 @@ struct TermBytes: ~Copyable {
 
     deinit { start.deallocate() }
 
-    /// Good until the next change.
+    /// Valid until the next change.
     var bytes: Bytes { Bytes(start: start, count: count) }
 
     mutating func removeAll() { count = 0 }

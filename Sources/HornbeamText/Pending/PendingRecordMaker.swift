@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the texts of a document to its record: the terms of both are counted by their numbers, sorted, and written with
-// the positions of each. A document's record is most of what a small commit computes for an index: so its memory stays
-// with the store, from one transaction to the next.
+// Makes the record of a document from its texts: the terms of both texts are numbered and counted, sorted, and written
+// with their positions. This is most of the work of a small commit for an index. So the maker's memory is kept with the
+// store, from one transaction to the next.
 
 import HornbeamPages
 
-/// Makes records of texts. Keeps its memory from one to the next.
+/// Makes records of texts. Reuses its memory.
 struct PendingRecordMaker: ~Copyable {
-    /// Of a term.
+    /// The counts of a term.
     private struct Counts: BitwiseCopyable {
-        /// How often it stood in the old text and stands in the new one.
+        /// Number of occurrences in the old and in the new text.
         var old: UInt32 = 0
         var new: UInt32 = 0
-        /// Where its positions end, once they are sorted.
+        /// The end of its positions, once they are sorted.
         var end: UInt32 = 0
     }
 
@@ -24,12 +24,13 @@ struct PendingRecordMaker: ~Copyable {
     private var writer = PendingRecordWriter()
     private var isOverflown = false
 
-    /// Bytes of memory that it has.
+    /// Size of its memory in bytes.
     var byteCount: Int {
         table.byteCount + counts.byteCount + tokens.byteCount + positions.byteCount + writer.byteCount
     }
 
-    /// The record's header without totals, and its terms, which `write` adds to a record. Nil if there is no room.
+    /// Reads the texts. Returns the record's header without totals, and its number of terms, which `write` adds.
+    /// Returns nil if the texts are too large.
     mutating func read(
         _ document: GatheredDocument, docno: UInt32, _ index: TextIndex, _ tokenizer: inout Tokenizer
     ) -> (header: PendingHeader, termCount: Int)? {
@@ -67,7 +68,7 @@ struct PendingRecordMaker: ~Copyable {
         return isOverflown ? nil : (header, table.count)
     }
 
-    /// The number of a term, whose counts are there.
+    /// Returns the number of a term, and adds its counts if it is new.
     @inline(__always)
     private mutating func number(of token: Bytes) -> Int {
         guard let found = table.number(of: token) else {
@@ -80,7 +81,8 @@ struct PendingRecordMaker: ~Copyable {
         return number
     }
 
-    /// The whole record, behind one of identity `previous`, until the next one is made; its own identity.
+    /// Returns the whole record, which follows one with identity `previous`, and its own identity. The bytes are valid
+    /// until the next record is made.
     mutating func write(_ header: PendingHeader, after previous: UInt64) -> (bytes: Bytes, identity: UInt64) {
         writer.begin(header, termCount: table.count)
         if header.hasPositions { sortPositions() }
@@ -95,7 +97,7 @@ struct PendingRecordMaker: ~Copyable {
         return writer.finish(after: previous)
     }
 
-    /// Fills `positions`, term by term; each term's `end` is where its own end.
+    /// Fills `positions`, term by term. Sets each term's `end` to the end of its positions.
     private mutating func sortPositions() {
         var sum: UInt32 = 0
         for number in 0..<counts.count {
@@ -113,11 +115,11 @@ struct PendingRecordMaker: ~Copyable {
     }
 }
 
-/// A maker that a store keeps for the next writer of an index: whoever took it has it alone.
+/// A record maker that a store keeps for the next writer of an index. Its taker has exclusive use of it.
 final class KeptRecordMaker: @unchecked Sendable {
     // Sendable: `PendingIndex` hands it to one thread at a time.
     @exclusivity(unchecked) var maker = PendingRecordMaker()
 
-    /// More memory than this is not kept: a text was very long.
+    /// Maximum memory that is kept. More was used for a very long text.
     static let keptBound = 1 << 20
 }

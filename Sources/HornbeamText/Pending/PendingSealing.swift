@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums of pending records that were changed by hand. No writer needs it: tests of hostile files do, since a record
-// whose checksum is wrong is refused before anything in it is looked at.
+// Recomputes the checksums of pending records that were changed by hand. Only tests of hostile files need this: a
+// record with a wrong checksum is refused before its contents are read.
 
 package import HornbeamPages
 package import HornbeamTree
 
 extension TextIndex {
-    /// Gives every pending record the identity that its bytes and the records before it make, and the state of folding
-    /// those that belong to it. Records without room for one stay as they are.
+    /// Sets the identity of every pending record to the one that its bytes and the records before it give, and updates
+    /// the state of folding. Records that are too short for an identity stay as they are.
     package func sealPending(in transaction: Transaction) throws(StorageError) {
         guard let tree = try transaction.tree(pendingName), let other = try transaction.tree(statisticsName),
             let bytes = try transaction.get(other, TextStatistics.key), var statistics = TextStatistics(bytes),
@@ -19,7 +19,7 @@ extension TextIndex {
         var identity = fold.start.identity
         for (key, record) in records where record.count > PendingRecordWriter.contentOffset {
             let sequence = key.withBytes { $0.bigEndian(at: 0, as: UInt64.self) }
-            // Those before are folded, and nobody reads them.
+            // Folded records, which nothing reads.
             if let sequence, sequence < fold.start.sequence { continue }
             var value = record
             identity = value.withBytes { PendingRecord.identity(of: $0, after: identity) }

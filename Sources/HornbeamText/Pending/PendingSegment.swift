@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a range of pending records comes to, in memory and made for reading: for each changed document its state before
-// and after, for each term the documents that hold it now and those that held it before. Immutable, so that any number
-// of searches in any thread may share it. Everything in it can be made again from the records.
+// A range of pending records in memory, prepared for reading: for each changed document its former and its new state,
+// for each term the documents that hold it now and those that held it before. Immutable, so that any number of searches
+// in any thread can share it. It can be made again from the records.
 
 import HornbeamPages
 
-/// A document that the records of a segment change: what it was before all of them and is after all of them.
+/// A document that the records of a segment change: its state before and after all of them.
 struct PendingDocument: Equatable, Sendable {
     var docno: UInt32
     var row: UInt64
-    /// Tokens before; −1 if it was not there.
+    /// Number of tokens before. −1 if the document did not exist.
     var oldLength: Int64
-    /// Tokens now; −1 if it is gone.
+    /// Number of tokens now. −1 if the document was removed.
     var newLength: Int64
-    /// How the tokens now are divided, as `DocumentSections` encodes it; empty if there is one section.
+    /// The new sections as `DocumentSections` encodes them. Empty if there is a single section.
     var sections: [UInt8] = []
-    /// Of the text now.
+    /// The fingerprint of the new text.
     var fingerprint: UInt32 = 0
 
-    /// Whether stored postings of it count no more.
+    /// Whether its stored postings don't count any more.
     var isSuperseded: Bool { oldLength >= 0 }
     var isThere: Bool { newLength >= 0 }
 }
 
-/// The changes of the records of sequences `start`..<`end`. Unchecked: the memory of `lists` is written before and
-/// freed with the segment; nothing changes it in between.
+/// The changes of the records of sequences `start`..<`end`. Unchecked: the memory of `lists` is written before the
+/// segment is made, freed with it and never changed in between.
 final class PendingSegment: @unchecked Sendable {
     let start: UInt64
     let end: UInt64
     /// Ascending by docno.
     let documents: [PendingDocument]
-    /// Places among `documents`, ascending by row, then docno.
+    /// Indexes of `documents`, ascending by row, then docno.
     private let byRow: [UInt32]
     let lists: PendingLists
     let hasSections: Bool
-    /// What writing what is stored of its documents costs, roughly.
+    /// Approximate cost of writing the data that is stored for its documents.
     let documentCost: Int
-    /// Of the documents that were not there before: from which row to which, and whether these ascend with the numbers.
+    /// The range of the rows of new documents, and whether these rows ascend with the document numbers.
     private let addedRows: (range: ClosedRange<UInt64>?, ascend: Bool)
 
     /// - Parameters:
-    ///   - documents: ascending by docno, none twice.
-    ///   - lists: belong to the segment from now on.
+    ///   - documents: ascending by docno, without duplicates.
+    ///   - lists: become property of the segment.
     init(start: UInt64, end: UInt64, documents: [PendingDocument], lists: PendingLists) {
         self.start = start
         self.end = end
@@ -69,8 +69,8 @@ final class PendingSegment: @unchecked Sendable {
         return result
     }
 
-    /// Of the documents from one on that were not there before: from which row to which, and whether these ascend with
-    /// the numbers.
+    /// Returns the range of the rows of new documents from `docno` on, and whether these rows ascend with the document
+    /// numbers.
     func addedRows(from docno: UInt32) -> (range: ClosedRange<UInt64>?, ascend: Bool) {
         let place = docno == 0 ? 0 : place(of: docno)
         return place == 0 ? addedRows : Self.addedRows(documents[place...])
@@ -83,10 +83,10 @@ final class PendingSegment: @unchecked Sendable {
         }
     }
 
-    /// What merging it costs, roughly: postings and documents.
+    /// Approximate cost of merging it: postings and documents.
     var weight: Int { documents.count * 4 + lists.postingCount }
 
-    /// The place of the first document that isn't before `docno`.
+    /// Returns the index of the first document that isn't below `docno`.
     func place(of docno: UInt32) -> Int {
         var (low, high) = (0, documents.count)
         while low < high {
@@ -96,13 +96,14 @@ final class PendingSegment: @unchecked Sendable {
         return low
     }
 
-    /// The state of a document; nil if no record here is about it.
+    /// Returns the state of a document, or nil if no record here changes it.
     func document(_ docno: UInt32) -> PendingDocument? {
         let place = place(of: docno)
         return place < documents.count && documents[place].docno == docno ? documents[place] : nil
     }
 
-    /// The state of a row's document: the one that is there, else one that is gone; nil if no record here is about it.
+    /// Returns the state of a row's document: preferably an existing one, else a removed one. Returns nil if no record
+    /// here is about the row.
     func document(ofRow row: UInt64) -> PendingDocument? {
         var (low, high) = (0, byRow.count)
         while low < high {
@@ -121,8 +122,9 @@ final class PendingSegment: @unchecked Sendable {
     }
 }
 
-/// What writing what is stored of documents costs, in ascending order, as folding measures it: roughly what as many
-/// postings cost. Lengths and sections are written a chunk at a time, however many documents of it change.
+/// The cost of writing the data stored for documents, in the unit of folding, which is roughly one posting. Documents
+/// are added in ascending order. Lengths and sections are written a chunk at a time, however many of its documents
+/// change.
 struct DocumentCost {
     private(set) var sum = 0
     private var lengths: UInt32?

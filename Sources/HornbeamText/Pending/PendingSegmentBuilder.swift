@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// From records to a segment: every term's bytes are looked up once a document, then all postings are put in order by
-// counting, term by term. A later record of a document counts instead of an earlier one.
+// Makes a segment from records: each term of a document is looked up once, then all postings are ordered by a counting
+// sort over terms. A later record of a document overrides an earlier one.
 
 import HornbeamPages
 
-/// Gathers the records of ascending sequences and makes a segment of them. Memory is bounded by whoever bounds the
-/// records.
+/// Collects the records of ascending sequences and makes a segment of them. The caller bounds the records, and so the
+/// memory.
 struct PendingSegmentBuilder: ~Copyable {
     /// One term in one record.
     private struct Entry {
         let term: UInt32
-        /// Place of its document, once that is known.
+        /// Index of its document, once that is known.
         var document: UInt32
         let oldFrequency: UInt32
         let newFrequency: UInt32
-        /// Where its positions stand in `bytes`.
+        /// Offset of its positions in `bytes`.
         let start: UInt32
         let size: UInt32
     }
 
-    /// What a posting needs of its document.
+    /// The state of a document that its postings need.
     private struct State {
         let docno: UInt32
         let oldLength: Int64
@@ -27,21 +27,21 @@ struct PendingSegmentBuilder: ~Copyable {
     }
 
     private var records: [PendingHeader] = []
-    /// Of each record, where its entries end.
+    /// For each record, the end of its entries.
     private var ends: [Int] = []
     private var entries: [Entry] = []
     private var sorted: [Entry] = []
     private var removedCount = 0
     private var positionSize = 0
-    /// The records, one behind the other.
+    /// The records, one after the other.
     private var bytes: [UInt8] = []
     private var table = PendingTermTable()
     private var term = TermBytes()
 
-    /// Bytes of the records that were added.
+    /// Size of the added records in bytes.
     var size: Int { bytes.count }
 
-    /// Adds the next record. False if it is damaged, or more than memory is made for.
+    /// Adds the next record. Returns false if it is damaged or if it exceeds the memory limits.
     mutating func add(_ record: PendingRecord) -> Bool {
         var record = record
         let start = bytes.count
@@ -67,8 +67,8 @@ struct PendingSegmentBuilder: ~Copyable {
         return true
     }
 
-    /// The segment of sequences `start`..<`end`, as many as there were records; none are left. Nil if records
-    /// contradict each other.
+    /// Returns the segment of sequences `start`..<`end`, which must be as many as there were records. Empties the
+    /// builder. Returns nil if records contradict each other.
     mutating func finish(start: UInt64, end: UInt64) -> PendingSegment? {
         defer { removeAll() }
         guard let documents = documents(), let lists = lists(documents) else { return nil }
@@ -85,8 +85,8 @@ struct PendingSegmentBuilder: ~Copyable {
         (removedCount, positionSize) = (0, 0)
     }
 
-    /// The documents in order. Brings the entries into the order of their terms' numbers, those of a term into that of
-    /// documents and, within one, of records; then `ends` are those of terms.
+    /// Returns the documents in order. Sorts the entries by term number, then by document, then by record. Then `ends`
+    /// are the ends of terms.
     private mutating func documents() -> [PendingDocument]? {
         let order = records.indices.sorted { left, right in
             (records[left].docno, left) < (records[right].docno, right)
@@ -101,7 +101,7 @@ struct PendingSegmentBuilder: ~Copyable {
         for place in order {
             let record = records[place]
             if let last = documents.last, last.docno == record.docno {
-                // One history: the row stays, and what was there after one record is there before the next.
+                // One history: the row stays the same, and the state after one record is the state before the next.
                 guard last.row == record.row, last.newLength == record.oldLength else { return nil }
                 documents[documents.count - 1].newLength = record.newLength
                 documents[documents.count - 1].sections = record.sections
@@ -142,14 +142,14 @@ struct PendingSegmentBuilder: ~Copyable {
                 }
             }
             guard isSound else { return nil }
-            // A term that came and went is none.
+            // A term that was added and removed again is left out.
             if writer.isEmpty { continue }
             writer.close(table.text(number), head: place.head)
         }
         return writer.finish()
     }
 
-    /// Appends the entries of a term. False if they contradict each other.
+    /// Appends the entries of a term. Returns false if they contradict each other.
     private static func append(
         _ entries: UnsafeBufferPointer<Entry>, _ states: UnsafeBufferPointer<State>, _ bytes: Bytes,
         to writer: inout PendingListsWriter
@@ -171,7 +171,7 @@ struct PendingSegmentBuilder: ~Copyable {
                     state.docno, frequency: first.oldFrequency, length: UInt32(clamping: state.oldLength))
             }
             guard last.newFrequency > 0 else { continue }
-            // A record that doesn't speak of the term any more can't leave it in its document.
+            // A later record that no longer names the term can't leave it in its document.
             guard Int64(last.newFrequency) <= state.length else { return false }
             let start = Int(last.start)
             writer.add(

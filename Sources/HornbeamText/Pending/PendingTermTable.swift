@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers for terms: open addressing over one array, by hashes that nobody can know beforehand.
+// Assigns numbers to terms: open addressing over one array, with hashes that can't be predicted.
 
 import HornbeamPages
 
-/// The terms of the records that are gathered, numbered as they come and found by their bytes.
+/// The terms of the gathered records, numbered in order of arrival and found by their bytes.
 struct PendingTermTable: ~Copyable {
     private struct Entry: BitwiseCopyable {
         let head: UInt64
-        /// Where its bytes stand among the texts, and how many they are.
+        /// Offset and number of its bytes in `texts`.
         let start: UInt32
         let size: UInt32
     }
 
-    /// A term where it belongs in the order of their bytes.
+    /// A term in the sorted order.
     struct Place: BitwiseCopyable {
         let head: UInt64
         let number: Int
@@ -20,10 +20,11 @@ struct PendingTermTable: ~Copyable {
 
     private var entries = GrowingMemory<Entry>(capacity: 128)
     private var texts = GrowingMemory<UInt8>(capacity: 1024)
-    /// Half of the hash in the upper half, number of the term + 1 in the lower; 0 is free. At most half full.
+    /// Half of the hash in the upper half, number of the term + 1 in the lower. 0 is a free slot. At most half of the
+    /// slots are used.
     private var slots = UnsafeMutablePointer<UInt64>.allocate(capacity: fewSlots)
     private var slotCount = fewSlots
-    /// What `sorted` works in.
+    /// Scratch memory of `sorted`.
     private var order = GrowingMemory<Place>(capacity: 128)
     private var other = GrowingMemory<Place>(capacity: 128)
     private let seed = TermSeed.word
@@ -38,7 +39,7 @@ struct PendingTermTable: ~Copyable {
     var count: Int { entries.count }
     var textSize: Int { texts.count }
 
-    /// Bytes of memory that it has.
+    /// Size of its memory in bytes.
     var byteCount: Int {
         entries.byteCount + texts.byteCount + order.byteCount + other.byteCount
             + slotCount * MemoryLayout<UInt64>.stride
@@ -46,7 +47,7 @@ struct PendingTermTable: ~Copyable {
 
     mutating func removeAll() {
         guard count > 0 else { return }
-        // After a text of very many words a table for few again: all of it is emptied each time.
+        // Shrinks the table after a text with very many words, because all slots are cleared each time.
         if slotCount > Self.fewSlots, count * 16 < slotCount { setSlots(max(slotCount / 8, Self.fewSlots)) }
         slots.update(repeating: 0, count: slotCount)
         entries.removeAll()
@@ -59,7 +60,7 @@ struct PendingTermTable: ~Copyable {
         slotCount = count
     }
 
-    /// The number of a term, a new one if it is new. Nil if there is no room for it.
+    /// Returns the number of a term, a new one if the term is new. Returns nil if there is no room for it.
     mutating func number(of term: Bytes) -> UInt32? {
         let head = PendingTerms.head(term)
         var hash = mix(head ^ UInt64(truncatingIfNeeded: term.count))
@@ -71,7 +72,7 @@ struct PendingTermTable: ~Copyable {
             if (found ^ hash) &>> 32 == 0 {
                 let number = Int(truncatingIfNeeded: found & 0xFFFF_FFFF) &- 1
                 let entry = entries[number]
-                // Heads of up to eight bytes are all of the term.
+                // The head of a term of up to eight bytes is the whole term.
                 if entry.head == head, Int(entry.size) == term.count,
                     term.count <= 8 || text(number).order(term) == 0
                 {
@@ -83,7 +84,7 @@ struct PendingTermTable: ~Copyable {
         return add(term, head, hash, slot)
     }
 
-    /// A term that is new, into a free slot.
+    /// Adds a new term in a free slot.
     @inline(__always)
     private mutating func add(_ term: Bytes, _ head: UInt64, _ hash: UInt64, _ slot: Int) -> UInt32? {
         guard texts.count + term.count <= Int(UInt32.max), entries.count < Int(Int32.max) else { return nil }
@@ -99,16 +100,15 @@ struct PendingTermTable: ~Copyable {
         return UInt32(truncatingIfNeeded: entries.count &- 1)
     }
 
-    /// The bytes of a term, until the next one comes.
+    /// Returns the bytes of a term, valid until the next term is added.
     @inline(__always)
     func text(_ number: Int) -> Bytes {
         let entry = entries[number]
         return Bytes(start: texts.start + Int(entry.start), count: Int(entry.size))
     }
 
-    /// The terms in the order of their bytes, until the table changes. Merges runs, of eight at first and twice as many
-    /// each time: for the hundred terms of a text that takes a fraction of what the library's sort does, which is made
-    /// for more.
+    /// Returns the terms in byte order, valid until the table changes. Merges runs of eight at first and twice as many
+    /// each time. For the hundred or so terms of a text this takes a fraction of the standard library's sort.
     mutating func sorted() -> UnsafeBufferPointer<Place> {
         let count = count
         order.removeAll()
@@ -132,7 +132,7 @@ struct PendingTermTable: ~Copyable {
 
     private static let shortRun = 8
 
-    /// Sorts a few by moving each to where it belongs.
+    /// Sorts a few terms by insertion.
     @inline(__always)
     private func sortShort(_ order: UnsafeMutablePointer<Place>, _ start: Int, _ end: Int) {
         for next in start..<end {
@@ -146,7 +146,7 @@ struct PendingTermTable: ~Copyable {
         }
     }
 
-    /// Merges the sorted places from `start` and from `middle` up to `end`.
+    /// Merges the sorted terms from `start` and from `middle` up to `end`.
     @inline(__always)
     private func merge(
         _ from: UnsafeMutablePointer<Place>, _ start: Int, _ middle: Int, _ end: Int,
@@ -184,7 +184,7 @@ struct PendingTermTable: ~Copyable {
         return hash
     }
 
-    /// Both halves of the whole product: one bit more or less in the word changes bits all over it.
+    /// Combines both halves of the full product, so that each bit of the word changes bits of the whole result.
     @inline(__always)
     private func mix(_ word: UInt64) -> UInt64 {
         let product = (word ^ seed).multipliedFullWidth(by: factor)

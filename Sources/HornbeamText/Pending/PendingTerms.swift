@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terms of a segment in the order of their bytes, found by halving: most comparisons end within the first eight
-// bytes, which stand side by side.
+// The terms of a segment in byte order, found by binary search. Most comparisons end within the first eight bytes,
+// which are stored side by side.
 
 import HornbeamPages
 
-/// Terms by their places, ascending by their bytes. Lives as long as the segment whose memory it reads.
+/// Terms by index, in byte order. Valid as long as the segment whose memory it reads.
 struct PendingTerms {
     let count: Int
-    /// The first eight bytes of each, the first one the highest, zeros behind a shorter term.
+    /// The first eight bytes of each term, big-endian, padded with zeros.
     let heads: UnsafePointer<UInt64>
-    /// Where each ends among the texts.
+    /// The end of each term in `texts`.
     private let ends: UnsafePointer<UInt32>
     private let texts: UnsafeRawPointer
 
@@ -17,14 +17,14 @@ struct PendingTerms {
         (self.count, self.heads, self.ends, self.texts) = (count, heads, ends, texts)
     }
 
-    /// The bytes of a term.
+    /// Returns the bytes of a term.
     @inline(__always)
     func text(_ place: Int) -> Bytes {
         let start = place == 0 ? 0 : Int(ends[place &- 1])
         return Bytes(start: texts + start, count: Int(ends[place]) &- start)
     }
 
-    /// The place of the first term that isn't before `term`, and whether that is it.
+    /// Returns the index of the first term that isn't below `term`, and whether it equals `term`.
     func find(_ term: Bytes) -> (place: Int, isThere: Bool) {
         let head = Self.head(term)
         var (low, high) = (0, count)
@@ -37,7 +37,7 @@ struct PendingTerms {
         return (low, false)
     }
 
-    /// The order of a term and one of other terms.
+    /// Compares a term with a term of `other`.
     @inline(__always)
     func order(_ place: Int, _ other: PendingTerms, _ otherPlace: Int) -> Int {
         if heads[place] != other.heads[otherPlace] { return heads[place] < other.heads[otherPlace] ? -1 : 1 }
@@ -49,7 +49,7 @@ struct PendingTerms {
         guard let start = term.baseAddress, term.count > 0 else { return 0 }
         let count = term.count
         if count >= 8 { return start.loadUnaligned(as: UInt64.self).bigEndian }
-        // Loads that may overlap: what two of them have is the same in both.
+        // The loads may overlap. Bytes that are loaded twice are the same in both.
         let end = UInt64(64 &- 8 &* count)
         if count >= 4 {
             let first = start.loadUnaligned(as: UInt32.self).bigEndian

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pending records that one snapshot sees, as a search reads them: of each term the postings that the records add
-// to the stored ones, and the stored documents whose postings count no more. While a batch is being folded, the stored
-// terms up to the watermark have its records already; for them only the records behind the batch are pending.
+// The pending records of one snapshot, as a search reads them: for each term the postings that the records add to the
+// stored ones, and the stored documents whose postings don't count any more. While a batch is being folded, the stored
+// terms up to the watermark already include it. For them only the records behind the batch are pending.
 
 import HornbeamPages
 import Synchronization
 
-/// Which records a snapshot sees, and what tells them from those of another history.
+/// The range of records that a snapshot sees, with the identities that distinguish it from another history.
 struct PendingBounds: Equatable, Sendable {
-    /// The first sequence that is not folded as a whole.
+    /// The first sequence that is not completely folded.
     var start: UInt64 = 0
     /// Identity of the record before it.
     var startIdentity: UInt64 = 0
-    /// The end of the batch that is being folded; nil if none is.
+    /// The end of the batch that is being folded. Nil if there is none.
     var foldEnd: UInt64?
-    /// Behind the last record.
+    /// The sequence behind the last record.
     var end: UInt64 = 0
     /// Identity of the last record.
     var identity: UInt64 = 0
 
     var isEmpty: Bool { end <= start }
 
-    /// Whether these are bounds of the same state of folding, with fewer records.
+    /// Whether both bounds have the same state of folding, and these have fewer records.
     func differsInEnd(from other: PendingBounds) -> Bool {
         start == other.start && startIdentity == other.startIdentity && foldEnd == other.foldEnd && end < other.end
     }
 }
 
-/// Immutable but for what it keeps of answers given: any number of searches share it.
+/// Immutable except for cached answers. Any number of searches can share it.
 final class PendingView: Sendable {
     let bounds: PendingBounds
     /// All records.
     let whole: PendingPart
-    /// Those behind the batch that is being folded; all if none is.
+    /// The records behind the batch that is being folded. All records if there is no batch.
     let later: PendingPart
-    /// Those of the batch; none if none is being folded.
+    /// The records of the batch that is being folded. Empty if there is none.
     let batch: PendingPart
 
-    /// - Parameter segments: of the bounds' records, none of them on both sides of the batch's end.
+    /// - Parameter segments: of the bounds' records; none of them crosses the batch's end.
     convenience init(_ bounds: PendingBounds, _ segments: [PendingSegment]) {
         let whole = PendingPart(segments)
         guard let end = bounds.foldEnd else {
@@ -53,9 +53,9 @@ final class PendingView: Sendable {
         (self.bounds, self.whole, self.later, self.batch) = (bounds, whole, later, batch)
     }
 
-    /// The view of `bounds`, which go on behind those of this view and are otherwise the same, with the records between
-    /// in one segment. Segments are merged while the one before is at most twice as large as those behind it, and no
-    /// merge takes long: whoever commits may have to do it.
+    /// Returns the view of `bounds`, which extend the bounds of this view, with the added records in `segment`.
+    /// Segments are merged while the one before is at most twice as large as those behind it. The size of a merge is
+    /// limited, because a commit may have to wait for it.
     func appending(_ segment: PendingSegment, _ bounds: PendingBounds) -> PendingView {
         let (all, own) = (whole.segments.count, later.segments.count)
         var (first, weight) = (all, segment.weight)
@@ -74,13 +74,13 @@ final class PendingView: Sendable {
         return PendingView(bounds, newWhole, later: later === whole ? newWhole : extended(later), batch: batch)
     }
 
-    /// No segment of more postings comes of a merge.
+    /// Maximum weight of a segment that is made by a merge.
     private static let mergeLimit = 1 << 16
 
     static let empty = PendingView(PendingBounds(), [])
 }
 
-/// Segments that follow each other, read as one.
+/// Consecutive segments, read as one.
 final class PendingPart: Sendable {
     let segments: [PendingSegment]
     private let overlap: PendingOverlap
@@ -93,7 +93,8 @@ final class PendingPart: Sendable {
         (self.segments, self.overlap) = (segments, overlap)
     }
 
-    /// With one more segment, and that and the `count` ones before it in the form of `merged`.
+    /// Returns the part with `segment` added. The new segment and the `count` segments before it are replaced by
+    /// `merged`.
     func appending(_ segment: PendingSegment, mergingLast count: Int, to merged: PendingSegment) -> PendingPart {
         var overlap = overlap
         overlap.append(segment, to: segments[...])
@@ -102,10 +103,10 @@ final class PendingPart: Sendable {
         return PendingPart(segments[..<first] + [merged], overlap)
     }
 
-    /// Whether a document now has sections.
+    /// Whether a document has sections in its new state.
     var hasSections: Bool { segments.contains { $0.hasSections } }
 
-    /// Whether the rows of new documents from one on ascend with their numbers, from a row on.
+    /// Whether the rows of new documents from `docno` on are above `row` and ascend with the document numbers.
     func addsAscendingRows(after row: UInt64?, from docno: UInt32) -> Bool {
         var last = row
         for segment in segments {
@@ -118,7 +119,8 @@ final class PendingPart: Sendable {
         return true
     }
 
-    /// The state of a document; nil if no record is about it. `oldLength` is that before the newest segment about it.
+    /// Returns the state of a document, or nil if no record changes it. `oldLength` is the length before the newest
+    /// segment that changes it.
     func document(_ docno: UInt32) -> PendingDocument? {
         for segment in segments.reversed() {
             if let document = segment.document(docno) { return document }
@@ -126,7 +128,8 @@ final class PendingPart: Sendable {
         return nil
     }
 
-    /// The state of a row's document: the one that is there, else one that is gone; nil if no record is about the row.
+    /// Returns the state of a row's document: preferably an existing one, else a removed one. Returns nil if no record
+    /// is about the row.
     func document(ofRow row: UInt64) -> PendingDocument? {
         for segment in segments.reversed() {
             if let document = segment.document(ofRow: row) { return document }
@@ -134,7 +137,7 @@ final class PendingPart: Sendable {
         return nil
     }
 
-    /// Which segments speak of a term, and as which of theirs; the oldest first.
+    /// Returns the segments that have a term, the oldest first, and its number in each.
     func places(of term: Bytes) -> [(segment: Int, term: Int)] {
         var places: [(segment: Int, term: Int)] = []
         for (place, segment) in segments.enumerated() {
@@ -144,11 +147,11 @@ final class PendingPart: Sendable {
         return places
     }
 
-    /// What the records say of a term, kept for who asks again; nil if none of them names it.
+    /// Returns the changes of a term by the records, and caches them. Returns nil if no record names the term.
     func postings(of term: Bytes) -> PendingPostings? {
         if segments.isEmpty { return nil }
         let key = [UInt8](term)
-        // A look at each segment takes longer, and words that many documents hold are asked for over and over.
+        // Searching each segment takes longer, and frequent words are asked for again and again.
         if let found = known.withLock({ $0.find(key) }) { return found }
         let places = places(of: term)
         if places.isEmpty { return nil }
@@ -161,7 +164,7 @@ final class PendingPart: Sendable {
         PendingPostings(gathered(places), segments)
     }
 
-    /// Whether a document holds the term at these places now, as far as that is told without looking at documents.
+    /// Whether a document certainly holds the term now, judged without reading documents.
     func surelyAdds(_ places: [(segment: Int, term: Int)]) -> Bool {
         places.contains { overlap.later[$0.segment].isEmpty && !segments[$0.segment].lists.added($0.term).isEmpty }
     }
@@ -173,11 +176,11 @@ final class PendingPart: Sendable {
         return gathered
     }
 
-    /// The terms that the records speak of, ascending.
+    /// Returns a cursor over the terms of the records, ascending.
     func terms() -> PendingTermCursor { PendingTermCursor(segments) }
 }
 
-/// The terms that were asked for: when there are many, those go that were not asked for again since half as many came.
+/// A cache of terms that were asked for, in two generations. When the recent one is full, it replaces the older one.
 struct KnownPostings {
     private var recent: [[UInt8]: PendingPostings] = [:]
     private var older: [[UInt8]: PendingPostings] = [:]

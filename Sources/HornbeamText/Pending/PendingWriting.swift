@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a writer leaves few changes to be folded later: as records of the documents, where they are few beside what is
-// pending.
+// How a writer records few changes: as pending records of the documents, which are folded later. Used while the changes
+// are few in proportion to the pending ones.
 
 import HornbeamPages
 import HornbeamTree
 
 // Gathering.
 extension TextIndexWriter {
-    /// Gathers a new document, unless there are too many changes already; then false.
+    /// Gathers a new document. Returns false if there are too many changes already.
     func gatherNew(_ row: UInt64, _ text: GatheredText) throws(StorageError) -> Bool {
         guard gathers else { return false }
         if let known = gathered.place(of: row) {
@@ -22,7 +22,7 @@ extension TextIndexWriter {
         return true
     }
 
-    /// Gathers a change, unless there are too many already; then false.
+    /// Gathers a change. Returns false if there are too many changes already.
     func gatherChange(_ row: UInt64, from old: DocumentText, to new: DocumentText?) throws(StorageError) -> Bool {
         guard gathers else { return false }
         let new = new.map { GatheredText.texts($0) }
@@ -41,10 +41,10 @@ extension TextIndexWriter {
         return true
     }
 
-    /// There are more changes than are kept as texts. They become records, and gathering goes on; unless this
-    /// transaction changes half as much as is pending, or more: then they are written term by term, which costs less
-    /// for many. All that is pending goes first, so that postings and records never speak of the same change in the
-    /// wrong order. So what a transaction folds is bounded by what it changes.
+    /// Handles more changes than are kept as texts. They become records, and gathering goes on. But if this transaction
+    /// changes at least half as much as is pending, they are written term by term, which is cheaper for many. Then
+    /// everything pending is folded first, so that postings and records never apply the same change in the wrong order.
+    /// So the work of folding in a transaction is bounded by its changes.
     private func leaveGatheringIfFull() throws(StorageError) {
         guard gathered.isFull, let trees else { return }
         let pending: UInt64
@@ -54,7 +54,7 @@ extension TextIndexWriter {
         gathers = false
         let documents = gathered.documents
         gathered.removeAll()
-        // Half of them would be lost if this were committed.
+        // If it fails, the writer has failed: committing would lose some of the documents.
         do { try bufferAll(documents) } catch { throw fail(error) }
     }
 
@@ -68,7 +68,7 @@ extension TextIndexWriter {
             case (.texts(let old)?, .plain(let new)?):
                 try update(document.row, from: old, to: DocumentText(String(decoding: new, as: UTF8.self)))
             case (.texts(let old)?, nil): try remove(document.row, old)
-            // What came and left; old texts always come as such.
+            // A document that was added and removed again. Old texts are always `.texts`.
             case (nil, nil), (.plain?, _): break
             }
         }
@@ -113,7 +113,7 @@ extension TextIndexWriter {
         try foldIfDue(state, added: added, records: state.next.sequence - before.sequence)
     }
 
-    /// The index after a record, and before it `state`.
+    /// Returns the totals of the index after a record. `state` is the state before it.
     private func totals(
         _ header: PendingHeader, _ state: PendingState, terms: Int, bytes: Int
     ) throws(StorageError) -> PendingHeader.Totals {
@@ -122,7 +122,7 @@ extension TextIndexWriter {
             - (header.oldLength < 0 ? 0 : 1)
         let difference = max(header.newLength, 0) - max(header.oldLength, 0)
         let (length, overflows) = Int64(clamping: state.statistics.totalLength).addingReportingOverflow(difference)
-        // What is read is below this limit; a record must not be above it either.
+        // Reading refuses a weight above this limit, so no record may exceed it.
         let weight =
             state.next.weight + PendingHeader.weight(terms: terms, tokens: header.newLength, bytes: bytes)
         guard count >= 0, length >= 0, !overflows, length < TextStatistics.lengthLimit,
@@ -139,14 +139,13 @@ extension TextIndexWriter {
             laterFields: Array(fields.tokens.dropFirst()))
     }
 
-    /// How the index has divided a document that changes. While only first fields have tokens, they are that document's
-    /// too.
+    /// Returns the former sections of a changed document. While only first fields have tokens, they aren't needed.
     private func formerSections(_ header: PendingHeader, _ fields: FieldTotals) throws(StorageError) -> [UInt8] {
         guard header.oldLength >= 0, fields.tokens.count > 1, let former = try openedFormer() else { return [] }
         return try former.sections(of: header.docno)
     }
 
-    /// The index must have what the old text makes.
+    /// Checks that the index has the length and fingerprint of the old text. Throws otherwise.
     private func requireOld(_ header: PendingHeader, _ old: GatheredText) throws(StorageError) {
         guard let former = try openedFormer() else { throw isMissing(header.row) }
         let length = try former.length(of: header.docno)
@@ -160,7 +159,7 @@ extension TextIndexWriter {
         guard fingerprint == old.fingerprint else { throw oldTextDisagrees(header.row) }
     }
 
-    /// What is pending, and the statistics with it, before what is gathered.
+    /// Returns the pending state with its statistics, before the gathered changes.
     func state(_ trees: TextTrees) throws(StorageError) -> PendingState {
         if let knownState { return knownState }
         let made = try PendingState(index, trees, statistics, in: transaction)
@@ -168,7 +167,7 @@ extension TextIndexWriter {
         return made
     }
 
-    /// The documents of the index as they were before what is gathered.
+    /// Returns the documents of the index before the gathered changes.
     func openedFormer() throws(StorageError) -> FormerDocuments? {
         if let former { return former }
         guard let trees else { return nil }

@@ -1,45 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// A term's postings as a snapshot has them: the stored ones, but for those of documents that pending records change,
-// and those of the records. Read as `StoredPostings` are, block by block, and as lazily: a stored block that nothing
-// pending falls into is passed on as it is; pending postings between stored blocks are blocks of their own; where both
-// meet, the block ends where the stored one does and what bounds it is known from both, so that they are put together
-// only when somebody asks for its postings. Bounds of stored postings hold for those of them that are left. Changed
-// documents mostly hold a word as often as before: where no others are, the stored block is as it was but for a bound.
+// A term's postings in a snapshot: the stored postings, without those of documents that pending records change, and the
+// postings of the records. Read block by block like `StoredPostings`, and as lazily:
+//
+// - A stored block without pending changes is used as it is.
+// - Pending postings between stored blocks are blocks of their own.
+// - Otherwise the block ends at the end of the stored one, and its bounds are known from both. They are merged only
+//   when postings are asked for.
+//
+// The bounds of stored postings also hold for a part of them. Most changed documents hold a word as often as before. If
+// there are no other changes, the stored block is used with wider bounds.
 
 import HornbeamPages
 
-/// Walks both; belongs to one search.
+/// Reads both; belongs to one search.
 final class TermPostings {
-    /// Documents that hold the term.
+    /// Number of documents that hold the term.
     let documentFrequency: UInt32
-    /// Occurrences in all of them.
+    /// Number of occurrences in all documents.
     let collectionFrequency: UInt64
-    /// Of the whole list: one to four pairs, the most frequent first.
+    /// Bounds of the whole list: one to four pairs, the most frequent first.
     let bounds: [Bound]
 
-    /// Whether it is behind the last block: then nothing below is of meaning.
+    /// Whether the last block was passed. Then the properties below have no meaning.
     @exclusivity(unchecked) private(set) var isAtEnd = false
-    /// No document of the current block is less. Exact once it is decoded.
+    /// A lower bound of the current block's documents. Exact once the block is decoded.
     @exclusivity(unchecked) private(set) var blockFirst: UInt32 = 0
     /// The last document of the current block.
     @exclusivity(unchecked) private(set) var blockLast: UInt32 = 0
     @exclusivity(unchecked) private(set) var blockBound = Bound(frequency: 0, length: 0)
     @exclusivity(unchecked) private(set) var secondBlockBound = Bound(frequency: 0, length: 0)
-    /// Postings of the current block, at least one. Until it is decoded there may be fewer.
+    /// Number of postings of the current block, at least one. Until the block is decoded, an upper bound.
     @exclusivity(unchecked) private(set) var count = 0
     /// The postings of the current block, once it is decoded.
     @exclusivity(unchecked) private(set) var docnos: UnsafePointer<UInt32>
     @exclusivity(unchecked) private(set) var frequencies: UnsafePointer<UInt32>
 
-    /// The kinds of a current block.
+    /// The kind of the current block.
     private enum Kind {
         case stored
-        /// Stored postings. Some are of documents that have changed and hold the term as often as before.
+        /// Stored postings. Some documents have changed but hold the term as often as before.
         case same
         case pending
-        /// Both, not put together yet.
+        /// Stored and pending postings, not merged yet.
         case both
-        /// Both, in `memory`.
+        /// Stored and pending postings, merged in `memory`.
         case merged
     }
 
@@ -49,21 +53,21 @@ final class TermPostings {
     private let averageLength: Double
     private let storesPositions: Bool
     @exclusivity(unchecked) private var kind = Kind.stored
-    /// The first pending posting that is not behind, and the first behind the current block.
+    /// The first pending posting of the current block or behind it, and the first one behind it.
     @exclusivity(unchecked) private var place = 0
     @exclusivity(unchecked) private var placeEnd = 0
-    /// The first change of the stored postings that is not behind, and the first behind the current block.
+    /// The first change of stored postings in the current block or behind it, and the first one behind it.
     @exclusivity(unchecked) private var change = 0
     @exclusivity(unchecked) private var changeEnd = 0
-    /// Memory in which blocks are put together: `capacity` documents and as many frequencies.
+    /// Memory for merged blocks: `capacity` documents and as many frequencies.
     @exclusivity(unchecked) private var memory: UnsafeMutablePointer<UInt32>?
     @exclusivity(unchecked) private var capacity = 0
-    /// Takes the fields of stored postings that go into such blocks.
+    /// Scratch memory for the fields of stored postings in merged blocks.
     @exclusivity(unchecked) private var storedColumns: FieldColumns?
     private static let smallestCapacity = 256
 
-    /// Merges a term's stored and pending postings. Returns nil if no document holds the term. Throws `.corrupt` if
-    /// more is taken away than is stored. (An initializer that throws and does all this makes the optimizer of Swift
+    /// Merges a term's stored and pending postings. Returns nil if no document holds the term. Throws `.corrupt` if the
+    /// records remove more than is stored. (An initializer that throws and does all this makes the optimizer of Swift
     /// 6.3 crash.)
     static func merging(
         _ stored: StoredPostings, _ added: PendingPostings, _ averageLength: Double, _ index: TextIndex
@@ -101,7 +105,7 @@ final class TermPostings {
     private static func bounds(_ stored: StoredPostings, _ added: PendingPostings) -> [Bound] {
         guard added.count > 0 else { return stored.bounds }
         if stored.bounds.isEmpty { return added.bounds }
-        // Mostly nothing that is pending is better than all that is stored.
+        // Usually the bounds of stored postings also cover the pending ones.
         if added.bounds.allSatisfy({ bound in stored.bounds.contains { $0.covers(bound) } }) { return stored.bounds }
         var frontier = BoundFrontier()
         for bound in stored.bounds { frontier.add(bound) }
@@ -110,12 +114,12 @@ final class TermPostings {
         return frontier.descending
     }
 
-    /// Some of the best of all postings, where they are known.
+    /// Some of the best of all postings, if they are known.
     var leaders: Leaders { added.leaders(stored.leaders, averageLength: averageLength) }
 
     // MARK: Blocks
 
-    /// Moves forward to the first block whose last document is `target` or behind it. Stays if the current block is
+    /// Moves forward to the first block whose last document is not below `target`. Doesn't move if the current block is
     /// one. Returns false, and is at the end, if there is no such block.
     @inline(__always)
     func seekBlock(_ target: UInt32) throws(StorageError) -> Bool {
@@ -129,7 +133,7 @@ final class TermPostings {
         place = PostingSource.gallop(
             added.docnos, from: kind == .stored ? place : placeEnd, count: added.count, to: target)
         try settle()
-        // Without what it has lost a block may end before the target.
+        // Without its removed postings a block may end before the target.
         while !isAtEnd, blockLast < target { _ = try nextBlock() }
         return !isAtEnd
     }
@@ -143,7 +147,7 @@ final class TermPostings {
         return !isAtEnd
     }
 
-    /// Makes the current block from the place where the stored and the pending postings stand.
+    /// Makes the current block from the next stored block and the next pending postings.
     private func settle() throws(StorageError) {
         while true {
             let hasAdded = place < added.count
@@ -155,7 +159,7 @@ final class TermPostings {
             if hasAdded, added.docnos[place] < stored.blockFirst { return standOnPending(before: stored.blockFirst) }
             change = PostingSource.step(
                 added.changedDocnos, from: change, count: added.changeCount, to: stored.blockFirst)
-            // Behind the last there is `.max`.
+            // The last change is followed by `.max`.
             let changes = added.changedDocnos[change] <= stored.blockLast && change < added.changeCount
             guard changes || hasAdded && added.docnos[place] <= stored.blockLast else { return standOnStored() }
             if try standOnBoth() { return }
@@ -171,7 +175,7 @@ final class TermPostings {
         (docnos, frequencies) = (UnsafePointer(stored.docnos), UnsafePointer(stored.frequencies))
     }
 
-    /// Stands on the pending postings up to the end of their block of 128, or to where stored ones may come.
+    /// Makes the current block from the pending postings up to the end of their block of 128, or up to `limit`.
     private func standOnPending(before limit: UInt32?) {
         kind = .pending
         let block = place / PendingPostings.blockSize
@@ -185,8 +189,8 @@ final class TermPostings {
         (docnos, frequencies) = (added.docnos + place, added.frequencies + place)
     }
 
-    /// Stands on the stored block without the postings that are taken away, and the pending postings up to its end.
-    /// Returns false if nothing is left.
+    /// Makes the current block from the stored block, without removed postings, and the pending postings up to its end.
+    /// Returns false if it is empty.
     private func standOnBoth() throws(StorageError) -> Bool {
         let last = stored.blockLast
         placeEnd = Self.behind(last, added.docnos, from: place, added.count)
@@ -201,7 +205,7 @@ final class TermPostings {
         }
         kind = .both
         count = stored.count + changeEnd - change
-        // Where the last document goes, only its postings say where a block ends.
+        // If the last document was removed, the end of the block is known only after merging.
         guard added.changedDocnos[changeEnd - 1] == last, added.changedFrequencies[changeEnd - 1] == 0 else {
             return true
         }
@@ -211,7 +215,7 @@ final class TermPostings {
         return true
     }
 
-    /// The first place from `start` on that is behind a document.
+    /// Returns the first index from `start` on whose document is above `last`.
     @inline(__always)
     private static func behind(
         _ last: UInt32, _ documents: UnsafePointer<UInt32>, from start: Int, _ count: Int
@@ -221,7 +225,7 @@ final class TermPostings {
 
     // MARK: Fields
 
-    /// Whether the fields of all postings are known.
+    /// Whether the per-field counts of all postings are known.
     var knowsFields: Bool { storesPositions && (stored.documentFrequency == 0 || stored.knowsFields) }
 
     /// Bounds of all postings in each field.
@@ -243,8 +247,8 @@ final class TermPostings {
         return bounds
     }
 
-    /// Fills the columns of the wanted places for the current block's postings, which must be decoded here. Columns in
-    /// which no posting stands may be left as they are.
+    /// Fills the columns of the wanted slots for the current block's postings, which must be decoded by `decode()`.
+    /// Columns without occurrences may be left unchanged.
     func readFields(_ wanted: FieldPlaces, into columns: FieldColumns) throws(StorageError) {
         precondition(kind != .both)
         if kind == .stored { return try stored.readFields(wanted, into: columns) }
@@ -259,7 +263,7 @@ final class TermPostings {
         let storedColumns = storedColumns ?? FieldColumns()
         self.storedColumns = storedColumns
         try stored.readFields(wanted, into: storedColumns)
-        // From the block's beginning: a search that came into the middle of it has passed some of the pending ones.
+        // From the beginning of the block: a search that started in its middle has passed some of the pending postings.
         var next = PostingSource.gallop(added.docnos, from: 0, count: placeEnd, to: docnos[0])
         var read = 0
         for posting in 0..<count {
@@ -274,16 +278,16 @@ final class TermPostings {
         }
     }
 
-    // MARK: What is known beyond the current block
+    // MARK: Bounds beyond the current block
 
-    /// The last document of those blocks whose bounds are known.
+    /// The last document of the blocks whose bounds are known.
     @inline(__always)
     var knownLast: UInt32 {
         if !stored.isAtEnd { return max(stored.knownLast, blockLast) }
         return added.count > 0 ? max(added.docnos[added.count - 1], blockLast) : blockLast
     }
 
-    /// Calls `body` with the pairs that bound each known block from the current one through that which holds `last`.
+    /// Calls `body` with the bounds of each known block from the current one through the block that holds `last`.
     @inline(__always)
     func forEachKnownBound(through last: UInt32, _ body: (Bound) -> Void) {
         if !stored.isAtEnd, stored.blockFirst <= last { stored.forEachKnownBound(through: last, body) }
@@ -300,7 +304,7 @@ final class TermPostings {
 
     // MARK: Postings
 
-    /// Decodes the current block, if it isn't yet.
+    /// Decodes the current block, unless it is decoded.
     @inline(__always)
     func decode() throws(StorageError) {
         guard kind != .pending, kind != .merged else { return }
@@ -309,8 +313,8 @@ final class TermPostings {
         blockFirst = stored.blockFirst
     }
 
-    /// Decodes the current block elsewhere, where there is room for `count` postings. Sets `count` to the number it
-    /// has.
+    /// Decodes the current block into the given memory, which has room for `count` postings. Sets `count` to the actual
+    /// number.
     func decode(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) throws(StorageError) {
@@ -325,7 +329,8 @@ final class TermPostings {
         }
     }
 
-    /// Appends the positions of posting `posting` of the current block, which must be decoded here, to `target`.
+    /// Appends the positions of posting `posting` of the current block to `target`. The block must be decoded by
+    /// `decode()`.
     func appendPositions(of posting: Int, to target: inout [UInt32]) throws(StorageError) {
         precondition(kind != .both && posting >= 0 && posting < count)
         switch kind {
@@ -333,7 +338,7 @@ final class TermPostings {
         case .pending: added.appendPositions(of: place + posting, to: &target)
         case .same, .both, .merged:
             let docno = docnos[posting]
-            // A search that came into the middle of the block has passed some of its pending postings.
+            // A search that started in the middle of the block has passed some of its pending postings.
             let pending = PostingSource.gallop(added.docnos, from: 0, count: placeEnd, to: docno)
             if pending < placeEnd, added.docnos[pending] == docno {
                 return added.appendPositions(of: pending, to: &target)
@@ -344,7 +349,7 @@ final class TermPostings {
         }
     }
 
-    /// Puts the current block together in `memory`.
+    /// Merges the current block into `memory`.
     private func merge() throws(StorageError) {
         try stored.decode()
         let most = stored.count + changeEnd - change
@@ -361,8 +366,8 @@ final class TermPostings {
         kind = .merged
     }
 
-    /// Writes the current block, whose stored postings are decoded. Returns the number of its postings. Whatever the
-    /// file holds, documents ascend, and there are no more than `count`.
+    /// Merges the current block, whose stored postings are decoded, into the given memory. Returns the number of
+    /// postings. Whatever the file holds, documents ascend and their number is at most `count`.
     private func merge(
         to docnos: UnsafeMutablePointer<UInt32>, _ frequencies: UnsafeMutablePointer<UInt32>
     ) -> Int {
@@ -371,9 +376,10 @@ final class TermPostings {
         var (read, count) = (0, 0)
         for place in change..<changeEnd {
             let docno = changed[place]
-            // Nearly all are stored ones that stay, some of them before each change: how many can't be foreseen, so
-            // all of a step are copied, and as many count as come before. (No more are written than were announced:
-            // what is written to this place is as far behind as what is read.)
+            // Nearly all postings are stored ones that stay. Some of them precede each change; their number can't be
+            // predicted. So a whole step is copied, and the smaller documents among it are counted. (Writing stays
+            // within the announced room: the write position is never ahead of the read position by more than the
+            // changes so far.)
             var passed = PostingSource.stepSize
             while passed == PostingSource.stepSize, read &+ PostingSource.stepSize <= size {
                 Self.copyStep(from + read, to: docnos + count)
@@ -390,7 +396,7 @@ final class TermPostings {
             }
             let isStored = read < size && from[read] == docno
             read &+= isStored ? 1 : 0
-            // What is there no more is written over by what follows.
+            // A removed posting is overwritten by the next one.
             docnos[count] = docno
             frequencies[count] = changedCounts[place]
             count &+= Int(min(changedCounts[place], 1))

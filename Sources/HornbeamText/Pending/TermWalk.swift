@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of a snapshot in order: the stored terms and those that pending records speak of, in step. A record
-// names every term of its document before and now; so of a term that none names the stored entry says all there is.
+// The vocabulary of a snapshot in order: the stored terms and the terms of pending records, side by side. A record
+// names every term of its document's former and new text. So the stored entry of a term that no record names is
+// complete.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Walks forward through the terms that a document holds. Those that agree in their first 200 bytes come in any order.
+/// Walks forward through the terms that a document holds. Terms with the same first 200 bytes come in any order.
 struct TermWalk: ~Copyable {
     private let snapshot: TextSnapshot
     private let dictionary: TermDictionary
     private var cursor: Cursor
     private var pending: PendingTermCursor
-    /// Whether the cursors stand on a term, and whether that is the current one.
+    /// Whether each cursor is at a term, and whether that term is the current one.
     private var (isThere, hasPending): (Bool, Bool)
     private var (isStored, isPending) = (false, false)
     /// The current term, if it is stored and longer than a key.
     private var long: [UInt8] = []
-    /// What is pending for the current term: which of the part's segments speak of it, and as which of their terms.
+    /// The pending part for the current term, its segments that have the term, and the term's number in each.
     private var part = PendingPart.none
     private var places: [(segment: Int, term: Int)] = []
 
-    /// Before the first term that isn't before `start`; `next` goes to it.
+    /// Starts before the first term that isn't below `start`. Call `next` to move to it.
     init(_ snapshot: TextSnapshot, from start: [UInt8]) throws(StorageError) {
         self.snapshot = snapshot
         dictionary = TermDictionary(
@@ -34,7 +35,7 @@ struct TermWalk: ~Copyable {
         self.pending = pending
     }
 
-    /// Goes to the next term; false at the end.
+    /// Moves to the next term. Returns false at the end.
     @inline(__always)
     mutating func next() throws(StorageError) -> Bool {
         if isStored { isThere = try cursor.next() }
@@ -44,10 +45,11 @@ struct TermWalk: ~Copyable {
         return true
     }
 
-    /// Goes to the first term that isn't before `target`, which must be above the current one; false at the end.
+    /// Moves to the first term that isn't below `target`, which must be above the current term. Returns false at the
+    /// end.
     mutating func seek(_ target: [UInt8]) throws(StorageError) -> Bool {
         isThere = try cursor.seek(target)
-        // Else a walk of a damaged tree might never end.
+        // Otherwise the walk of a damaged tree might never end.
         guard !isThere || target.withBytes({ cursor.key.order($0) }) >= 0 else {
             throw snapshot.index.corrupt(snapshot.index.termsName, "terms are out of order")
         }
@@ -56,31 +58,31 @@ struct TermWalk: ~Copyable {
         return try settle()
     }
 
-    /// The current term's bytes, for the length of `body`.
+    /// Calls `body` with the current term's bytes, which are valid during the call.
     @inline(__always)
     func withTerm<Result, Failure: Error>(_ body: (Bytes) throws(Failure) -> Result) throws(Failure) -> Result {
         if !isStored { return try pending.withText(body) }
         return try long.isEmpty ? body(cursor.key) : long.withBytes(body)
     }
 
-    /// Whether nothing pending bears on the current term.
+    /// Whether no pending record names the current term.
     @inline(__always)
     var isPlain: Bool { places.isEmpty }
 
-    /// What is stored of it.
+    /// Returns the stored entry of the current term.
     func entry() throws(StorageError) -> TermEntry? {
         guard isStored else { return nil }
         return try long.isEmpty ? dictionary.entry(cursor.value) : dictionary.read(cursor).entry
     }
 
-    /// How many documents hold it, and how often they do.
+    /// Returns the numbers of documents and occurrences of the current term.
     func frequencies() throws(StorageError) -> (documents: UInt64, occurrences: UInt64) {
         let added: PendingPostings = isPlain ? .none : part.postings(at: places)
         return try TextSnapshot.frequencies(try entry(), added, snapshot.index)
     }
 
-    /// Its postings, stored and pending. The pending ones are not kept: a walk through the vocabulary would drive out
-    /// those of the words that are asked for over and over.
+    /// Returns the postings of the current term, stored and pending. Doesn't cache the pending ones: a walk through the
+    /// vocabulary would displace the words that are asked for often.
     func postings() throws(StorageError) -> TermPostings? {
         let added: PendingPostings = isPlain ? .none : part.postings(at: places)
         return try snapshot.postings(try entry(), added)
@@ -92,7 +94,7 @@ struct TermWalk: ~Copyable {
         if !places.isEmpty { places.removeAll(keepingCapacity: true) }
     }
 
-    /// Makes the first of where both stand the current term, if a document holds it.
+    /// Makes the smaller of the two cursors' terms current, if a document holds it. Otherwise moves on.
     private mutating func settle() throws(StorageError) -> Bool {
         while isThere || hasPending {
             long = isThere && TermDictionary.isLong(cursor.key) ? try dictionary.read(cursor).term : []
@@ -109,8 +111,8 @@ struct TermWalk: ~Copyable {
         return false
     }
 
-    /// Of the stored term beside the pending one. A long term stands by its first 200 bytes, before which all others
-    /// that are less have come.
+    /// Compares the stored term with the pending one. A long term comes in the order of its first 200 bytes, behind all
+    /// other terms that are smaller.
     private func order() -> Int {
         if !isThere { return 1 }
         if !hasPending { return -1 }
@@ -119,16 +121,16 @@ struct TermWalk: ~Copyable {
         }
     }
 
-    /// Finds what is pending for the current term; whether a document holds it.
+    /// Finds the pending changes of the current term. Returns whether a document holds it.
     private mutating func stand() throws(StorageError) -> Bool {
         places.removeAll(keepingCapacity: true)
         part = withTerm { snapshot.part($0) }
         if isPending, isStored || withTerm({ $0.count }) <= TermDictionary.plainLimit {
-            // The part's segments are the last ones of all.
+            // The part's segments are the last ones of all segments.
             let first = snapshot.pending.whole.segments.count - part.segments.count
             for (segment, term) in pending.current where segment >= first { places.append((segment - first, term)) }
         } else {
-            // A stored one that stands elsewhere is told when its place comes.
+            // A long term that is also stored is reported when the stored cursor reaches it.
             if !isStored, try withTerm({ (term) throws(StorageError) in try dictionary.find(term) }) != nil {
                 return false
             }

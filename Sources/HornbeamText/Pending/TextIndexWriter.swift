@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps an index in step with the texts of a write transaction. Changes gather in memory and are written in term order
-// by `flush`: before the commit and before a search in the same transaction. When they outgrow the budget, those of new
-// documents are put aside until then (`PostingSpills`), and others are written. Whoever writes must flush before
-// committing; a writer that has thrown must not be committed (it goes on throwing the same error).
+// Keeps an index in step with the texts of a write transaction. Changes are gathered in memory and written in term
+// order by `flush`: before the commit and before a search in the same transaction. When they exceed the budget, changes
+// of new documents are put aside until the flush (`PostingSpills`), and other changes are written. The caller must
+// flush before committing. A transaction whose writer has thrown must not be committed (the writer goes on throwing the
+// same error).
 
 package import HornbeamPages
 package import HornbeamTree
 
-/// The one writer of an index in its write transaction. One thread at a time, as the transaction.
+/// The only writer of an index in its write transaction. Used by one thread at a time, like the transaction.
 package final class TextIndexWriter {
     package let index: TextIndex
     let transaction: Transaction
@@ -16,25 +17,25 @@ package final class TextIndexWriter {
     private(set) var trees: TextTrees?
     /// The stored statistics. While records are pending, their statistics of the whole index count instead.
     var statistics: TextStatistics
-    // Without checks of exclusive access: one thread, and nothing that is called here comes back.
+    // No checks of exclusive access: there is one thread, and nothing called here calls back.
     @exclusivity(unchecked) private var buffer = ChangeBuffer()
     @exclusivity(unchecked) var changes = TermChanges()
     @exclusivity(unchecked) private var spills: PostingSpills
-    /// Postings and positions of a term in memory, roughly, when spills are merged.
+    /// Approximate maximum of a term's postings and positions in memory when spills are merged.
     var mostMergedValues = 1 << 21
-    /// Changes while they are few.
+    /// The changes while they are few.
     var gathered = PendingChanges()
-    /// Whether they may still be few: false once they have gone to the buffer.
+    /// Whether the changes may still be few. False once they have gone to the buffer.
     var gathers = false
     /// Weight of the records that this transaction has written.
     var recordedWeight: UInt64 = 0
-    /// The pending state before the gathered changes. Nil if nobody has asked, or if it has changed since.
+    /// The pending state before the gathered changes. Nil until it is needed, and after it has changed.
     var knownState: PendingState?
-    /// The documents before the gathered changes. Nil until somebody asks.
+    /// The documents before the gathered changes. Nil until they are needed.
     var former: FormerDocuments?
-    /// The number that the next document gets. Documents not yet written count.
+    /// The number of the next document. Documents not yet written count.
     var nextDocno: UInt32 = 0
-    /// The largest row that was ever added, or none.
+    /// The largest row that was ever added. Nil if there is none.
     var largest: UInt64?
     @exclusivity(unchecked) var tokenizer: Tokenizer
     @exclusivity(unchecked) private var failure: StorageError?
@@ -63,23 +64,23 @@ package final class TextIndexWriter {
             let state = try PendingState(index, opened.trees, statistics, in: transaction)
             knownState = state
             (nextDocno, largest) = (state.statistics.nextDocno, state.largestRow)
-            // An index that has nothing yet is mostly about to be filled. One that has nothing left but records of what
-            // has left is not folded for that, before it is known how much comes.
+            // An empty index is usually about to be filled. An index with no documents but records of removed ones is
+            // not folded for that before the amount of changes is known.
             gathers = keepsRecords && (state.statistics.documentCount > 0 || !state.isEmpty)
             if !gathers { try foldAll() }
         }
     }
 
-    /// Whether there is something for `flush` to write.
+    /// Whether there are changes for `flush` to write.
     package var hasChanges: Bool { !buffer.isEmpty || !gathered.isEmpty || !spills.isEmpty }
 
-    /// Adds a document. Throws `.invalid` if the index has one of this row already.
+    /// Adds a document. Throws `.invalid` if the index already has a document of this row.
     package func insert(_ row: UInt64, text: String) throws(StorageError) {
         try insert(row, DocumentText(text))
     }
 
-    /// Adds a document with a text in UTF-8, which is copied only where it has to wait. Throws `.invalid` if the index
-    /// has one of this row already.
+    /// Adds a document with a text in UTF-8, which is copied only if the change is gathered. Throws `.invalid` if the
+    /// index already has a document of this row.
     package func insert(_ row: UInt64, utf8 text: Bytes) throws(StorageError) {
         try check(size: text.count)
         if gathers, try gatherNew(row, .plain([UInt8](text))) { return }
@@ -90,7 +91,7 @@ package final class TextIndexWriter {
         try flushIfLarge()
     }
 
-    /// Adds a document of several texts. Throws `.invalid` if the index has one of this row already.
+    /// Adds a document of several texts. Throws `.invalid` if the index already has a document of this row.
     package func insert(_ row: UInt64, _ text: DocumentText) throws(StorageError) {
         try check(text)
         if try gatherNew(row, .texts(text)) { return }
@@ -120,7 +121,7 @@ package final class TextIndexWriter {
         try change(row, from: oldText, to: newText)
     }
 
-    /// The place of a document that the index doesn't have.
+    /// Adds a document that the index doesn't have. Returns its index in the buffer.
     private func addNew(_ row: UInt64) throws(StorageError) -> UInt32 {
         if let known = buffer.place(of: row) {
             guard buffer.documents[known].hasLeft else { throw isThereAlready(row) }
@@ -142,10 +143,10 @@ package final class TextIndexWriter {
         .invalid("document \(row) is in the text index “\(index.prefix)” already")
     }
 
-    /// Whether the index has the row before the gathered changes. If that can't be read the writer has failed: it would
-    /// leave the index without a document whose row is stored.
+    /// Whether the index has the row before the gathered changes. A read error makes the writer fail, because otherwise
+    /// a commit would leave out a document whose row is stored.
     func isStored(_ row: UInt64) throws(StorageError) -> Bool {
-        // Larger rows than all that came before need no look.
+        // A row above all earlier ones need not be looked up.
         guard let largest, row <= largest else { return false }
         do { return try storedDocno(of: row) != nil } catch { throw fail(error) }
     }
@@ -194,7 +195,7 @@ package final class TextIndexWriter {
             "the old text given for document \(row) is not the one that the text index “\(index.prefix)” holds")
     }
 
-    /// Writes all changes. Then the index agrees with the changed texts.
+    /// Writes all changes. Afterwards the index agrees with the changed texts.
     package func flush() throws(StorageError) {
         if let failure { throw failure }
         guard hasChanges else { return }
@@ -207,7 +208,7 @@ package final class TextIndexWriter {
         former = nil
         gathered.removeAll()
         buffer.removeAll()
-        // Who flushes after few changes may go on so, with each of them. Nothing is pending here.
+        // A caller that flushes after few changes may go on doing so. Nothing is pending here.
         if isLittle, !gathers { gathers = keepsRecords && statistics.documentCount > 0 }
     }
 
@@ -227,10 +228,11 @@ package final class TextIndexWriter {
         return error
     }
 
-    /// Throws what a change from or to this text would throw, whatever the document. Changes nothing.
+    /// Throws the errors of a change from or to this text that don't depend on the document. Changes nothing.
     package func check(_ text: DocumentText) throws(StorageError) { try check(size: text.size) }
 
-    /// Throws what a change from or to a text of `size` bytes would throw, whatever the document. Changes nothing.
+    /// Throws the errors of a change from or to a text of `size` bytes that don't depend on the document. Changes
+    /// nothing.
     package func check(size: Int) throws(StorageError) {
         if let failure { throw failure }
         guard size <= Self.textSizeLimit else {
@@ -248,7 +250,7 @@ extension TextIndexWriter {
         return created
     }
 
-    /// Writes what was put aside, and then what is in memory: changes of documents that were put aside may be among it.
+    /// Writes the changes put aside, then those in memory, which may change documents that were put aside.
     private func writeAll() throws(StorageError) {
         if !spills.isEmpty {
             if !buffer.isEmpty, !buffer.changesOlder { try putAside() }
@@ -268,7 +270,7 @@ extension TextIndexWriter {
         try finish(editor, trees)
     }
 
-    /// Writes what is known of the documents that have gathered, and keeps their postings for the end of the load.
+    /// Writes the gathered documents without their postings, which are kept for the end of the load.
     private func putAside() throws(StorageError) {
         _ = try writeDocuments()
         guard try spills.add(buffer, &changes) else { throw leftTermsDisagree() }
@@ -278,7 +280,7 @@ extension TextIndexWriter {
 
     private func mergeSpills() throws(StorageError) {
         let trees = try openedTrees()
-        // A large load is over: its memory may go.
+        // A large load has ended, so its memory is freed.
         if buffer.isEmpty { buffer = ChangeBuffer() }
         var editor = try editor(trees)
         var merge = try spills.merge(trees, statistics, mostValues: mostMergedValues)
@@ -311,7 +313,7 @@ extension TextIndexWriter {
         return trees
     }
 
-    /// Writes what is known of documents beside their postings: rows first, since documents may have left already.
+    /// Writes the data of documents besides their postings: rows first, since documents may have left already.
     func write(
         _ documents: [DocumentChange], _ trees: TextTrees, nextDocno: UInt32,
         sections: (DocumentChange) -> ArraySlice<UInt8>
@@ -345,7 +347,7 @@ extension TextIndexWriter {
             "the old text given for a document is not the one that the text index “\(index.prefix)” was given before")
     }
 
-    /// Counts what changes in the statistics.
+    /// Updates the counts in the statistics.
     func count(_ documents: [DocumentChange]) throws(StorageError) {
         var count = Int64(clamping: statistics.documentCount)
         var length = Int64(clamping: statistics.totalLength)

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index as one state of a transaction has it: what is stored and what is pending, read as one. Whoever searches asks
-// here and need not know what is folded already.
+// An index in one state of a transaction: stored and pending data read as one. Searches use a snapshot and need not
+// know what is already folded.
 
 package import HornbeamPages
 package import HornbeamTree
 
-/// An opened index. A value; one thread at a time, as its transaction.
+/// An opened index. A value; used by one thread at a time, like its transaction.
 struct TextSnapshot {
     let index: TextIndex
     let transaction: Transaction
     let trees: TextTrees
-    /// The statistics of the whole index, with the pending changes.
+    /// The statistics of the whole index, including the pending changes.
     let statistics: TextStatistics
-    /// What is pending for terms that lack the batch that is being folded, and for those that have it.
+    /// The pending changes, both for terms that lack the batch that is being folded and for terms that have it.
     let pending: PendingView
-    /// Documents from this one on are nowhere but in what is pending.
+    /// Documents from this one on exist only in the pending records.
     let storedDocnoLimit: UInt32
     private let watermark: [UInt8]
-    /// The first document that may lack the batch that is being folded; nil if all have it.
+    /// The first document that may lack the batch that is being folded. Nil if none does.
     private let foldedDocuments: UInt32?
     private let map: DocumentMap
     private let lengths: DocumentLengths
     private let dictionary: TermDictionary
 
-    /// Returns nil if nothing was ever written to the index. Throws what `TextIndex.open` throws.
+    /// Returns nil if nothing was ever written to the index. Throws the errors of `TextIndex.open`.
     init?(_ index: TextIndex, in transaction: Transaction) throws(StorageError) {
         guard let opened = try index.open(in: transaction) else { return nil }
         try self.init(index, opened.trees, opened.statistics, in: transaction)
@@ -49,8 +49,8 @@ struct TextSnapshot {
         dictionary = TermDictionary(transaction: transaction, tree: trees.terms, index: index)
     }
 
-    /// What is pending beside the postings. As long as a batch is written to what is stored of documents, all of it:
-    /// its states are true of documents that have it, too.
+    /// The pending changes of documents' data besides postings. While the batch is being written to that data, they
+    /// include the batch: its states are valid for documents that already have it, too.
     var documents: PendingPart { foldedDocuments == nil ? pending.later : pending.whole }
 
     /// Whether the rows of all documents ascend with their numbers.
@@ -59,7 +59,7 @@ struct TextSnapshot {
             && documents.addsAscendingRows(after: map.statistics.largestRow, from: foldedDocuments ?? 0)
     }
 
-    /// What is pending for a term.
+    /// Returns the pending part that applies to a term.
     func part(_ term: Bytes) -> PendingPart {
         if pending.later === pending.whole { return pending.whole }
         return lacksBatch(term) ? pending.whole : pending.later
@@ -95,8 +95,9 @@ struct TextSnapshot {
         term.isEmpty ? nil : try dictionary.find(term)
     }
 
-    /// What is pending for the term; nil if nothing bears on it, so that what is stored is all. A record names every
-    /// term of its document before and now: a term that none names has lost nothing either.
+    /// Returns the pending changes of the term, or nil if there are none and the stored postings are complete. A record
+    /// names every term of its document's former and new text, so a term that no record names has lost no postings
+    /// either.
     func added(to term: Bytes) -> PendingPostings? {
         part(term).postings(of: term)
     }
@@ -106,7 +107,7 @@ struct TextSnapshot {
         try postings(try entry(of: term), added(to: term) ?? .none)
     }
 
-    /// Returns a term's postings, made from its entry and what is pending for it. Returns nil if no document holds the
+    /// Returns a term's postings, made from its entry and its pending changes. Returns nil if no document holds the
     /// term.
     func postings(_ entry: TermEntry?, _ added: PendingPostings) throws(StorageError) -> TermPostings? {
         let averageLength = Double(statistics.totalLength) / Double(max(statistics.documentCount, 1))
@@ -118,11 +119,11 @@ struct TextSnapshot {
         try StoredPostings(entry, index: index, trees: trees, in: transaction)
     }
 
-    /// The terms from `start` on that a document holds.
+    /// Returns a walk through the terms from `start` on that a document holds.
     func terms(from start: [UInt8]) throws(StorageError) -> TermWalk { try TermWalk(self, from: start) }
 
-    /// Calls `body` with each term from `start` on that a document holds, with how many hold it and how often; until it
-    /// returns false.
+    /// Calls `body` with each term from `start` on that a document holds, with the numbers of its documents and
+    /// occurrences. Stops when `body` returns false.
     func forEachTerm(
         from start: [UInt8],
         _ body: (_ term: Bytes, _ documents: UInt64, _ occurrences: UInt64) throws(StorageError) -> Bool
@@ -137,7 +138,7 @@ struct TextSnapshot {
         }
     }
 
-    /// How many terms there are.
+    /// Returns the number of terms.
     func termCount() throws(StorageError) -> UInt64 {
         var count = try transaction.count(trees.terms)
         var added = pending.whole.terms()
@@ -153,7 +154,7 @@ struct TextSnapshot {
 
     // MARK: Documents
 
-    /// Returns the length of a document, or nil if it isn't there.
+    /// Returns the length of a document, or nil if there is no such document.
     func length(of docno: UInt32) throws(StorageError) -> UInt32? {
         if let document = documents.document(docno) {
             return document.isThere ? UInt32(truncatingIfNeeded: document.newLength) : nil
@@ -161,7 +162,7 @@ struct TextSnapshot {
         return try lengths.length(of: docno)
     }
 
-    /// Returns how the tokens of a document of `length` tokens are divided.
+    /// Returns the sections of a document of `length` tokens.
     func sections(of docno: UInt32, length: UInt32) throws(StorageError) -> DocumentSections {
         guard let document = documents.document(docno) else {
             return try SectionTable(transaction: transaction, tree: trees.documents, index: index)
@@ -173,43 +174,43 @@ struct TextSnapshot {
         return sections
     }
 
-    /// Returns a document's sections as `DocumentSections` encodes them. Empty if there is one section.
+    /// Returns a document's sections as `DocumentSections` encodes them. Empty if there is a single section.
     func encodedSections(of docno: UInt32) throws(StorageError) -> [UInt8] {
         if let document = documents.document(docno) { return document.sections }
         return try SectionTable(transaction: transaction, tree: trees.documents, index: index).encoded(of: docno)
     }
 
-    /// Returns the fingerprint of the text of a document that is there.
+    /// Returns the fingerprint of an existing document's text.
     func fingerprint(of docno: UInt32) throws(StorageError) -> UInt32? {
         if let document = documents.document(docno) { return document.fingerprint }
         return try DocumentFingerprints(transaction: transaction, tree: trees.documents, index: index)
             .fingerprint(of: docno)
     }
 
-    /// Returns the row of a document of the index. The caller must know that the document is there.
+    /// Returns the row of a document of the index. The caller must know that the document exists.
     func row(of docno: UInt32) throws(StorageError) -> UInt64 {
-        // A document keeps its row, whatever becomes of it.
+        // A document keeps its row even after it is removed.
         if docno >= storedDocnoLimit, let document = documents.document(docno) { return document.row }
         return try map.row(of: docno)
     }
 
-    /// The document of a row, nil if the index has none.
+    /// Returns the document of a row, or nil if the index has none.
     func docno(of row: UInt64) throws(StorageError) -> UInt32? {
         if let document = documents.document(ofRow: row) { return document.isThere ? document.docno : nil }
         return try map.docno(of: row)
     }
 }
 
-/// What is pending in one state of an index, and the statistics with it.
+/// The pending records of one state of an index, with its statistics.
 struct PendingState {
     let index: TextIndex
     let trees: TextTrees
     /// The last record's statistics of the whole index, or the stored ones if there is no record.
     private(set) var statistics: TextStatistics
     let fold: FoldState
-    /// Documents from this one on are nowhere but in the records.
+    /// Documents from this one on exist only in the records.
     let storedDocnoLimit: UInt32
-    /// Where the next record goes.
+    /// The position of the next record.
     private(set) var next: FoldState.Mark
     /// The largest row that was ever added.
     private(set) var largestRow: UInt64?
@@ -249,7 +250,7 @@ struct PendingState {
                 sequence: last.sequence + 1, identity: last.identity, weight: last.header.totals.weight))
     }
 
-    /// Notes that a record was appended.
+    /// Updates the state after a record was appended.
     mutating func note(_ totals: PendingHeader.Totals, _ next: FoldState.Mark) {
         statistics.documentCount = totals.documentCount
         statistics.totalLength = totals.totalLength
@@ -267,7 +268,7 @@ struct PendingState {
 
     var isEmpty: Bool { bounds.isEmpty }
 
-    /// How much is pending. A batch that is being folded counts as a whole.
+    /// The pending weight. A batch that is being folded counts as a whole.
     var weight: UInt64 { next.weight - fold.start.weight }
 
     func view(in transaction: Transaction) throws(StorageError) -> PendingView {
@@ -277,7 +278,7 @@ struct PendingState {
 }
 
 extension PendingPart {
-    /// Whether the records are about any document in a range.
+    /// Whether the records change a document in a range.
     func isAbout(_ range: ClosedRange<UInt32>) -> Bool {
         segments.contains { (segment) in
             let place = segment.place(of: range.lowerBound)
@@ -285,8 +286,8 @@ extension PendingPart {
         }
     }
 
-    /// Calls `body` with the state of each document in a range that the records are about; of one that several segments
-    /// are about, the last time with the last state.
+    /// Calls `body` with the state of each document in a range that the records change. A document that several
+    /// segments change is passed several times, the last time with its last state.
     func forEachDocument(in range: ClosedRange<UInt32>, _ body: (PendingDocument) -> Void) {
         for segment in segments {
             var place = segment.place(of: range.lowerBound)
@@ -299,12 +300,12 @@ extension PendingPart {
 }
 
 extension TextIndex {
-    /// How many documents it holds, whatever analyzer made its words; in an index of a former layout without what is
-    /// pending.
+    /// Returns the number of documents, whatever analyzer made the terms. In an index of a former layout, pending
+    /// changes aren't counted.
     package func documentCount(in transaction: Transaction) throws(StorageError) -> UInt64 {
         guard let tree = try transaction.tree(statisticsName) else { return 0 }
         let statistics = try TextStatistics.read(tree, of: self, in: transaction)
-        // Records of former layouts are others.
+        // Former layouts have other records.
         guard statistics.layout == TextStatistics.currentLayout, let fold = FoldState(statistics.foldState),
             let pending = try transaction.tree(pendingName),
             let last = try PendingTreeReader(tree: pending, index: self, transaction: transaction).last(),
