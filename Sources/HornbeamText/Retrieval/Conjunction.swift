@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents that hold each of several terms, and where they do next to each other: evaluated a document at a time, the
-// rarest term leading. Blocks are passed by undecoded where a list has no document in common with the others, or where
-// what all of them contribute at most is too little (block-max, as in Ding, Suel, “Faster top-k document retrieval
-// using block-max indexes”, 2011). What a match scores is estimated in single precision, four matches at a time; only
-// those that may be among the best are summed exactly, and of phrases only their positions are read: the estimate takes
-// it that the rarest word of a phrase always stands in it, and each place of words near each other with some of them.
+// Finds documents that hold each of several terms, if required next to each other. Evaluated document by document; the
+// rarest term leads. Blocks are skipped without decoding if a list has no document in common with the others, or if the
+// bound of the sum is too low (block-max, as in Ding, Suel, “Faster top-k document retrieval using block-max indexes”,
+// 2011). Scores are estimated in single precision, four matches at a time. Only matches that may be among the best are
+// scored exactly, and only for these are the positions of phrases read. The estimate is an upper bound: it assumes that
+// every occurrence of a phrase's rarest word is in the phrase, and that every occurrence of words near each other has
+// some of the others beside it.
 
 import HornbeamPages
 
@@ -14,28 +15,28 @@ final class Conjunction {
     private let averageLength: Double
     /// Keeps the sources alive.
     private let owner: [PostingSource]
-    /// The rarest first.
+    /// In ascending order of document frequency.
     private let lists: UnsafeMutableBufferPointer<ConjunctionList>
     private let parts: UnsafeMutableBufferPointer<FlatPart>
-    /// The terms of the parts by their places among the sources.
+    /// The parts' terms, as indexes of `lists`.
     private let slots: UnsafeMutablePointer<Int>
-    /// Finds where terms stand. Nil if no part has several terms: then it doesn't matter where they stand.
+    /// Finds the positions of terms. Nil if no part has several terms: then positions don't matter.
     private let termPlaces: TermPlaces?
-    /// The documents that may match, nil for all.
+    /// The documents that may match. Nil means all.
     private let allowed: DocumentSet?
-    /// The documents of the batch at hand that hold all terms: how many, and what is known of them.
+    /// The documents of the current batch that hold all terms: their number, and their data.
     @exclusivity(unchecked) private var count = 0
     @exclusivity(unchecked) private var matches: ConjunctionMatches
     private let norm: LengthNorm
-    /// The first document that no batch had yet; nil at the end.
+    /// The first document behind all batches so far. Nil at the end.
     @exclusivity(unchecked) private var target: UInt32? = 0
-    /// How often each part stands in the document at hand.
+    /// The frequency of each part in the current document.
     private let frequencies: UnsafeMutablePointer<UInt32>
 
     /// - Parameters:
-    ///   - sources: one or more, each of another term, at their beginnings.
-    ///   - parts: of those.
-    ///   - allowed: no others match; all may if nil.
+    ///   - sources: at least one, each of a different term, at their beginnings.
+    ///   - parts: their terms are indexes of `sources`.
+    ///   - allowed: only these documents match. Nil means all.
     init(
         _ view: IndexView, _ sources: [PostingSource], _ parts: [ConjunctionPart], among allowed: DocumentSet? = nil
     ) {
@@ -86,7 +87,7 @@ final class Conjunction {
 
     // MARK: Documents
 
-    /// Calls `body` with each document that matches, ascending.
+    /// Calls `body` with each matching document, ascending.
     func forEach(_ body: (UInt32) throws(StorageError) -> Void) throws(StorageError) {
         while try nextBatch(-.infinity) {
             for match in 0..<count {
@@ -96,7 +97,7 @@ final class Conjunction {
         }
     }
 
-    /// Offers to `best` every document that may be among them, as far as `accepts` lets its row through.
+    /// Offers to `best` every document that may be among the best, if `accepts` takes its row.
     func rank(_ best: inout TopK, accepts: (UInt64) throws(StorageError) -> Bool) throws(StorageError) {
         let rowsAscend = view.rowsAscend
         var need = best.need
@@ -116,9 +117,9 @@ final class Conjunction {
         }
     }
 
-    /// Returns the exact score of a match. It must be known how often the terms of its parts stand together.
+    /// Returns the exact score of a match. The frequencies of its parts must be known.
     private func score(_ match: Int) throws(StorageError) -> Double {
-        // What BM25 adds to a frequency.
+        // The term that BM25 adds to a frequency.
         let added = BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docnos[match])) / averageLength)
         var score = 0.0
         for place in 0..<parts.count {
@@ -129,27 +130,27 @@ final class Conjunction {
         return score
     }
 
-    /// How often a source's term stands in the document of a match.
+    /// Returns the frequency of a source's term in the document of a match.
     @inline(__always)
     private func held(_ source: Int, _ match: Int) -> UInt32 {
         lists[source].frequencies[Int(places[source &* matches.capacity &+ match])]
     }
 
-    /// Returns an estimate that every document has at least whose score is high enough.
+    /// Returns a lower bound of the estimates of all documents whose scores are at least `need`.
     @inline(__always)
     private static func least(_ need: Double) -> Float { Float(need) * (need > 0 ? 1 - estimateSlack : 1) }
 }
 
 // Estimates.
 extension Conjunction {
-    /// Rounding changes an estimate by less than this part of it.
+    /// The relative rounding error of an estimate is less than this.
     private static let estimateSlack: Float = 1e-4
-    /// Up to this many parts are added up without a larger error.
+    /// Maximum number of parts. Sums of more parts would have a larger error.
     static let partLimit = 1_000
-    /// Up to this many terms have a table of their own each.
+    /// Maximum number of terms, each of which can have a table of its own.
     static let sourceLimit = 256
 
-    /// Estimates what each match of the batch scores at most.
+    /// Estimates an upper bound of the score of each match of the batch.
     private func estimate() throws(StorageError) {
         try loadLengths()
         let rows = (count + 3) / 4
@@ -169,7 +170,7 @@ extension Conjunction {
         }
     }
 
-    /// Sets `lengths` to what BM25 adds to a frequency in each match.
+    /// Sets `lengths` to the term that BM25 adds to a frequency in each match.
     private func loadLengths() throws(StorageError) {
         let (constant, slope) = (Float(norm.constant), Float(norm.slope))
         let (docnos, lengths, count) = (self.docnos, self.lengths, self.count)
@@ -190,7 +191,7 @@ extension Conjunction {
         guard shortest > 0 else { throw view.unknownDocument() }
     }
 
-    /// Sets `counts` to how often a part stands in each match at most.
+    /// Sets `counts` to an upper bound of a part's frequency in each match.
     private func loadCounts(_ part: FlatPart) {
         let (counts, count) = (self.counts, self.count)
         var (held, places) = held(by: slots[part.start])
@@ -203,10 +204,11 @@ extension Conjunction {
                     counts[match] = min(counts[match], Float(Int32(truncatingIfNeeded: held[Int(places[match])])))
                 }
             }
-        // With others between them, one place of a word may serve several of the first.
+        // With slop, one occurrence of a word may serve several occurrences of the first.
         case .phrase: return
         case .near:
-            // Each time one place at least is passed, and one of each other word's is left.
+            // Each match of the part uses up at least one occurrence, and at least one occurrence of each other word
+            // remains.
             for place in part.start &+ 1..<part.end {
                 (held, places) = self.held(by: slots[place])
                 for match in 0..<count {
@@ -216,14 +218,14 @@ extension Conjunction {
         }
     }
 
-    /// The frequencies of a source's block, and the places of the matches in it.
+    /// Returns the frequencies of a source's block, and the indexes of the matches in it.
     @inline(__always)
     private func held(by source: Int) -> (UnsafePointer<UInt32>, UnsafeMutablePointer<Int32>) {
         (lists[source].frequencies, places + source &* matches.capacity)
     }
 }
 
-// Batches: what all lists have in common, block by block.
+// Batches: the intersection of all lists, block by block.
 extension Conjunction {
     private func contributionBound(_ bound: Bound) -> Double {
         guard bound.frequency > 0 else { return 0 }
@@ -231,7 +233,7 @@ extension Conjunction {
             weight: 1, frequency: Double(bound.frequency), length: Double(bound.length), averageLength: averageLength)
     }
 
-    /// Brings the bound of a source's current block up to date.
+    /// Updates the bound of a source's current block.
     @inline(__always)
     private func boundBlock(_ place: Int) {
         let source = lists[place].source
@@ -242,7 +244,8 @@ extension Conjunction {
         lists[place].blockBound = isOne ? first : max(first, contributionBound(source.secondBlockBound))
     }
 
-    /// What the parts add up to at most; the leading source by its block, the others by theirs or by their lists.
+    /// Returns an upper bound of the sum of all parts, by the bounds of current blocks or of whole lists. The first
+    /// source's current block always counts.
     @inline(__always)
     private func bound(byBlocks: Bool) -> Double {
         var sum = 0.0
@@ -250,13 +253,13 @@ extension Conjunction {
             let first = slots[part.start]
             var most = bound(of: first, byBlocks)
             switch part.order {
-            // Of a phrase each word is a bound.
+            // Each word of a phrase is a bound.
             case .phrase(slop: 0):
                 for place in part.start &+ 1..<part.end { most = min(most, bound(of: slots[place], byBlocks)) }
-            // With others between, only the first.
+            // With slop, only the first word is a bound.
             case .phrase: break
             case .near:
-                // f / (f + k), of which f / k adds up: k is the document's.
+                // A contribution is f / (f + k), where k depends on the document. The ratios f / k add up.
                 var ratio = 0.0
                 for place in part.start..<part.end {
                     let bound = bound(of: slots[place], byBlocks)
@@ -274,8 +277,8 @@ extension Conjunction {
         byBlocks || source == 0 ? lists[source].blockBound : lists[source].bound
     }
 
-    /// Moves on to documents that hold all terms: some of those where all lists stay within a block. False at the end.
-    /// - Parameter least: documents that can't reach it may be left out.
+    /// Moves to the next documents that hold all terms, within one block of every list. Returns false at the end.
+    /// - Parameter least: documents whose scores can't reach it may be left out.
     private func nextBatch(_ least: Double) throws(StorageError) -> Bool {
         let lead = lists[0].source
         while var from = target {
@@ -319,7 +322,7 @@ extension Conjunction {
     @inline(__always)
     private static func after(_ last: UInt32) -> UInt32? { last < .max ? last + 1 : nil }
 
-    /// What all current blocks have in common up to a document, from a place of the leading one on.
+    /// Intersects all current blocks up to `last`, beginning with the leading block's posting at index `first`.
     private func intersect(_ lead: UnownedPostings, from first: Int, through last: UInt32) throws(StorageError) {
         reserve(lead.count)
         // The next batch begins there.
@@ -348,7 +351,7 @@ extension Conjunction {
     }
 
     private func reserve(_ size: Int) {
-        // One more: it is written before it is known whether it counts.
+        // Room for one more: a document is written before it is known whether it counts.
         guard size + 1 > matches.capacity else { return }
         matches.end()
         matches = ConjunctionMatches(capacity: size + 1, lists: lists.count)
@@ -362,19 +365,20 @@ extension Conjunction {
     private var lengths: UnsafeMutablePointer<Float> { matches.lengths }
     private var counts: UnsafeMutablePointer<Float> { matches.counts }
 
-    /// A list that is this many times as dense as another is searched for each document of the other.
+    /// A list that is at least this many times as dense as another is searched for each document of the other.
     private static let gallopRatio = 16
-    /// No table is made for fewer postings.
+    /// Minimum number of postings for which a table is made.
     private static let fewPostings = 32
 
-    /// Makes those documents of the leading block the matches that the second source's block has, too; how many.
+    /// Intersects the leading block with the second source's block and stores the matches. Returns their number.
     private func intersect(
         _ lead: Intersection.Run, _ second: UnownedPostings
     ) throws(StorageError) -> Int {
-        // Where its places are known it doesn't matter where the block's share begins and ends.
+        // With a table, the range of the block doesn't matter.
         _ = try second.decode(from: 0)
         lists[1].frequencies = second.frequencies
-        // What `blockFirst` said before may have been less than the first document; places are known from that on.
+        // Before decoding, `blockFirst` may have been below the first document. The table begins with the first
+        // document.
         var lead = lead
         lead.start = PostingSource.gallop(lead.docnos, from: lead.start, count: lead.end, to: second.docnos[0])
         guard lead.start < lead.end else { return 0 }
@@ -391,7 +395,7 @@ extension Conjunction {
         return Intersection.merge(lead, dense, docnos, places, places + matches.capacity)
     }
 
-    /// The places of a source's decoded block, nil if its documents are too far apart.
+    /// Returns the table of a source's decoded block, or nil if its documents are too far apart.
     @inline(__always)
     private func table(of place: Int) -> PlaceTable? {
         let source = lists[place].source
@@ -415,7 +419,7 @@ extension Conjunction {
         for match in 0..<count {
             let docno = self.docnos[match]
             if let table {
-                // It may be before the block's first document, of which the table knows nothing.
+                // The document may be before the block's first one, which the table doesn't cover.
                 place = Int(table.place(of: docno))
                 guard place < size, docnos[place] == docno else { continue }
             } else {
@@ -436,7 +440,8 @@ extension Conjunction {
 
 // Parts of several terms.
 extension Conjunction {
-    /// Whether the terms of all parts stand in the document of a match as they must; sets how often.
+    /// Whether the terms of all parts are in the required positions in the document of a match. Sets the parts'
+    /// frequencies.
     private func standTogether(_ match: Int, _ termPlaces: TermPlaces) throws(StorageError) -> Bool {
         let document = TermPlaces.Document(docno: docnos[match], places: places + match, stride: matches.capacity)
         for place in 0..<parts.count where !parts[place].isTerm {

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a conjunction keeps of its lists, and of the documents that it is looking at: each in one piece of memory, since
-// most conjunctions are over before more than a few would have been asked for.
+// The data of a conjunction's lists and of its current documents. Each is in one block of memory, since most
+// conjunctions end soon and separate allocations would cost too much.
 
-/// A list of a conjunction, and what is known of its current block.
+/// A list of a conjunction, with data of its current block.
 struct ConjunctionList {
     let source: UnownedPostings
     var frequencies: UnsafePointer<UInt32>
-    /// The places of its documents, as far as that was asked for.
+    /// The indexes of its documents, if needed so far.
     var table: PlaceTable?
-    /// What a term of weight 1 contributes at most: in all documents, and in the block that ends with `boundedLast`.
+    /// Bounds of the contribution of a term of weight 1: in all documents, and in the block that ends with
+    /// `boundedLast`.
     var bound = 0.0
     var blockBound = 0.0
     var boundedLast = UInt64.max
 
-    /// Whoever makes it keeps the source alive.
+    /// The caller must keep the source alive.
     init(_ source: PostingSource) {
         self.source = UnownedPostings(source)
         frequencies = source.frequencies
     }
 }
 
-/// Documents that hold all terms. Memory of its own, until `end`; each part of it has room for `capacity`.
+/// Documents that hold all terms. Owns its memory until `end`. Each array has room for `capacity` elements.
 struct ConjunctionMatches {
-    /// A multiple of four: estimates are made for four at a time.
+    /// A multiple of four, because estimates are made four at a time.
     let capacity: Int
     let docnos: UnsafeMutablePointer<UInt32>
-    /// Of each list the postings' places, those of the next list `capacity` behind.
+    /// The indexes of the matches' postings in the block of each list. The arrays of the lists follow each other.
     let places: UnsafeMutablePointer<Int32>
-    /// Those of the leading list's documents that are allowed, and their places.
+    /// The allowed documents of the leading list, and their indexes.
     let leading: UnsafeMutablePointer<UInt32>
     let leadingPlaces: UnsafeMutablePointer<Int32>
-    /// What the matches score at most, or nearly; the lengths and frequencies that it is made of.
+    /// Upper estimates of the matches' scores, and the length terms and frequencies that they are made of.
     let estimates: UnsafeMutablePointer<Float>
     let lengths: UnsafeMutablePointer<Float>
     let counts: UnsafeMutablePointer<Float>
@@ -48,7 +49,7 @@ struct ConjunctionMatches {
         leadingPlaces = part(2, of: Int32.self)
         (estimates, lengths, counts) = (part(3, of: Float.self), part(4, of: Float.self), part(5, of: Float.self))
         places = part(6, of: Int32.self, count: lists)
-        // Behind the last match something is read, and nothing made of it.
+        // Elements behind the last match are read, but their results aren't used.
         lengths.initialize(repeating: 1, count: capacity)
         counts.initialize(repeating: 0, count: capacity)
     }

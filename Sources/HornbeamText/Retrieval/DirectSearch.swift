@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The searches that need no windows: documents that hold several terms, a phrase, or words near each other, and the
-// terms of a prefix or a pattern, summed. They give what `Retrieval` gives, to the last bit.
+// Searches that need no windows: documents that hold several terms, a phrase, or words near each other, and the summed
+// terms of a prefix or a pattern. Their results are identical to those of `Retrieval`, to the last bit.
 
 import HornbeamPages
 
-/// Such searches in one state of an index, of queries that are resolved.
+/// Runs such searches in one state of an index. Queries must be resolved.
 struct DirectSearch {
     private let view: IndexView
     private let analyzer: Analyzer
 
-    /// So few postings are gone through faster than skipped.
+    /// Up to this many postings are read faster than skipped.
     private static let fewPostings = 256
-    /// An estimate: one in this many documents of the rarest term holds the others where they must be.
+    /// An estimate: one in this many documents of the rarest term holds the others in the required positions.
     private static let matchingShare = 8
 
     init(_ view: IndexView, _ analyzer: Analyzer) { (self.view, self.analyzer) = (view, analyzer) }
@@ -44,7 +44,7 @@ struct DirectSearch {
         if case .selection = filter { return false }
         var union = PostingUnion(docnoLimit: view.docnoLimit)
         let found = try view.addPostings(prefix, to: &union, accepts: accepts)
-        // Of one long list the best are found without looking at all of it.
+        // `Retrieval` finds the best of a single long list without reading all of it.
         if found.terms == 1, union.documentFrequency > Self.fewPostings { return false }
         if found.terms > 0 {
             try union.rank(&best, view) { (row) throws(StorageError) in try filter.accepts(row) }
@@ -52,7 +52,7 @@ struct DirectSearch {
         return true
     }
 
-    /// Calls `body` with the row of each document that matches. Returns false, and doesn't call it, if the query isn't
+    /// Calls `body` with the row of each matching document. Returns false, and doesn't call it, if the query isn't
     /// answered here.
     func forEach(
         _ query: TextQuery, _ filter: TextFilter, _ body: (UInt64) throws(StorageError) -> Void
@@ -67,7 +67,7 @@ struct DirectSearch {
         return true
     }
 
-    /// Returns the number of documents that match, or nil if the query isn't answered here.
+    /// Returns the number of matching documents, or nil if the query isn't answered here.
     func count(_ query: TextQuery, _ filter: TextFilter) throws(StorageError) -> UInt64? {
         guard query.isConjunctive else { return nil }
         let compiled = try conjunction(query, filter, limit: .max)
@@ -77,8 +77,8 @@ struct DirectSearch {
         return count
     }
 
-    /// - Returns: whether the query is answered here; nothing matches without a conjunction. What the filter says
-    ///   beyond the conjunction is the rest.
+    /// - Returns: whether the query is answered here; its conjunction, or nil if nothing matches; the part of the
+    ///   filter that the conjunction doesn't cover.
     private func conjunction(
         _ query: TextQuery, _ filter: TextFilter, limit: Int
     ) throws(StorageError) -> (isDirect: Bool, conjunction: Conjunction?, rest: TextFilter) {
@@ -90,7 +90,7 @@ struct DirectSearch {
         case .parts: break
         }
         let least = compiler.sources.reduce(UInt32.max) { min($0, $1.documentFrequency) }
-        // Of one term alone the best are found without looking at all of its postings.
+        // `Retrieval` finds the best of a single term without reading all of its postings.
         guard compiler.sources.count > 1 || compiler.hasPlaces || least <= Self.fewPostings else {
             return (false, nil, filter)
         }
@@ -102,7 +102,7 @@ struct DirectSearch {
         if let set = try selection.set(view) {
             return (true, Conjunction(view, compiler.sources, compiler.parts, among: set), rest)
         }
-        // One more list that all documents must be in, which doesn't score.
+        // A further list, which must contain the documents but doesn't score.
         let documents = try selection.documents(view)
         guard documents.count > 0 else { return (true, nil, filter) }
         let sources = compiler.sources + [ArrayPostings(documents)]
@@ -119,7 +119,7 @@ extension TextQuery {
     }
 }
 
-/// Finds the terms of a query that consists of words, phrases and words near each other that must all be there.
+/// Finds the terms of a query that consists of required words, phrases and words near each other.
 private struct ConjunctionCompiler {
     enum Outcome {
         case parts
@@ -132,9 +132,9 @@ private struct ConjunctionCompiler {
     private let analyzer: Analyzer
     private(set) var sources: [PostingSource] = []
     private(set) var parts: [ConjunctionPart] = []
-    /// Whether it matters where terms stand.
+    /// Whether the positions of terms matter.
     private(set) var hasPlaces = false
-    /// The places of the terms' sources.
+    /// The indexes of the terms' sources.
     private var places: [[UInt8]: Int] = [:]
     private static let depthLimit = 8
 
@@ -159,7 +159,7 @@ private struct ConjunctionCompiler {
         }
     }
 
-    /// One word, however often.
+    /// A single word, which may be repeated.
     private mutating func addWord(_ tokens: [QueryToken]) throws(StorageError) -> Outcome {
         guard let word = tokens.first else { return .nothing }
         guard !word.isOpen, tokens.allSatisfy({ $0 == word }) else { return .otherForms }
@@ -206,7 +206,7 @@ private struct ConjunctionCompiler {
         return .parts
     }
 
-    /// The place of a term's postings, nil if no document holds it.
+    /// Returns the index of a term's source, or nil if no document holds the term.
     private mutating func source(_ term: [UInt8]) throws(StorageError) -> Int? {
         if let known = places[term] { return known }
         guard let found = try view.postings(of: term) else { return nil }

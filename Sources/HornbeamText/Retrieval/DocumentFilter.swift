@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search's filter as its evaluation uses it: of rows that are named, only their documents are looked at, one by one
-// where they are few; where finding these takes longer, and of rows that are not named, each document that would be
-// among the results is asked about.
+// A search's filter in the form that its evaluation uses. If the filter names rows, only their documents are evaluated,
+// one by one if they are few. If finding them takes longer, or the filter doesn't name rows, each candidate for the
+// results is tested.
 
 import HornbeamPages
 
-/// Which documents a search may return.
+/// Decides which documents a search may return.
 struct DocumentFilter {
     private let filter: TextFilter
-    /// The documents that the filter lets through at most, if the evaluation is to go by them.
+    /// The documents that may pass the filter, if the evaluation is to use them.
     let allowed: DocumentList?
-    /// The allowed documents as a set. Nil if they are few beside all, or `allowed` is nil.
+    /// The allowed documents as a set. Nil if they are few in proportion to all documents, or if `allowed` is nil.
     let set: DocumentSet?
-    /// Whether the allowed documents are so few that each of them is asked about.
+    /// Whether the allowed documents are so few that each of them is evaluated by itself.
     let isFew: Bool
 
-    /// Cost of asking about a document, in postings that are gone through.
+    /// Cost of evaluating a single document, in postings read.
     private static let askingCost = 16
 
     /// - Parameters:
-    ///   - cost: about how many postings are gone through if the documents are not known.
-    ///   - limit: how many documents are wanted.
+    ///   - cost: approximate number of postings that are read if the documents are not known.
+    ///   - limit: number of documents that are wanted.
     init(_ filter: TextFilter, _ view: IndexView, cost: Int, limit: Int) throws(StorageError) {
         self.filter = filter
         if let selection = filter.selection, selection.isWorthwhile(cost, limit: limit, view) {
@@ -33,20 +33,20 @@ struct DocumentFilter {
         }
     }
 
-    /// Whether a document may be let through. Documents ascend from one question to the next.
+    /// Whether a document may pass the filter. Documents must ascend from one call to the next.
     @inline(__always)
     func mayAccept(_ docno: UInt32) -> Bool {
         guard let allowed else { return true }
         return set?.contains(docno) ?? (allowed.advance(to: docno) == docno)
     }
 
-    /// Whether it lets all documents through.
+    /// Whether all documents pass.
     var isAll: Bool {
         if case .all = filter { return true }
         return false
     }
 
-    /// Whether nothing has to be asked about single rows.
+    /// Whether no rows have to be tested.
     var isAllOrKnown: Bool {
         switch filter {
         case .all: true
@@ -55,7 +55,7 @@ struct DocumentFilter {
         }
     }
 
-    /// Whether the filter lets a row through, as far as the documents that are asked about are not only those.
+    /// Whether the filter accepts a row. If `allowed` is set, only rows of these documents may be passed.
     func accepts(_ row: UInt64) throws(StorageError) -> Bool {
         guard case .selection(_, let test) = filter, allowed != nil else { return try filter.accepts(row) }
         return try test?(row) ?? true
@@ -63,12 +63,12 @@ struct DocumentFilter {
 }
 
 extension TextFilter {
-    /// The rows that it names.
+    /// The rows that the filter names.
     var selection: RowSelection? {
         if case .selection(let selection, _) = self { selection } else { nil }
     }
 
-    /// Whether it lets a row through.
+    /// Whether the filter accepts a row.
     func accepts(_ row: UInt64) throws(StorageError) -> Bool {
         switch self {
         case .all: return true
@@ -80,10 +80,10 @@ extension TextFilter {
     }
 }
 
-/// Documents, ascending, that a search goes through once.
+/// Ascending documents that a search reads once.
 final class DocumentList {
     let count: Int
-    /// Keeps what `docnos` points to.
+    /// Keeps the memory of `docnos`.
     private let owner: PostingArrays
     private let docnos: UnsafePointer<UInt32>
     @exclusivity(unchecked) private var place = 0
@@ -96,7 +96,7 @@ final class DocumentList {
     @inline(__always)
     subscript(place: Int) -> UInt32 { docnos[place] }
 
-    /// The place of the first document from `target` on, `count` if there is none. Targets ascend.
+    /// Returns the index of the first document from `target` on, or `count` if there is none. Targets ascend.
     @inline(__always)
     func seek(_ target: UInt32) -> Int {
         if place < count, docnos[place] < target {
@@ -105,14 +105,14 @@ final class DocumentList {
         return place
     }
 
-    /// Returns the first document from `target` on, `.max` if there is none. Targets ascend.
+    /// Returns the first document from `target` on, or `.max` if there is none. Targets ascend.
     @inline(__always)
     func advance(to target: UInt32) -> UInt32 {
         let place = seek(target)
         return place < count ? docnos[place] : .max
     }
 
-    /// Whether it has a document, which is looked for from a place on; that is moved to where it is or would be.
+    /// Whether the list has a document. The search begins at index `place`, which is moved to the document's index.
     @inline(__always)
     func has(_ docno: UInt32, from place: inout Int) -> Bool {
         guard place < count else { return false }
@@ -120,7 +120,7 @@ final class DocumentList {
         return place < count && docnos[place] == docno
     }
 
-    /// Sets `bits` to the documents of a window, which needn't begin where a window of all documents does.
+    /// Sets `bits` to the documents of a window, which need not begin at the base of a `DocumentWindow`.
     func match(_ base: UInt32, through last: UInt32, _ bits: UnsafeMutablePointer<UInt64>) {
         bits.clear()
         var place = seek(base)

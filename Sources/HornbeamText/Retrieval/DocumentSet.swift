@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents that a filter lets through as a bit for each document: where they are not much rarer than what a search
-// goes through, to look a document up costs less than any way of going through both.
+// The documents that pass a filter, as a bit set. If they aren't much rarer than the postings that a search reads, a
+// look-up costs less than any intersection of two lists.
 
 import HornbeamPages
 
@@ -37,18 +37,19 @@ final class DocumentSet {
         Int(truncatingIfNeeded: words[Int(docno &>> 6)] &>> UInt64(docno & 63) & 1)
     }
 
-    /// Writes those documents from `start` up to `end` that the set has, and their places. Returns their number. The
-    /// documents ascend. There must be room for one more than the set has.
+    /// Writes the documents from index `start` up to `end` that the set has, and their indexes. Returns their number.
+    /// The documents ascend. There must be room for one more than the set has.
     func keep(
         _ documents: UnsafePointer<UInt32>, _ start: Int, _ end: Int, to docnos: UnsafeMutablePointer<UInt32>,
         _ places: UnsafeMutablePointer<Int32>
     ) -> Int {
         var (count, inside) = (0, end)
-        // What is not in the index is found by whoever asks for its length: the first such document is passed on.
+        // A document that isn't in the index is detected when its length is read. So the first such document is passed
+        // on.
         while inside > start, documents[inside &- 1] >= limit { inside &-= 1 }
         for place in start..<max(start, inside) {
             let docno = documents[place]
-            // Without a branch, which would be taken at random.
+            // No branch, since it couldn't be predicted.
             docnos[count] = docno
             places[count] = Int32(truncatingIfNeeded: place)
             count &+= bit(docno)

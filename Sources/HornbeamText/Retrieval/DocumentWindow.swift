@@ -4,15 +4,15 @@
 
 import HornbeamPages
 
-/// A window's documents are `base..<base + size`; an offset is a document less the base.
+/// A window's documents are `base..<base + size`. An offset is a document less the base.
 enum DocumentWindow {
     static let size = 4096
     static let words = size / 64
 
-    /// The base of the window that a document is in.
+    /// Returns the base of the window that a document is in.
     @inline(__always)
     static func base(of docno: UInt32) -> UInt32 { docno & ~UInt32(size - 1) }
-    /// The last document of a window.
+    /// Returns the last document of a window.
     @inline(__always)
     static func last(_ base: UInt32) -> UInt32 { base | UInt32(size - 1) }
 }
@@ -73,7 +73,7 @@ extension UnsafePointer<UInt64> {
         return count
     }
 
-    /// The first member from `offset` on, `size` of the window if there is none.
+    /// Returns the first member from `offset` on, or the window's `size` if there is none.
     @inline(__always)
     func next(from offset: Int) -> Int {
         guard offset < DocumentWindow.size else { return DocumentWindow.size }

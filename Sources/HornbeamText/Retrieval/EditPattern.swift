@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distances of sorted terms from one word, all of them at once in the bits of a few numbers: bit i of number d says
-// that the word's first i letters are at most d edits from what was read of a term (Wu, Manber, “Fast text searching
-// allowing errors”, 1992), with exchanges of neighbours that no other edit touches. The numbers are kept for each
-// letter of the last term, so that the next one is read only from where it differs.
+// Computes the edit distances of sorted terms from one word, in parallel in the bits of a few numbers: bit i of number
+// d says that the word's first i letters are at most d edits from the letters read of a term (Wu, Manber, “Fast text
+// searching allowing errors”, 1992). Exchanges of neighbours are included if no other edit touches them. The numbers
+// are kept for each letter of the last term, so that the next term is read only from its first different letter on.
 
 import HornbeamPages
 
-/// The word. Owns its memory.
+/// The pattern of a word. Owns its memory.
 struct EditPattern: ~Copyable {
     static let letterLimit = 63
     static let editLimit = 3
@@ -14,10 +14,10 @@ struct EditPattern: ~Copyable {
     private let size: Int
     private let width: Int
     private let full: UInt64
-    /// Where in the word each letter stands.
+    /// The positions of each letter in the word, as bits.
     private let ascii: UnsafeMutablePointer<UInt64>
     private var others: [UInt32: UInt64] = [:]
-    /// For each number of letters read: `width` numbers; the places of the last letter; bytes read.
+    /// For each number of letters read: `width` numbers; the positions of the last letter; bytes read.
     private let states: UnsafeMutablePointer<UInt64>
     private let places: UnsafeMutablePointer<UInt64>
     private let ends: UnsafeMutablePointer<Int>
@@ -28,7 +28,7 @@ struct EditPattern: ~Copyable {
 
     /// - Parameters:
     ///   - word: at most 63 scalars.
-    ///   - limit: edits, 0 to 3.
+    ///   - limit: maximum number of edits, 0 to 3.
     init(_ word: [UInt32], limit: Int) {
         precondition(word.count <= Self.letterLimit && limit >= 0 && limit <= Self.editLimit)
         size = word.count
@@ -36,7 +36,7 @@ struct EditPattern: ~Copyable {
         full = size == 63 ? .max : 1 << UInt64(size + 1) - 1
         ascii = .allocate(capacity: 128)
         ascii.initialize(repeating: 0, count: 128)
-        // A term that is longer by more than the limit has failed; its last letter was read all the same.
+        // A term that exceeds the length limit has failed, but its last letter was read.
         let letters = size + limit + 2
         states = .allocate(capacity: letters * width)
         places = .allocate(capacity: letters)
@@ -61,7 +61,7 @@ struct EditPattern: ~Copyable {
         last.deallocate()
     }
 
-    /// The distance of a term, if it is within the limit.
+    /// Returns the distance of a term, if it is within the limit.
     mutating func read(_ term: Bytes) -> EditAutomaton.Result {
         let known = ends[depth]
         let shared = min(term.count, known)
@@ -98,7 +98,7 @@ struct EditPattern: ~Copyable {
         new[0] = (old[0] & mask) &<< 1
         for edits in 1..<max(width, 1) {
             let (less, lessNow) = (old[edits &- 1], new[edits &- 1])
-            // It matches, is one too many, another one, or one is missing before it.
+            // A match, an extra letter, a different letter, or a missing letter before it.
             var next = (old[edits] & mask) &<< 1 | less | less &<< 1 | lessNow | lessNow &<< 1
             if depth > 0 {
                 let before = (old - width)[edits &- 1]

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// One term in some fields alone, or with weights of fields, whose postings tell where they stand: positions are not
-// read. Blocks without a posting in a field that counts are passed by, and those that contribute too little. Of a
-// posting that may contribute enough by its document's whole length, the lengths of the fields are looked at last.
+// One term in some fields only, or with weights of fields, for postings with per-field counts: positions are not read.
+// Blocks without a posting in a wanted field are skipped, and so are blocks that contribute too little. The lengths of
+// fields are read last, for postings that may contribute enough by their document's whole length.
 
 import HornbeamPages
 
-/// A term by its fields.
+/// A term with per-field counts.
 final class FieldLeaf: Leaf {
     private let source: PostingSource
     private let scoring: FieldScoring
     private let columns = FieldColumns()
-    /// For the postings of the current block: how often each stands in fields that count, and the weight of these
-    /// occurrences.
+    /// For the postings of the current block: the number of occurrences in wanted fields, and their weight.
     @exclusivity(unchecked) private var held: UnsafeMutablePointer<UInt32>
     @exclusivity(unchecked) private var counted: UnsafeMutablePointer<Double>
     @exclusivity(unchecked) private var blockCapacity = PostingRun.blockCapacity
-    /// What bounds the source's block that ends with this document in each field, in which of them it has postings;
-    /// and what that contributes at most, once somebody asked.
+    /// Per-field bounds of the source's block that ends with this document, and the slots in which it has postings.
+    /// Also the bound of its contribution, once that was needed.
     @exclusivity(unchecked) private var knownLast: UInt32?
     @exclusivity(unchecked) private var knownFields = FieldBounds()
     @exclusivity(unchecked) private var knownPlaces = FieldPlaces()
@@ -32,7 +31,7 @@ final class FieldLeaf: Leaf {
             source.fields, source.bounds, weight: weight.value, averageLength: context.averageLength)
         super.init(
             context, weight, cost: Int(source.documentFrequency), bound: bound, mostWeight: 1, title: title)
-        // Not even the blocks' bounds need be looked at.
+        // Then even the bounds of blocks need not be read.
         if source.fields.places.isDisjoint(with: scoring.wanted) { source.isAtEnd = true }
     }
 
@@ -43,7 +42,7 @@ final class FieldLeaf: Leaf {
 
     // MARK: Blocks
 
-    /// Moves to the first block from the current one on that reaches `target` and has a posting that counts.
+    /// Moves to the first block, from the current one on, that reaches `target` and has a posting in a wanted field.
     private func seek(_ target: UInt32) throws(StorageError) {
         try source.seekBlock(target)
         try passOthers()
@@ -58,14 +57,14 @@ final class FieldLeaf: Leaf {
         while !source.isAtEnd, try places().isDisjoint(with: scoring.wanted) { try source.nextBlock() }
     }
 
-    /// The places of fields in which postings of the source's block stand.
+    /// Returns the field slots in which postings of the source's block occur.
     @inline(__always)
     private func places() throws(StorageError) -> FieldPlaces {
         if knownLast != source.blockLast { try lookAtFields() }
         return knownPlaces
     }
 
-    /// No two blocks end with the same document.
+    /// Reads the fields of the current block. A block is identified by its last document, which no two blocks share.
     @inline(never)
     private func lookAtFields() throws(StorageError) {
         knownLast = nil
@@ -135,8 +134,8 @@ final class FieldLeaf: Leaf {
         }
     }
 
-    /// Takes the current block's postings in the window that count, and contribute at least `minimum` if that is
-    /// positive.
+    /// Takes the current block's postings in the window that count. If `minimum` is positive, they must contribute at
+    /// least that much.
     private func take(
         _ base: UInt32, _ within: WindowBits?, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>?
     ) throws(StorageError) {
@@ -163,10 +162,10 @@ final class FieldLeaf: Leaf {
             guard stored > 0 else { throw missing() }
             var length = scoring.leastLength(
                 Double(stored) - 1, held: Double(held[place]), frequency: frequency)
-            // Both are positive: no need to divide what doesn't count.
+            // Both are positive, so the comparison needs no division.
             guard weight * frequency >= needed * (frequency + norm.added(length)) else { continue }
             if let sums {
-                // Here nothing follows that would tell apart what is among the best.
+                // No later step checks the candidates, so the exact length is read here.
                 if isWeighted {
                     length = try context.weightedLength(base &+ UInt32(offset), stored)
                     guard weight * frequency >= needed * (frequency + norm.added(length)) else { continue }
@@ -176,18 +175,18 @@ final class FieldLeaf: Leaf {
             guard count < capacity else { throw missing() }
             offsets[count] = UInt16(truncatingIfNeeded: offset)
             frequencies[count] = frequency
-            // Less than 0: the least it may be.
+            // A negative length is a lower bound.
             self.lengths?[count] = sums == nil ? -length : length
             bits.insert(offset)
             count &+= 1
         }
     }
 
-    /// Returns a frequency below which no document contributes as much, however short it is.
+    /// Returns a lower bound of the frequencies with which a document contributes `needed`, however short it is.
     private static func leastFrequency(_ needed: Double, _ weight: Double, _ norm: LengthNorm) -> Double {
         guard needed > 0 else { return 0 }
         let rest = weight - needed * (1 + norm.slope)
-        // Room for rounding; what is let through is looked at again.
+        // Allows for rounding. Postings that pass are checked again.
         return rest > 0 ? needed * norm.added(0) / rest * (1 - 1e-9) : .infinity
     }
 
@@ -223,8 +222,8 @@ final class FieldLeaf: Leaf {
         }
     }
 
-    /// Converts an integer to a double, exactly. (It is in the last bits of a double between 2⁵² and 2⁵³. This converts
-    /// two at a time, where the processor converts one.)
+    /// Converts an integer to a double, exactly. It puts the integer into the low bits of a double between 2⁵² and 2⁵³.
+    /// This way the loop converts two integers at a time; the processor's instruction converts one.
     @inline(__always)
     private static func double(_ value: UInt32) -> Double {
         Double(bitPattern: UInt64(value) | (0x1p52).bitPattern) - 0x1p52

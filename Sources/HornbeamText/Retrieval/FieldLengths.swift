@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many tokens the fields of documents have, for scores with weights: what was found once of 64 documents is kept,
-// in bounded memory, as neighbours are asked for by the same search and by the next ones.
+// The numbers of tokens of documents' fields, for scores with weights. Lengths are cached for 64 documents at a time,
+// in bounded memory, since a search and the next ones ask for neighbours.
 
 import HornbeamPages
 
-/// Tokens at each place of fields, of chunks of 64 documents. Belongs to one search at a time.
+/// The number of tokens in each field slot, in chunks of 64 documents. Belongs to one search at a time.
 final class FieldLengthCache {
     typealias Lengths = SIMD4<UInt16>
 
-    /// Of a document whose lengths have to be looked up by itself.
+    /// Marks a document whose lengths have to be looked up by itself.
     static let unknown = Lengths(repeating: .max)
-    /// Of a document of one section.
+    /// Marks a document with a single section.
     static let plain = Lengths(.max, 0, 0, 0)
     static let chunkCapacity = Int(SectionTable.chunkCapacity)
-    /// 2 MiB at most.
+    /// Maximum number of chunks. They take at most 2 MiB.
     private static let slots = 4096
     @exclusivity(unchecked) private var chunks: [UnsafeMutablePointer<Lengths>?]
     @exclusivity(unchecked) private var numbers: [UInt32]
@@ -25,7 +25,7 @@ final class FieldLengthCache {
 
     deinit { for chunk in chunks { chunk?.deallocate() } }
 
-    /// The lengths of the documents of a chunk; `fill` is called for one that isn't there.
+    /// Returns the lengths of the documents of a chunk. Calls `fill` if the chunk isn't cached.
     @inline(__always)
     func chunk(
         _ number: UInt32, fill: (UnsafeMutablePointer<Lengths>) throws(StorageError) -> Void
@@ -45,7 +45,7 @@ final class FieldLengthCache {
         return UnsafePointer(chunk)
     }
 
-    /// Notes the lengths of a document, by what is stored of its sections; those that don't fit stay unknown.
+    /// Sets the lengths of a document from its stored sections. Lengths that don't fit stay unknown.
     static func note(_ sections: Bytes, _ target: inout Lengths) {
         target = sections.isEmpty ? plain : unknown
         guard !sections.isEmpty else { return }

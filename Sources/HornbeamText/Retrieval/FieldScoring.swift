@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an occurrence counts by the field in which it stands, as far as postings tell fields apart; and so how much a
-// posting may contribute at most of which only bounds are known.
+// The weight of an occurrence by its field, as far as postings distinguish fields. Derived from it, an upper bound of
+// the contribution of postings of which only bounds are known.
 
 import HornbeamPages
 
-/// How the places of fields count for something that scores.
+/// The weights of field slots for a leaf.
 struct FieldScoring {
-    /// The places that count.
+    /// The wanted slots.
     let wanted: FieldPlaces
-    /// The weight of an occurrence at each place.
+    /// The weight of an occurrence in each slot.
     let weights: [Double]
-    /// The least weight of a token as a part of its document's length. Nil if all count alike.
+    /// The least weight of a token in its document's length. Nil if all tokens have the same weight.
     let leastWeight: Double?
-    /// The places that count, the weightiest first.
+    /// The wanted slots, in descending order of weight.
     private let order: [Int]
 
-    /// Returns nil if postings don't tell enough about the fields that share the place `others`: if only some of them
-    /// count, or if there are weights and several such fields.
-    /// - Parameter fields: the fields that count; nil means all.
+    /// Returns nil if the counts of the shared slot `others` aren't sufficient: if only some of its fields are wanted,
+    /// or if there are weights and several such fields.
+    /// - Parameter fields: the wanted fields; nil means all.
     init?(_ context: ScoreContext, fields: Set<Int>?) throws(StorageError) {
         let needsNumber = context.fieldWeights != nil || (fields?.contains { $0 >= FieldPlace.others } ?? false)
         let fieldCount = needsNumber ? try context.view.fieldTotals().count : 0
@@ -34,7 +34,7 @@ struct FieldScoring {
         var weights = [Double](repeating: 1, count: FieldPlace.count)
         var least: Double?
         if let given = context.fieldWeights {
-            // Sums of several fields at one place would be rounded otherwise.
+            // The sum of several fields in one slot would be rounded differently.
             guard fieldCount <= FieldPlace.count else { return nil }
             for place in weights.indices where place < given.count { weights[place] = given[place] }
             least = context.leastWeight
@@ -44,19 +44,19 @@ struct FieldScoring {
         (self.wanted, self.weights, leastWeight) = (wanted, weights, least)
     }
 
-    /// The length that a score goes by, or less, of a document of `length` tokens of which `held` are a frequency of
-    /// `frequency`.
+    /// Returns a lower bound of the length that a score uses, for a document of `length` tokens of which `held`
+    /// contribute a weighted frequency of `frequency`.
     @inline(__always)
     func leastLength(_ length: Double, held: Double, frequency: Double) -> Double {
         guard let leastWeight else { return length }
         return frequency + leastWeight * max(length - held, 0)
     }
 
-    /// No posting contributes more to a score, but for rounding, of those that these bound.
+    /// Returns an upper bound, except for rounding, of the contribution of postings within these bounds.
     ///
-    /// Of each of the pairs and each place: as if its most occurrences at that place stood beside the most at lighter
-    /// ones in the shortest document that has any there. With fewer of them the score is less, even with what the
-    /// length is less then: it has them in it as heavy as they count.
+    /// For each pair and each slot it assumes the maximum number of occurrences in that slot and the rest in lighter
+    /// slots, in the shortest document that has an occurrence in that slot. Fewer occurrences give a lower score: the
+    /// length decreases by no more than the occurrences' weight.
     func bound(_ fields: FieldBounds, _ pairs: [Bound], weight: Double, averageLength: Double) -> Double {
         var best = 0.0
         for pair in pairs { best = max(best, bound(fields, pair, weight: weight, averageLength: averageLength)) }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terms that a prefix, a pattern or a misspelt word stands for, taken for one, and where any of them stands. They
-// may be all terms that there are: so neither they nor their postings are kept, but gone through once for the
-// documents, and again for the places in some thousands of occurrences, in bounded memory.
+// The terms of a prefix, a pattern or a misspelt word, treated as one term with the positions of all of them. They may
+// be all terms of the index. So neither the terms nor their postings are kept. They are read once for the documents,
+// and again for the positions in some thousands of occurrences, in bounded memory.
 
 import HornbeamPages
 
-/// Terms that can be gone through any number of times.
+/// Terms that can be read any number of times.
 enum TermGroup: Hashable {
     /// All terms that begin with these bytes.
     case prefix([UInt8])
@@ -20,7 +20,7 @@ enum TermGroup: Hashable {
         case .prefix(let head): return try view.addPostings(head, to: &union) { _ in true }
         case .pattern(let pattern): return try view.addPostings(pattern.prefix, to: &union) { pattern.matches($0) }
         case .listed(let terms):
-            // A single one's own postings are asked for.
+            // The caller uses the postings of a single term directly.
             guard terms.count > 1 else { return (terms.count, terms.first?.term ?? []) }
             for term in terms {
                 if let source = try view.postings(of: term.term) { try union.add(source, view) }
@@ -44,8 +44,8 @@ enum TermGroup: Hashable {
     }
 }
 
-/// How many occurrences the groups of one search gather at a time, all together: a query has as many groups as somebody
-/// writes prefixes into it.
+/// The number of occurrences that all groups of one search may gather at a time. It is shared, because a query can
+/// contain any number of prefixes.
 final class OccurrenceBudget {
     private static let total = 1 << 22
     @exclusivity(unchecked) private var groups = 0
@@ -56,27 +56,27 @@ final class OccurrenceBudget {
     var room: Int { max(Self.total / max(groups, 1), 1) }
 }
 
-/// Any of the terms of a group, whose documents are known already.
+/// Any of the terms of a group, whose documents are already known.
 final class GroupSpans: SpanSource {
     private let documents: PostingSource
-    /// The postings of `documents` as arrays, to look ahead in.
+    /// The postings of `documents` as arrays, for looking ahead.
     private let sums: PostingArrays
     private let terms: TermGroup
     private let view: IndexView
     private var document: UInt32 = 0
-    /// The documents whose occurrences are gathered, by their places, and of each occurrence the document and, in the
-    /// lower half, the position; ascending.
+    /// Index range of the documents whose occurrences are gathered, and their occurrences, ascending: the document in
+    /// the upper half, the position in the lower.
     private var gathered = 0..<0
     private var occurrences: [UInt64] = []
-    /// The occurrences before it are those of documents that were asked for already.
+    /// All occurrences before this index belong to earlier documents.
     private var place = 0
-    /// How many of the gathered documents were asked about.
+    /// Number of gathered documents that were asked for.
     private var asked = 0
-    /// The number of occurrences to gather next time. Few at first, because a search may ask about a few documents
+    /// Maximum number of occurrences to gather next time. Small at first, because a search may ask for a few documents
     /// only.
     private var room = 1 << 14
     private let budget: OccurrenceBudget
-    /// Terms that were gone through to gather.
+    /// Number of terms that were read to gather.
     private var termCount = 0
 
     init(
@@ -103,7 +103,7 @@ final class GroupSpans: SpanSource {
         if gathered.isEmpty || sums.docnos[gathered.upperBound - 1] < document { try gather() }
         asked += 1
         let first = UInt64(document) << 32
-        // In steps that double, then by halves.
+        // Exponential search.
         var step = 1
         while place + step < occurrences.count, occurrences[place + step] < first {
             place += step
@@ -122,15 +122,15 @@ final class GroupSpans: SpanSource {
         endAtStarts()
     }
 
-    /// More room if at least a quarter of the documents were asked about for which there was some, else less: reading
-    /// the others was for nothing. But to gather means to go through all terms, which is as much work as a place or two
-    /// in each.
+    /// Increases the room if at least a quarter of the gathered documents were asked for. Otherwise reduces it, since
+    /// gathering the others was useless. But not below the number of terms: gathering reads all of them, which costs as
+    /// much as an occurrence or two in each.
     private func adaptRoom() {
         if !gathered.isEmpty { room = asked * 4 >= gathered.count ? 4 * room : max(room / 4, termCount, 1) }
         room = min(room, budget.room)
     }
 
-    /// Gathers the occurrences in the document at hand and those behind it, as far as there is room.
+    /// Gathers the occurrences in the current document and those behind it, as far as there is room.
     private func gather() throws(StorageError) {
         adaptRoom()
         let start = PostingSource.gallop(

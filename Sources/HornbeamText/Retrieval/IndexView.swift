@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What retrieval needs to know of an index, in one state of it: terms with their postings, lengths, which row a
-// document is. Documents have dense numbers here, given when they were first added; rows are what callers name them by.
+// The interface of an index for retrieval, in one state: terms with their postings, lengths, and the row of a document.
+// Documents have dense numbers here, assigned when they were first added. Callers name them by rows.
 
 import HornbeamPages
 
 /// An index in one state. Abstract; belongs to one search at a time.
 class IndexView {
-    /// All documents, empty ones included.
+    /// Number of all documents, including empty ones.
     final let documentCount: UInt64
-    /// Tokens of all documents.
+    /// Number of tokens of all documents.
     final let totalLength: UInt64
-    /// All document numbers are below it.
+    /// All document numbers are below this.
     final let docnoLimit: UInt32
-    /// The lengths that were asked for.
+    /// A cache of the lengths that were asked for.
     final let lengthTable: LengthTable
 
     init(documentCount: UInt64, totalLength: UInt64, docnoLimit: UInt32) {
@@ -22,19 +22,19 @@ class IndexView {
         lengthTable = LengthTable(docnoLimit: docnoLimit)
     }
 
-    /// What a walk of the vocabulary does next.
+    /// The next step of a walk through the vocabulary.
     enum Step {
         case next
-        /// Goes on at the first term not below this one, which must be above the current one.
+        /// Continues at the first term that isn't below this one, which must be above the current term.
         case seek([UInt8])
         case stop
     }
 
-    /// The postings of a term, nil if no document holds it.
+    /// Returns the postings of a term, or nil if no document holds it.
     func postings(of term: [UInt8]) throws(StorageError) -> PostingSource? { nil }
 
-    /// Calls `body` with each term from `start` on, by its bytes, which live until it returns; terms that agree in
-    /// their first 200 bytes may come in any order.
+    /// Calls `body` with each term from `start` on. Its bytes are valid during the call. Terms with the same first 200
+    /// bytes may come in any order.
     func forEachTerm(
         from start: [UInt8], _ body: (_ term: Bytes) throws(StorageError) -> Step
     ) throws(StorageError) {}
@@ -70,15 +70,15 @@ class IndexView {
     /// Lengths are loaded for 2 to the power of this many documents at a time.
     static let lengthsShift: UInt32 = DocumentLengths.chunkShift
 
-    /// The length + 1 of each document of a chunk, 0 where there is none, 65,535 if it is at least 65,534: u16 of no
-    /// alignment, for as long as the view is used. All documents of the chunk are asked for here once at most.
+    /// Returns the length + 1 of each document of a chunk as unaligned u16: 0 if there is no such document, 65,535 if
+    /// the length is at least 65,534. Valid as long as the view is used. Called at most once for each chunk.
     func findLengths(chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
         let memory = lengthTable.makeRoom()
         memory.initialize(repeating: 0, count: DocumentLengths.chunkCapacity)
         return UnsafeRawPointer(memory)
     }
 
-    /// Returns the lengths that `findLengths` finds for a chunk. They are found once and then kept.
+    /// Returns the lengths that `findLengths` finds for a chunk. They are found once and then cached.
     @inline(__always)
     final func lengths(chunk: UInt32) throws(StorageError) -> UnsafeRawPointer {
         guard Int(chunk) < lengthTable.chunkCount else { throw unknownDocument() }
@@ -93,7 +93,7 @@ class IndexView {
         return found
     }
 
-    /// The length + 1 of a document that has postings, 65,535 if it is at least 65,534.
+    /// Returns the length + 1 of a document that has postings, 65,535 if the length is at least 65,534.
     @inline(__always)
     final func storedLength(_ docno: UInt32) throws(StorageError) -> UInt16 {
         let lengths = try lengths(chunk: docno &>> Self.lengthsShift)
@@ -103,14 +103,14 @@ class IndexView {
         return stored
     }
 
-    /// How many tokens a document with postings has.
+    /// Returns the number of tokens of a document with postings.
     @inline(__always)
     final func tokens(of docno: UInt32) throws(StorageError) -> Double {
         let stored = try storedLength(docno)
         return stored == DocumentLengths.escape ? Double(try length(of: docno)) : Double(stored) - 1
     }
 
-    /// Tokens of a document on average; 1 if there are none, when nothing scores.
+    /// Average number of tokens of a document. 1 if there are no tokens, in which case nothing scores.
     final var averageLength: Double {
         let average = Double(totalLength) / Double(documentCount)
         return average > 0 ? average : 1
@@ -119,13 +119,13 @@ class IndexView {
     @inline(never)
     final func unknownDocument() -> StorageError { corrupt("a document has postings but is not in the index") }
 
-    /// The length of a document, however large.
+    /// Returns the length of a document, however large.
     func length(of docno: UInt32) throws(StorageError) -> UInt32 { 0 }
 
     func row(of docno: UInt32) throws(StorageError) -> UInt64 { UInt64(docno) }
     func docno(of row: UInt64) throws(StorageError) -> UInt32? { nil }
 
-    /// The documents that have these rows, ascending, and maybe some that have left. `rows` ascend strictly.
+    /// Returns the documents of these rows, ascending, possibly with some that have left. `rows` ascend strictly.
     func documents(of rows: [UInt64]) throws(StorageError) -> [UInt32] {
         var docnos: [UInt32] = []
         for row in rows {
@@ -137,19 +137,19 @@ class IndexView {
     /// Whether the rows of ascending documents ascend.
     var rowsAscend: Bool { true }
 
-    /// Sets `starts` to where the document's fields begin among its tokens, and their end: one more than fields.
+    /// Sets `starts` to the positions where the document's fields begin, followed by their end: one more than fields.
     func fieldStarts(_ docno: UInt32, _ starts: inout [UInt32]) throws(StorageError) { starts = [0, .max] }
 
-    /// The fields' lengths that were asked for.
+    /// A cache of the field lengths that were asked for.
     private final let fieldLengthCache = FieldLengthCache()
 
-    /// Sets the lengths of the fields of 64 documents, which are `FieldLengthCache.unknown` before, as far as they are
-    /// found all together.
+    /// Sets the field lengths of 64 documents, which are `FieldLengthCache.unknown` before, as far as they can be found
+    /// together.
     func findFieldLengths(
         _ chunk: UInt32, _ target: UnsafeMutablePointer<FieldLengthCache.Lengths>
     ) throws(StorageError) {}
 
-    /// The tokens of a document of so many at each place of fields; nil if `fieldStarts` has to be asked.
+    /// Returns the tokens of a document of `length` tokens in each field slot. Returns nil if `fieldStarts` is needed.
     @inline(__always)
     final func fieldLengths(of docno: UInt32, _ length: UInt16) throws(StorageError) -> FieldLengthCache.Lengths? {
         let chunk = try fieldLengthCache.chunk(docno / SectionTable.chunkCapacity) { (target) throws(StorageError) in
@@ -157,16 +157,16 @@ class IndexView {
         }
         let found = chunk[Int(docno % SectionTable.chunkCapacity)]
         if found == FieldLengthCache.plain { return FieldLengthCache.Lengths(length, 0, 0, 0) }
-        // Of others than fit, and of what is damaged, the fields are looked up one by one.
+        // Lengths that don't fit or are damaged are looked up one by one.
         return found != FieldLengthCache.unknown && found.wrappedSum() == length ? found : nil
     }
 
-    /// Whether the tokens at two positions of a document, the first not behind the second, stand in one section.
+    /// Whether two positions of a document, the first not behind the second, are in the same section.
     func isOneSection(_ docno: UInt32, _ first: UInt32, _ second: UInt32) throws(StorageError) -> Bool { true }
 
-    /// The tokens of each field in all documents.
+    /// Returns the tokens of each field in all documents.
     func fieldTotals() throws(StorageError) -> [UInt64] { [totalLength] }
 
-    /// The error for bytes that no writer of the index can have left in its postings.
+    /// The error for bytes in the index's postings that this library can't have written.
     func corrupt(_ reason: String) -> StorageError { .corrupt(Corruption(tree: "postings", reason: reason)) }
 }

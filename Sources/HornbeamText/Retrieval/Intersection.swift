@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two runs of ascending documents have in common, and where it stands in each: by the places of the denser one's
-// documents where these are known, else by searching or merging. What is written has room for one more than is found.
+// Intersects two runs of ascending documents and returns the indexes in both: with a table of the denser run's
+// documents, or else by searching or merging. The targets must have room for one more than is found.
 
 /// Ways to intersect two lists.
 enum Intersection {
-    /// Documents from one place up to another.
+    /// Documents from one index up to another.
     typealias Run = (docnos: UnsafePointer<UInt32>, start: Int, end: Int)
 
-    /// Looks for each document of the rare run among those of a block of `size`. How many are there.
+    /// Looks up each document of the rare run in the table of a block of `size` postings. Returns the number of
+    /// matches.
     static func look(
         _ rare: Run, in table: PlaceTable, _ size: Int, _ docnos: UnsafeMutablePointer<UInt32>,
         _ rarePlaces: UnsafeMutablePointer<Int32>, _ densePlaces: UnsafeMutablePointer<Int32>
@@ -19,7 +20,7 @@ enum Intersection {
             docnos[count] = docno
             rarePlaces[count] = Int32(truncatingIfNeeded: left)
             densePlaces[count] = Int32(truncatingIfNeeded: place)
-            // No branch: half of them are there, in no order.
+            // No branch: half of the documents are in the table, in no predictable order.
             count &+= Int(truncatingIfNeeded: (UInt64(place) &- UInt64(size)) &>> 63)
         }
         return count
@@ -43,7 +44,7 @@ enum Intersection {
         return count
     }
 
-    /// Goes through both.
+    /// Merges both runs.
     static func merge(
         _ rare: Run, _ dense: Run, _ docnos: UnsafeMutablePointer<UInt32>, _ rarePlaces: UnsafeMutablePointer<Int32>,
         _ densePlaces: UnsafeMutablePointer<Int32>

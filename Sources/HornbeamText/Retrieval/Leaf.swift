@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scores: one term, or what counts like one. A leaf keeps its postings of a window, so that a document's score can
-// be summed in the query's order once it is known that the document may be among the best.
+// The parts of a query that score: one term, or several treated as one. A leaf keeps its postings of a window, so that
+// a document's score can be summed in the query's order once it is known that the document may be among the best.
 
 import HornbeamPages
 
-/// What the scores of a search depend on beside its terms.
+/// The data, besides the terms, on which the scores of a search depend.
 final class ScoreContext {
     let view: IndexView
-    /// Of each field; nil if every token counts alike.
+    /// The weight of each field. Nil if all tokens have the same weight.
     let fieldWeights: [Double]?
-    /// The fields that have tokens, the weightiest first, with their weights; empty if there are none.
+    /// The fields that have tokens, in descending order of weight, with their weights. Empty without weights.
     let fieldsByWeight: [(field: Int, weight: Double)]
-    /// What a token counts at least.
+    /// The least weight of a token.
     let leastWeight: Double
-    /// Tokens of a document on average, weighted if there are weights.
+    /// Average number of tokens of a document, weighted if there are weights.
     let averageLength: Double
     /// Whether leaves keep their postings.
     let scores: Bool
     let occurrences = OccurrenceBudget()
     private let memory: UnsafeMutablePointer<UInt16>
-    /// Of the document whose fields were looked up last.
+    /// The fields of the last document that was looked up.
     @exclusivity(unchecked) private var starts: [UInt32] = []
-    /// The window that lengths were last loaded of, and which of its chunks are.
+    /// The window whose lengths are loaded, and which of its chunks are.
     @exclusivity(unchecked) private var window: UInt32 = 0
     @exclusivity(unchecked) private var chunks: UInt32 = 0
 
-    /// - Parameter weights: one a field, finite, not negative.
+    /// - Parameter weights: one for each field, finite, not negative.
     init(_ view: IndexView, weights: [Double]?, scores: Bool) throws(StorageError) {
         self.view = view
         self.scores = scores
@@ -44,15 +44,15 @@ final class ScoreContext {
         fieldsByWeight = fields
         leastWeight = fields.last?.weight ?? 1
         let average = total / Double(view.documentCount)
-        // Then no token counts, and nothing scores.
+        // Otherwise all tokens have weight 0, and nothing scores.
         averageLength = average > 0 ? average : 1
         memory = .allocate(capacity: DocumentWindow.size)
     }
 
     deinit { memory.deallocate() }
 
-    /// The length + 1 of each document of a window from one offset through another, 0 where there is none; 65,535 is
-    /// any length from 65,534 on, whose scores are less than those of that length.
+    /// Returns the length + 1 of each document of a window from one offset through another, 0 if there is no such
+    /// document. 65,535 means any length from 65,534 on; its score is at most that of length 65,534.
     @inline(__always)
     func lengths(
         _ base: UInt32, from first: Int = 0, through last: Int = DocumentWindow.size - 1
@@ -84,7 +84,7 @@ final class ScoreContext {
         }
     }
 
-    /// The exact length of a document of the window whose lengths were loaded.
+    /// Returns the exact length of a document of the window whose lengths are loaded.
     @inline(__always)
     func length(_ offset: Int) throws(StorageError) -> Double {
         let stored = memory[offset]
@@ -92,7 +92,7 @@ final class ScoreContext {
         return Double(try view.length(of: window &+ UInt32(offset)))
     }
 
-    /// The length that the score of a document of that window goes by.
+    /// Returns the length that the score of a document of that window uses.
     func weightedLength(at offset: Int) throws(StorageError) -> Double {
         try weightedLength(window &+ UInt32(offset), memory[offset])
     }
@@ -101,7 +101,7 @@ final class ScoreContext {
         BM25.weight(documentCount: view.documentCount, documentFrequency: UInt64(documentFrequency))
     }
 
-    /// Returns the length that the score of a document goes by.
+    /// Returns the length that the score of a document uses.
     /// - Parameter starts: where its fields begin, and their end.
     func weightedLength(_ starts: [UInt32]) -> Double {
         var length = 0.0
@@ -113,7 +113,7 @@ final class ScoreContext {
         return length
     }
 
-    /// Returns the length that the score of a document goes by.
+    /// Returns the length that the score of a document uses.
     /// - Parameter stored: the document's length + 1, or 65,535 if the length is at least 65,534.
     func weightedLength(_ docno: UInt32, _ stored: UInt16) throws(StorageError) -> Double {
         guard let fieldWeights else { return Double(stored) - 1 }
@@ -134,10 +134,11 @@ final class ScoreContext {
         return fieldsByWeight.first { fields?.contains($0.field) ?? true }?.weight ?? 0
     }
 
-    /// No posting under the bound contributes more, but for rounding, whose occurrences count `most` or less each.
+    /// Returns an upper bound, except for rounding, of the contribution of postings within the bound. `most` is the
+    /// largest weight of an occurrence.
     ///
-    /// Its length has its own occurrences in it, as heavy as they count, and all other tokens. With fewer of them, or
-    /// lighter ones, the score is less even with what the length is less then.
+    /// The length includes the occurrences with their weights, and all other tokens with the least weight. Fewer or
+    /// lighter occurrences give a lower score: the length decreases by no more than the frequency.
     func contributionBound(_ bound: Bound, weight: Double, most: Double) -> Double {
         var (frequency, length) = (Double(bound.frequency), Double(bound.length))
         if fieldWeights != nil {
@@ -150,13 +151,13 @@ final class ScoreContext {
     }
 }
 
-/// What scores. Abstract.
+/// A part of the query that scores. Abstract.
 class Leaf: QueryNode {
     final let context: ScoreContext
-    /// The logarithm of how rare it is, times boosts; and what that was made of.
+    /// The inverse document frequency, times boosts, and the numbers that it was made of.
     final let weight: Double
     final let weightOrigin: LeafWeight
-    /// How often it stands in the query. Words may be repeated.
+    /// How often it occurs in the query. Words may be repeated.
     @exclusivity(unchecked) final var multiplicity = 1
     /// The largest weight of an occurrence.
     private final let mostWeight: Double
@@ -164,29 +165,29 @@ class Leaf: QueryNode {
     final let bound: Double
     private final let title: String
 
-    /// The window's postings, ascending: how many there are, their documents less the base, their frequencies.
+    /// The window's postings, ascending: their number, their documents less the base, their frequencies.
     @exclusivity(unchecked) final var count = 0
     final let capacity: Int
     final let offsets: UnsafeMutablePointer<UInt16>
     final let frequencies: UnsafeMutablePointer<Double>
-    /// With weights of fields: the length that each posting's score goes by; below zero if it is this or more.
+    /// With weights of fields: the length that each posting's score uses. A negative number is a lower bound of it.
     final let lengths: UnsafeMutablePointer<Double>?
-    /// Which documents count; all if nil was said.
+    /// The active documents. All are active if `isRestricted` is false.
     private final let active = WindowSet()
     @exclusivity(unchecked) private final var isRestricted = false
-    /// Where the last document was found.
+    /// The index at which the last document was found.
     @exclusivity(unchecked) private final var place = 0
 
     /// - Parameters:
-    ///   - bound: no document's score has more from it, once.
-    ///   - mostWeight: what an occurrence counts at most.
+    ///   - bound: upper bound of its contribution to a document's score, for one occurrence in the query.
+    ///   - mostWeight: the largest weight of an occurrence.
     init(
         _ context: ScoreContext, _ weight: LeafWeight, cost: Int, bound: Double, mostWeight: Double = 1, title: String
     ) {
         self.context = context
         (self.weight, weightOrigin) = (weight.value, weight)
         self.title = title
-        // Room for what a damaged list may have more is not needed: whoever fills it looks.
+        // No extra room for damaged lists: each writer checks the capacity.
         capacity = context.scores ? min(cost, DocumentWindow.size) : 0
         offsets = .allocate(capacity: capacity + 1)
         frequencies = .allocate(capacity: capacity + 1)
@@ -195,7 +196,7 @@ class Leaf: QueryNode {
         super.init(cost: cost)
     }
 
-    /// What bounds postings that these bound, whose occurrences count `most` or less each.
+    /// Returns a bound of postings within these bounds. `most` is the largest weight of an occurrence.
     static func bound(_ bounds: [Bound], _ context: ScoreContext, weight: Double, most: Double) -> Double {
         bounds.reduce(0) { max($0, context.contributionBound($1, weight: weight, most: most)) }
     }
@@ -227,14 +228,14 @@ class Leaf: QueryNode {
 
     /// Returns a bound of the leaf's contribution to documents of the current block.
     final func blockBound(_ blocks: PostingSource) -> Double {
-        // Before it is decoded nothing of the block is known but this.
+        // Before the block is decoded, only these bounds are known.
         let first = contributionBound(blocks.blockBound)
         guard blocks.secondBlockBound != blocks.blockBound else { return first }
         return max(first, contributionBound(blocks.secondBlockBound))
     }
 
-    /// Takes the window's postings that contribute at least `minimum`, and sets their sums: the path of a search in
-    /// which no document without this leaf can be among the best. False if there is no such path.
+    /// Takes the window's postings that contribute at least `minimum`, and sets their sums. Used in searches in which
+    /// no document without this leaf can be among the best. Returns false if the leaf doesn't support this.
     func takeBest(
         _ base: UInt32, _ minimum: Double, _ sums: UnsafeMutablePointer<Double>
     ) throws(StorageError) -> Bool { false }
@@ -244,7 +245,7 @@ class Leaf: QueryNode {
         isRestricted = true
     }
 
-    /// Forgets the window's postings.
+    /// Removes the window's postings.
     final func reset() { (count, place, isRestricted) = (0, 0, false) }
 
     /// Adds the approximate contribution of each posting to `sums`.
@@ -283,10 +284,11 @@ class Leaf: QueryNode {
         if shortest == 0 { throw context.view.unknownDocument() }
     }
 
-    /// The place of a document's posting among those of the window, nil if there is none that counts. Documents ascend.
+    /// Returns the index of a document's posting in the window, or nil if there is none or it isn't active. Documents
+    /// ascend.
     final func find(_ offset: Int) -> Int? {
         if place < count, Int(offsets[place]) < offset {
-            // In steps that double, then by halves.
+            // Exponential search.
             var step = 1
             while place + step < count, Int(offsets[place + step]) < offset {
                 place += step
@@ -302,7 +304,7 @@ class Leaf: QueryNode {
         return isRestricted && !active.words.bits.contains(offset) ? nil : place
     }
 
-    /// Returns exactly what the posting at a place adds to its document's score.
+    /// Returns the exact contribution of the posting at index `place` to its document's score.
     final func contribution(_ place: Int) throws(StorageError) -> Double {
         guard frequencies[place] > 0 else { return 0 }
         return BM25.score(
@@ -310,7 +312,7 @@ class Leaf: QueryNode {
             averageLength: context.averageLength)
     }
 
-    /// The length that the posting's score goes by.
+    /// Returns the length that the posting's score uses.
     final func length(_ place: Int) throws(StorageError) -> Double {
         let offset = Int(offsets[place])
         guard let lengths else { return try context.length(offset) }
@@ -319,7 +321,7 @@ class Leaf: QueryNode {
     }
 }
 
-/// One term, or several whose postings were added up.
+/// One term, or several terms whose postings were added up.
 final class TermLeaf: Leaf {
     private let source: PostingSource
     /// Up to this many documents are looked up one by one.
@@ -402,7 +404,7 @@ final class TermLeaf: Leaf {
         }
     }
 
-    /// Takes the window's postings in the documents of `within`, which are few: looks each of them up.
+    /// Takes the window's postings of the documents in `within`, which are few, by looking up each of them.
     private func lookUp(_ base: UInt32, _ within: WindowBits) throws(StorageError) {
         var offset = within.next(from: 0)
         while offset < DocumentWindow.size {
@@ -462,7 +464,7 @@ final class TermLeaf: Leaf {
             shortest = min(shortest, length)
             let share = weight * frequency
             let divisor = frequency + (constant + slope * (Double(length) - 1))
-            // Both are positive: no need to divide what doesn't count.
+            // Both are positive, so the comparison needs no division.
             if share >= minimum * divisor {
                 guard taken < limit else {
                     shortest = 0

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a leaf weighs in a score, with the numbers that it was made of: whoever explains a score can work it out again.
+// The weight of a leaf in a score, with the numbers it was made of, so that an explanation can show the computation.
 
 /// The weight of a word, of words that are searched as one, or of a phrase.
 struct LeafWeight {
-    /// How many documents hold a word, or any of those that are searched as one.
+    /// The number of documents that hold a word, or any of several words that are searched as one.
     struct Rarity {
         var word = Word.leaf
         let documents: UInt32
     }
 
-    /// What is rare.
+    /// The words that the number is about.
     enum Word {
-        /// What the leaf looks for.
+        /// The leaf's own words.
         case leaf
         case term([UInt8])
-        /// Any of the words that are spelled nearly so.
+        /// Any of the words with a similar spelling.
         case similar
     }
 
     let value: Double
-    /// One, or those of a phrase's distinct words, which are added up.
+    /// One rarity, or those of a phrase's distinct words, whose weights are added up.
     private let rarities: [Rarity]
     private let edits: Int
     private let boost: Double
 
-    /// - Parameter edits: how far the word is from the one that was asked for.
+    /// - Parameter edits: edit distance of the word from the word in the query.
     init(_ rarities: [Rarity], _ context: ScoreContext, edits: Int = 0, boost: Double) {
         (self.rarities, self.edits, self.boost) = (rarities, edits, boost)
         var sum = 0.0
@@ -32,7 +32,7 @@ struct LeafWeight {
         value = sum / Double(1 + edits) * boost
     }
 
-    /// As a tree.
+    /// Returns the computation of the weight as a tree.
     /// - Parameter title: of the leaf.
     func explained(_ title: String, documentCount: UInt64) -> TextScoreExplanation {
         var parts = rarities.map { rarity in

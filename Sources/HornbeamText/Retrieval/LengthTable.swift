@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lengths of documents where they lie: scoring reads one for each posting, so what was found once of a chunk of
-// documents is kept as an address: for one search, or where pages don't change for all searches of a transaction, and
-// beyond its suspension if they lie where they stay.
+// The addresses of document lengths. Scoring reads a length for each posting, so the address of each chunk of lengths
+// is cached: for one search; for all searches of a transaction if its pages don't change; or beyond a suspension of the
+// transaction if the chunk doesn't move.
 
-/// Where each chunk of lengths is. Belongs to one search at a time, and lives no longer than the bytes it points to.
+/// The address of each chunk of lengths. Belongs to one search at a time. Valid no longer than the bytes it points to.
 final class LengthTable {
     let chunkCount: Int
     private let chunks: UnsafeMutablePointer<UnsafeRawPointer?>
     private var owned: [UnsafeMutablePointer<UInt16>] = []
-    /// Chunks that are of no meaning once the transaction is suspended.
+    /// Chunks whose addresses become invalid when the transaction is suspended.
     private var movable: [Int] = []
 
     /// A chunk without documents: one for all tables, never freed.
@@ -18,7 +18,7 @@ final class LengthTable {
         return UnsafeRawPointer(memory)
     }()
 
-    /// For documents below `docnoLimit`.
+    /// Makes a table for documents below `docnoLimit`.
     init(docnoLimit: UInt32) {
         chunkCount = Int(docnoLimit) / DocumentLengths.chunkCapacity + 1
         chunks = .allocate(capacity: chunkCount)
@@ -30,24 +30,24 @@ final class LengthTable {
         for memory in owned { memory.deallocate() }
     }
 
-    /// The lengths of chunk `number`, which is less than `chunkCount`: as many u16 as a chunk has documents, not
-    /// aligned. Nil if nobody has asked for them yet.
+    /// Returns the lengths of chunk `number`, which is less than `chunkCount`: a u16 for each document, unaligned.
+    /// Returns nil if they aren't cached.
     @inline(__always)
     subscript(number: Int) -> UnsafeRawPointer? { chunks[number] }
 
-    /// Keeps where a chunk is.
+    /// Caches the address of a chunk.
     func keep(_ number: Int, _ lengths: UnsafeRawPointer) { chunks[number] = lengths }
 
-    /// What is kept of a chunk lives no longer than the transaction goes on.
+    /// Marks a chunk whose address is valid only until the transaction is suspended.
     func noteMovable(_ number: Int) { movable.append(number) }
 
-    /// Lets go of all such chunks.
+    /// Removes all chunks that were marked.
     func forgetMovable() {
         for number in movable { chunks[number] = nil }
         movable.removeAll(keepingCapacity: true)
     }
 
-    /// Memory for a chunk that lies nowhere as it is needed. The caller fills it.
+    /// Allocates memory for a chunk that isn't stored in the required form. The caller fills it.
     func makeRoom() -> UnsafeMutablePointer<UInt16> {
         let memory = UnsafeMutablePointer<UInt16>.allocate(capacity: DocumentLengths.chunkCapacity)
         owned.append(memory)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each document of a decoded block stands in it, found by the document's lower bits: neither searching nor
-// merging, whose every step waits for the one before. What earlier blocks left behind tells itself from the block's own
-// by being less, so nothing is ever cleared.
+// A hash table from the documents of a decoded block to their indexes, by the documents' lower bits. Unlike searching
+// and merging, its look-ups don't depend on each other. Entries of earlier blocks are recognised by their smaller
+// values, so the table is never cleared.
 
-/// Places of one block's documents. Memory of its own, until `end`.
+/// The indexes of one block's documents. Owns its memory until `end`.
 struct PlaceTable {
-    /// Documents of a block must lie within so many numbers.
+    /// A block's documents must lie within this many numbers.
     private static let size = 4096
     private let entries: UnsafeMutablePointer<UInt32>
-    /// The entry of the block's first posting; greater than those of all blocks before, which begin with 1.
+    /// The entry of the block's first posting. Greater than the entries of all earlier blocks; the first one is 1.
     private var start: UInt32
     private var count: UInt32 = 0
-    /// The block's last document; nil without one.
+    /// The block's last document. Nil without a block.
     private(set) var last: UInt32?
 
     init(start: UInt32 = 1) {
@@ -22,11 +22,11 @@ struct PlaceTable {
 
     func end() { entries.deallocate() }
 
-    /// Whether documents from one through another can be told apart.
+    /// Whether a block with this first and last document fits.
     @inline(__always)
     static func canHold(_ first: UInt32, _ last: UInt32) -> Bool { last &- first < UInt32(size) }
 
-    /// Takes the places of a block's documents, which ascend, instead of those of the block before.
+    /// Replaces the table by the indexes of a block's documents, which ascend.
     mutating func fill(_ docnos: UnsafePointer<UInt32>, count size: Int) {
         let (next, overflows) = start.addingReportingOverflow(count)
         (start, count) = (next, UInt32(clamping: size))
@@ -41,8 +41,9 @@ struct PlaceTable {
     @inline(__always)
     private static func slot(_ docno: UInt32) -> Int { Int(docno & UInt32(size - 1)) }
 
-    /// Where in the block a document stands that is not before its first one, nor behind its last; the block's size or
-    /// more if it isn't there. Of one that is outside it tells where another stands.
+    /// Returns the index of a document, or a value of at least the block's size if the block doesn't have it. The
+    /// document must not be below the block's first one or above its last one: otherwise the result belongs to another
+    /// document.
     @inline(__always)
     func place(of docno: UInt32) -> UInt32 { entries[Self.slot(docno)] &- start }
 }

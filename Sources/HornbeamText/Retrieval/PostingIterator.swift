@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A term's postings one by one, in ascending order of documents. Contract: `current` is the document it stands on, nil
-// at the end and for good; documents only ever ascend, whatever the file holds, so whoever asks for those up to a bound
-// gets none below the last bound.
+// A term's postings one by one, in ascending order of documents. Contract: `current` is the current document, and stays
+// nil once the end is reached. Documents always ascend, whatever the file holds, so a caller that reads up to a bound
+// never gets a document below the previous bound.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Walks one posting list. Belongs to one search.
+/// Reads one posting list. Belongs to one search.
 final class PostingIterator {
     let postings: TermPostings
     private var position = 0
 
-    /// Stands on the first posting.
+    /// Starts at the first posting.
     init(_ postings: TermPostings) throws(StorageError) {
         self.postings = postings
         try postings.decode()
@@ -19,7 +19,7 @@ final class PostingIterator {
 
     var current: UInt32? { postings.isAtEnd ? nil : postings.docnos[position] }
 
-    /// The occurrences in the current document, 0 at the end.
+    /// Number of occurrences in the current document, 0 at the end.
     var frequency: UInt32 { postings.isAtEnd ? 0 : postings.frequencies[position] }
 
     /// Appends the positions of the current posting.
@@ -34,7 +34,8 @@ final class PostingIterator {
         if position == postings.count { try nextBlock() }
     }
 
-    /// Moves to the first posting of `target` or a later document; stays if it is there or behind already.
+    /// Moves to the first posting of `target` or a later document. Doesn't move if the current one is not below
+    /// `target`.
     func advance(to target: UInt32) throws(StorageError) {
         guard let current, current < target else { return }
         if postings.blockLast < target {
@@ -42,7 +43,7 @@ final class PostingIterator {
             guard try postings.seekBlock(target) else { return }
             try postings.decode()
         }
-        // The block's last document is not before the target.
+        // The block's last document is not below the target.
         while postings.docnos[position] < target { position += 1 }
     }
 

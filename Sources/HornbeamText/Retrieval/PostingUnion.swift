@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The postings of many terms added up: what a prefix stands for counts like one term. As soon as they are many beside
-// the documents, an array over all of these, so that each posting costs the same however many terms there are; a few
-// beside millions of documents are sorted. Memory is in proportion to what was read, whatever the statistics say.
+// Adds up the postings of many terms, so that the terms of a prefix count like one term. If the postings are many in
+// proportion to the documents, they are added up in an array over all documents, so that the cost of a posting doesn't
+// depend on the number of terms. A few among millions of documents are sorted. Memory is proportional to the postings
+// read, whatever the statistics say.
 
 import HornbeamPages
 
 /// Adds up frequencies by document.
 struct PostingUnion: ~Copyable {
-    /// Indexes of fewer documents get the array at once.
+    /// An index with at most this many documents gets the array at once.
     private static let smallLimit = 1 << 18
     private let limit: Int
-    /// Document and frequency in one, until there is an array.
+    /// Document in the upper half, frequency in the lower, until there is an array.
     private var list: [UInt64] = []
     private let listLimit: Int
     private var frequencies: UnsafeMutablePointer<UInt32>?
@@ -28,7 +29,7 @@ struct PostingUnion: ~Copyable {
         present?.deallocate()
     }
 
-    /// Adds all postings of a term, which is at its end then.
+    /// Adds all postings of a term. Its source is at the end afterwards.
     mutating func add(_ source: PostingSource, _ view: IndexView) throws(StorageError) {
         while !source.isAtEnd {
             let start = try source.decode(from: 0)
@@ -80,12 +81,12 @@ struct PostingUnion: ~Copyable {
         let bit: UInt64 = 1 &<< UInt64(truncatingIfNeeded: docno & 63)
         let isNew = present[docno &>> 6] & bit == 0
         present[docno &>> 6] |= bit
-        // Memory of documents that weren't there is of no meaning.
+        // The memory of documents that weren't present is uninitialised.
         frequencies[docno] = isNew ? count : sum(frequencies[docno], count)
     }
 
-    /// No document has so many words: a sum that is cut off is one of a damaged file, and must not look like a small
-    /// one.
+    /// Adds without wrapping. No document has that many words: an overflow comes from a damaged file and must not look
+    /// like a small sum.
     @inline(__always)
     private static func sum(_ first: UInt32, _ second: UInt32) -> UInt32 {
         let sum = first &+ second
@@ -103,7 +104,7 @@ struct PostingUnion: ~Copyable {
         (self.frequencies, self.present) = (frequencies, present)
     }
 
-    /// Sorts the list, and adds up what it has of the same document.
+    /// Sorts the list, and adds up the frequencies of the same document.
     private mutating func sumList() {
         guard list.count > 1 else { return }
         list.sort()
@@ -122,7 +123,7 @@ struct PostingUnion: ~Copyable {
         list.removeSubrange((kept + 1)...)
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     var documentFrequency: UInt32 {
         mutating get {
             guard let present else {
@@ -135,7 +136,7 @@ struct PostingUnion: ~Copyable {
         }
     }
 
-    /// Calls `body` with each document, ascending, and how often it has any of the terms.
+    /// Calls `body` with each document, ascending, and its summed frequency.
     @inline(__always)
     mutating func forEach<Failure: Error>(
         _ body: (_ docno: UInt32, _ frequency: UInt32) throws(Failure) -> Void
@@ -157,7 +158,7 @@ struct PostingUnion: ~Copyable {
         }
     }
 
-    /// The sums as postings.
+    /// Returns the sums as postings.
     mutating func finish() -> PostingArrays {
         var (docnos, sums): ([UInt32], [UInt32]) = ([], [])
         docnos.reserveCapacity(Int(documentFrequency))
@@ -169,8 +170,8 @@ struct PostingUnion: ~Copyable {
         return PostingArrays(docnos, sums)
     }
 
-    /// Offers the documents that may be among the best to `best`, scored as those of one term, as far as `accepts` lets
-    /// their rows through.
+    /// Offers the documents that may be among the best to `best`, scored like those of a single term, if `accepts`
+    /// takes their rows.
     mutating func rank(
         _ best: inout TopK, _ view: IndexView,
         accepts: (UInt64) throws(StorageError) -> Bool
@@ -183,7 +184,7 @@ struct PostingUnion: ~Copyable {
             let frequency = Double(count)
             let divisor = frequency + BM25.k1 * (1 - BM25.b + BM25.b * (try view.tokens(of: docno)) / averageLength)
             let share = weight * frequency
-            // Both are positive: no need to divide what is clearly too little.
+            // Both are positive, so clearly low scores need no division.
             guard share >= need * divisor * (1 - TopK.slack) || need <= 0 else { return }
             let score = share / divisor
             guard best.mayAdmit(score, laterRow: rowsAscend) else { return }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a query to what evaluates it: texts are analyzed, terms looked up, prefixes and the like expanded, restrictions
-// to fields and boosts handed down to what scores.
+// Compiles a query for evaluation: analyzes texts, looks up terms, expands prefixes and similar forms, and passes
+// boosts and restrictions to fields down to the leaves.
 
 import HornbeamPages
 
-/// A query, ready for evaluation once.
+/// A query that is ready for one evaluation.
 struct CompiledQuery {
     /// A document matches if it matches any of these.
     var clauses: [QueryNode]
@@ -26,20 +26,20 @@ struct QueryCompiler {
         view = context.view
     }
 
-    /// The state that is handed down the query's tree.
+    /// The state that is passed down the query's tree.
     private struct Scope {
         var boost = 1.0
-        /// The fields to search, nil for all.
+        /// The fields to search. Nil means all.
         var fields: Set<Int>?
         var depth = 0
     }
 
-    /// Trees of queries may be this deep, and a little more when they are resolved: they are followed by calls of
-    /// functions.
+    /// Maximum depth of a query's tree, with some room for its growth when it is resolved. The tree is processed
+    /// recursively.
     static let depthLimit = TextQuery.maximumDepth + 8
 
-    /// Compiles a resolved query. Throws `.invalid` for a query that can't be asked: a boost that is negative, too
-    /// large or no number, a form that has no place in `near`, or forms that are nested too deep.
+    /// Compiles a resolved query. Throws `.invalid` for an invalid query: a boost that is negative, too large or not a
+    /// number, a form that isn't allowed in `near`, or too deep nesting.
     mutating func compile(_ query: TextQuery) throws(StorageError) -> CompiledQuery {
         order = []
         guard let root = try node(query, Scope()) else { return CompiledQuery(clauses: [], order: []) }
@@ -82,8 +82,8 @@ struct QueryCompiler {
         }
     }
 
-    /// Returns a node for a form that holds no others. Not inlined: it would make each level of `node` take ten times
-    /// the stack.
+    /// Returns a node for a form without subqueries. Not inlined, because it would make each level of `node` take ten
+    /// times the stack.
     @inline(never)
     private mutating func simple(_ query: TextQuery, _ scope: Scope) throws(StorageError) -> QueryNode? {
         switch query {
@@ -171,7 +171,7 @@ extension QueryCompiler {
             token, distance: distance ?? TermExpansion.distance(scalars: scalars), prefixLength: prefixLength)
     }
 
-    /// Returns a leaf for each term. All have the weight of the whole group, less the farther away the term is.
+    /// Returns a leaf for each term. All have the weight of the whole group, reduced by the term's edit distance.
     private mutating func fuzzy(_ terms: [ExpandedTerm], _ scope: Scope) throws(StorageError) -> [QueryNode] {
         let documents = try documentFrequency(terms)
         let rarity = LeafWeight.Rarity(word: .similar, documents: documents)
@@ -200,14 +200,14 @@ extension QueryCompiler {
         return union.documentFrequency
     }
 
-    /// A term, or several as one: their postings are added up.
+    /// A term, or several terms whose postings are added up.
     private struct Group {
         let documents: PostingSource
-        /// For several terms: which they are, and the sums of their postings.
+        /// For several terms: the terms and the sums of their postings.
         var sum: (terms: TermGroup, postings: PostingArrays)?
     }
 
-    /// Returns the postings of a word, or of all words that an open one stands for. Returns nil if no document holds
+    /// Returns the postings of a word, or of all words that begin with an open one. Returns nil if no document holds
     /// any.
     private func group(_ token: QueryToken) throws(StorageError) -> Group? {
         if token.isOpen { return try group(.prefix(token.term)) }
@@ -232,17 +232,17 @@ extension QueryCompiler {
         return sum
     }
 
-    /// The sums of a query's groups: what stands in it several times is added up once.
+    /// The sums of a query's groups. A group that occurs several times is added up once.
     private final class GroupSums {
         enum Sum {
-            /// The only term, or none.
+            /// The only term, or empty if there is none.
             case term([UInt8])
             case several(PostingArrays)
         }
 
         private var known: [TermGroup: Sum] = [:]
         private var documents = 0
-        /// Of eight bytes each, and one at least may have all there are.
+        /// Maximum number of documents of all groups, at eight bytes each. A single group may have more.
         private static let documentLimit = 1 << 27
 
         subscript(terms: TermGroup) -> Sum? { known[terms] }
@@ -264,10 +264,10 @@ extension QueryCompiler {
         return GroupSpans(group.documents, sum.postings, sum.terms, view, context.occurrences)
     }
 
-    /// Returns the terms that a prefix or a pattern stands for, or nil if it stands for nothing.
+    /// Returns the terms of a prefix or a pattern, or nil if there can be none.
     private func terms(_ query: TextQuery) -> TermGroup? {
         switch query {
-        // Every term would begin with nothing.
+        // An empty prefix would match every term.
         case .prefix(let text): analyzer.phraseTokens(of: text).last.map { .prefix($0) }
         case .wildcard(let text): .pattern(WildcardPattern(text, analyzer))
         default: nil
@@ -275,7 +275,7 @@ extension QueryCompiler {
     }
 }
 
-// Phrases and what stands near each other.
+// Phrases and words near each other.
 extension QueryCompiler {
     private mutating func leaf(_ query: TextQuery, _ scope: Scope) throws(StorageError) -> QueryNode? {
         let needsPositions = scope.fields != nil || context.fieldWeights != nil
@@ -286,7 +286,7 @@ extension QueryCompiler {
             order.append(leaf)
             return leaf
         case .phrase(let text, _) where !needsPositions && analyzer.phraseParts(of: text).count == 1:
-            // A word like any other: where it stands doesn't matter.
+            // A phrase of one word: positions don't matter.
             guard let group = try group(analyzer.phraseParts(of: text)[0]) else { return nil }
             let leaf = try leaf(group, scope, "\(query)")
             order.append(leaf)
@@ -306,7 +306,7 @@ extension QueryCompiler {
         return "“\(text)”"
     }
 
-    /// The distinct words of a phrase, in their order.
+    /// The distinct words of a phrase, in order.
     private struct DistinctWords {
         private(set) var rarities: [LeafWeight.Rarity] = []
         private var known: Set<[UInt8]> = []
@@ -317,7 +317,7 @@ extension QueryCompiler {
         }
     }
 
-    /// Returns the places where a query stands in documents, or nil if it stands nowhere. Adds its words to `words`.
+    /// Returns the spans of a query in documents, or nil if there are none. Adds its words to `words`.
     private func spans(
         _ query: TextQuery, _ words: inout DistinctWords, depth: Int = 0
     ) throws(StorageError) -> SpanSource? {
@@ -398,14 +398,14 @@ extension QueryCompiler {
         return spans(group)
     }
 
-    /// The words of a phrase, each once, and which of them stands at each place.
+    /// The distinct words of a phrase, and the index of the word at each position of the phrase.
     private struct PhraseTerms {
         var parts: [SpanSource] = []
         var order: [Int] = []
     }
 
-    /// Returns the terms of a phrase, or nil if no document holds one of them. Then `words` gets none of them, so that
-    /// none weighs anything.
+    /// Returns the terms of a phrase, or nil if no document holds one of them. Then none of them is added to `words`,
+    /// so that they have no weight.
     private func terms(
         _ tokens: [[UInt8]], _ words: inout DistinctWords
     ) throws(StorageError) -> PhraseTerms? {

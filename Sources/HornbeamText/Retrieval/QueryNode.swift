@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of a query that join others, a window of documents at a time. Each node says which of the window's
-// documents match it, at best only among those that matter to who asks; what scores are leaves. Windows ascend, and
-// each is matched at most once.
+// The inner nodes of a query, evaluated one window of documents at a time. Each node finds the matching documents of
+// the window; a caller can restrict it to the documents that it needs. Leaves score. Windows ascend, and each is
+// matched at most once.
 
 import HornbeamPages
 
-/// Part of a query in evaluation. Abstract.
+/// A part of a query in evaluation. Abstract.
 class QueryNode {
-    /// The matches in the window that `match` was last called for.
+    /// The matches in the window of the last call of `match`.
     final let bits: UnsafeMutablePointer<UInt64>
-    /// About how many documents it goes through.
+    /// Approximate number of documents that it reads.
     final let cost: Int
-    /// What the node is, in an explanation.
+    /// The node's name in an explanation.
     var name: String { "" }
     var children: [QueryNode] { [] }
 
@@ -31,21 +31,22 @@ class QueryNode {
 
     fileprivate final class func sorted(_ parts: [QueryNode]) -> [QueryNode] { parts.sorted { $0.cost < $1.cost } }
 
-    /// A document from `target` on below which nothing matches; `.max` if nothing does any more.
+    /// Returns a lower bound of the next match from `target` on; `.max` if there are no more matches.
     func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 { target }
 
-    /// No document's score in the window from `base` on has more than this from it.
+    /// Returns an upper bound of the node's contribution to any document's score in the window from `base` on.
     func windowBound(_ base: UInt32) throws(StorageError) -> Double { 0 }
 
-    /// Sets `bits` to the matches in the window, all of those that are in `within`.
-    /// - Parameter minimum: what contributes less may be left out.
+    /// Sets `bits` to the matches in the window, including all of those that are in `within`.
+    /// - Parameter minimum: matches that contribute less may be left out.
     func match(_ base: UInt32, _ within: WindowBits?, _ minimum: Double) throws(StorageError) { bits.clear() }
 
-    /// Tells the leaves which of the window's documents they score: those of `active` that got there through matches.
+    /// Tells the leaves which of the window's documents they score: the documents of `active` that match on the way
+    /// down.
     func activate(_ active: WindowBits) {}
 }
 
-/// Documents that match any of several.
+/// Documents that match any of several nodes.
 final class AnyNode: QueryNode {
     private let parts: [QueryNode]
     private let active = WindowSet()
@@ -86,7 +87,7 @@ final class AnyNode: QueryNode {
     }
 }
 
-/// Documents that match all of several: the rarest says which, the others are asked about those alone.
+/// Documents that match all of several nodes. The rarest is matched first, the others only within its matches.
 final class AllNode: QueryNode {
     private let parts: [QueryNode]
     private let byCost: [QueryNode]
@@ -108,7 +109,7 @@ final class AllNode: QueryNode {
         while agreeing < byCost.count {
             for part in byCost {
                 let next = try part.lowerBound(from: target)
-                // In the same window is near enough: `match` finds out.
+                // The same window is sufficient: `match` finds the documents.
                 agreeing = DocumentWindow.base(of: next) == DocumentWindow.base(of: target) ? agreeing + 1 : 1
                 target = max(target, next)
                 if target == .max || agreeing >= byCost.count { return target }
@@ -139,7 +140,7 @@ final class AllNode: QueryNode {
     }
 }
 
-/// Documents that match one and not another. The other never scores.
+/// Documents that match one node and not another. The other never scores.
 final class WithoutNode: QueryNode {
     private let first: QueryNode
     private let second: QueryNode

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// One term of a ranking: where it stands in its postings, and those of them that are decoded and still needed.
+// One term of a ranking: its current position in its postings, and the decoded postings that are still needed.
 //
-// The queue holds the decoded postings, `head` being the first that no search has passed. The source stands on the
-// block behind the queue, or on the queue's last block; then `isTaken` is true.
+// The queue holds the decoded postings; `head` is the first one that no search has passed. The source is at the block
+// behind the queue, or, if `isTaken`, at the queue's last block.
 
 import HornbeamPages
 
-/// A term, and where the ranking stands in its postings. Lies in memory of the ranking; owns its queue.
+/// A term, with the position of a ranking in its postings. Lies in memory of the ranking; owns its queue.
 struct RankedTerm {
     /// Kept alive by the ranking.
     private let source: UnownedPostings
-    /// The logarithm of how rare it is, times the boost.
+    /// The inverse document frequency, times the boost.
     let weight: Double
-    /// How often it stands in the query.
+    /// Number of times that it occurs in the query.
     let multiplicity: Double
     let documentFrequency: Int
-    /// No document's score has more from it.
+    /// Upper bound of its contribution to any document's score.
     let bound: Double
-    /// In the window that `boundWindow` was asked about last.
+    /// Upper bound of its contribution in the window of the last `boundWindow`.
     var windowBound = 0.0
-    /// How often the document that is being scored holds it.
+    /// The frequency in the document that is being scored.
     var frequency: UInt32 = 0
 
-    /// Postings are read four at a time: there is room for that behind the last.
+    /// Postings are read four at a time, so there is room behind the last one.
     private(set) var docnos: UnsafeMutablePointer<UInt32>
     private(set) var frequencies: UnsafeMutablePointer<UInt32>
     private var capacity: Int
     private(set) var head = 0
     private(set) var tail = 0
-    /// What bounds the contributions of the queue's postings, and of those of its last block.
+    /// Upper bounds of the contributions of the queue's postings, and of those of its last block.
     private var queueBound = 0.0
     private var lastBound = 0.0
-    /// What bounds those of the source's block, if that ends with this document.
+    /// Upper bound of the contributions of the source's block, if that block ends with `knownLast`.
     private var knownBound = 0.0
     private var knownLast: UInt32?
     private var isTaken = false
-    /// Of the window's postings: where they begin in the queue, and the first that `frequencyInWindow` hasn't passed.
+    /// The window's postings: the index of the first in the queue, and of the first that `frequencyInWindow` hasn't
+    /// passed.
     private(set) var start = 0
     private var found = 0
 
@@ -57,7 +58,7 @@ struct RankedTerm {
         frequencies = docnos + capacity
     }
 
-    /// Its memory is given back.
+    /// Frees its memory.
     mutating func end() { docnos.deallocate() }
 
     @inline(__always)
@@ -77,7 +78,7 @@ struct RankedTerm {
         try source.nextBlock()
     }
 
-    /// What bounds the contributions in the source's block.
+    /// Returns an upper bound of the contributions in the source's block.
     @inline(__always)
     private mutating func blockBound() -> Double {
         if knownLast == source.blockLast { return knownBound }
@@ -89,7 +90,7 @@ struct RankedTerm {
         return knownBound
     }
 
-    /// Puts the source's block behind the queue.
+    /// Appends the source's block to the queue.
     private mutating func take() throws(StorageError) {
         if tail + source.count > capacity { grow(source.count) }
         try source.decodeBlock(to: docnos + tail, frequencies + tail)
@@ -112,7 +113,7 @@ struct RankedTerm {
 
     // MARK: Single documents
 
-    /// Whether the queue reaches a document that isn't below `target`; then `head` is there.
+    /// Whether the queue reaches a document that isn't below `target`. If so, moves `head` to it.
     @inline(__always)
     private mutating func isInQueue(_ target: UInt32) -> Bool {
         guard head < tail, docnos[tail &- 1] >= target else { return false }
@@ -120,7 +121,7 @@ struct RankedTerm {
         return true
     }
 
-    /// A document from `target` on below which there is none; `.max` at the end.
+    /// Returns a lower bound of the first document from `target` on; `.max` at the end.
     mutating func lowerBound(from target: UInt32) throws(StorageError) -> UInt32 {
         if isInQueue(target) { return docnos[head] }
         (head, tail) = (0, 0)
@@ -129,7 +130,7 @@ struct RankedTerm {
         return source.isAtEnd ? .max : max(source.blockFirst, target)
     }
 
-    /// The first document from `target` on; `.max` at the end.
+    /// Returns the first document from `target` on; `.max` at the end.
     mutating func next(from target: UInt32) throws(StorageError) -> UInt32 {
         if isInQueue(target) { return docnos[head] }
         guard try lowerBound(from: target) < .max else { return .max }
@@ -137,7 +138,7 @@ struct RankedTerm {
         return isInQueue(target) ? docnos[head] : .max
     }
 
-    /// What bounds its contribution to a document's score; 0 if the document doesn't hold it, as far as that is known.
+    /// Returns an upper bound of its contribution to a document's score; 0 if the document is known not to hold it.
     /// Documents ascend.
     @inline(__always)
     mutating func bound(at docno: UInt32) throws(StorageError) -> Double {
@@ -150,7 +151,7 @@ struct RankedTerm {
         try lowerBound(from: docno) == docno ? blockBound() : 0
     }
 
-    /// How often a document holds the term. Documents ascend.
+    /// Returns the term's frequency in a document. Documents ascend.
     @inline(__always)
     mutating func frequency(in docno: UInt32) throws(StorageError) -> UInt32 {
         if head < tail, docnos[tail &- 1] >= docno {
@@ -169,7 +170,8 @@ struct RankedTerm {
 
     // MARK: Windows
 
-    /// Moves to the window that begins with `base`, and brings its end forward to where all is known that bounds it.
+    /// Moves to the window that begins at `base`, and reduces its end `last` to the last document whose bounds are
+    /// known.
     mutating func enter(_ base: UInt32, _ last: inout UInt32) throws(StorageError) {
         if isInQueue(base) {
             if docnos[tail &- 1] >= last { return }
@@ -182,7 +184,7 @@ struct RankedTerm {
         last = min(last, source.knownLast)
     }
 
-    /// Sets `windowBound` to what bounds the contributions to the documents of the window that was entered.
+    /// Sets `windowBound` to an upper bound of the contributions to the documents of the window that was entered.
     mutating func boundWindow(_ last: UInt32) {
         var best = 0.0
         if head < tail {
@@ -198,18 +200,18 @@ struct RankedTerm {
             } else {
                 let (weight, averageLength) = (self.weight * multiplicity, self.averageLength)
                 source.forEachKnownBound(through: last) { best = max(best, Self.score($0, weight, averageLength)) }
-                // The product was rounded in another order.
+                // The product was rounded in a different order.
                 best *= 1 + 1e-12
             }
         }
         windowBound = best
     }
 
-    /// Puts the postings up to `last` into the queue, but for blocks that contribute less than `minimum`. Where those
-    /// from `base` on begin is `head`.
+    /// Puts the postings up to `last` into the queue, except for blocks that contribute less than `minimum`. Sets
+    /// `head` to the first posting from `base` on.
     mutating func fill(_ base: UInt32, _ last: UInt32, minimum: Double) throws(StorageError) {
         if isInQueue(base) {
-            // What is left from the last window goes to the front.
+            // Moves the rest of the last window to the front.
             if head > 0 {
                 docnos.update(from: docnos + head, count: tail - head)
                 frequencies.update(from: frequencies + head, count: tail - head)
@@ -237,18 +239,19 @@ struct RankedTerm {
         (start, found) = (head, head)
     }
 
-    /// The place in the queue behind the last document that is not above `last`.
+    /// Returns the index in the queue behind the last document that is not above `last`.
     @inline(__always)
     func end(of last: UInt32) -> Int {
         guard head < tail, docnos[tail &- 1] > last else { return tail }
         return PostingSource.gallop(docnos, from: head, count: tail, to: last &+ 1)
     }
 
-    /// Passes the queue's postings below `place`.
+    /// Passes the queue's postings below index `place`.
     @inline(__always)
     mutating func pass(to place: Int) { head = place }
 
-    /// How often a document of the window that was filled holds the term, as far as the queue has it. Documents ascend.
+    /// Returns the term's frequency, according to the queue, in a document of the window that was filled. Documents
+    /// ascend.
     @inline(__always)
     mutating func frequencyInWindow(_ docno: UInt32) -> UInt32 {
         guard found < tail else { return 0 }
@@ -258,8 +261,8 @@ struct RankedTerm {
 
     // MARK: All postings
 
-    /// Puts the next block that may contribute enough into the queue, in place of what was there, unless that hasn't
-    /// been passed yet; `head` is the first posting from `target` on. False at the end.
+    /// Replaces the queue by the next block that may contribute enough, unless the queue still has postings from
+    /// `target` on. Sets `head` to the first posting from `target` on. Returns false at the end.
     mutating func takeNext(
         from target: UInt32, _ isEnough: (_ bound: Double) -> Bool
     ) throws(StorageError) -> Bool {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the best documents of a query without scoring all: block-max MAXSCORE (Turtle, Flood, “Query evaluation:
 // strategies and optimizations”, 1995; Ding, Suel, 2011), a window of documents at a time. Clauses whose bounds
-// together can't reach the worst of the best so far are not gone through: they are asked about the documents that
-// others brought up. Sums on the way are approximate and bounds have room for that; what may be among the best is
-// summed again exactly, in the query's order. So the result is to the last bit that of scoring everything.
+// together can't reach the current threshold don't produce candidates; they are only evaluated for the candidates of
+// the other clauses. Intermediate sums are approximate, and bounds allow for that. Candidates for the result are summed
+// again exactly, in the query's order. So the result is identical, to the last bit, to that of scoring everything.
 
 import HornbeamPages
 
@@ -18,18 +18,18 @@ final class Retrieval {
     private let required = WindowSet()
     private let candidates = WindowSet()
     private let sums: UnsafeMutablePointer<Double>
-    /// What each clause contributes at most in the window.
+    /// Upper bound of each clause's contribution in the window.
     private var bounds: [Double]
-    /// The clauses by that, ascending.
+    /// The clauses in ascending order of these bounds.
     private var ranks: [Int]
-    /// By rank: what all clauses but that one contribute at most in the window. Where one's share is so small that they
-    /// don't make up for it, it may be left out.
+    /// By rank: upper bound of the contributions of all other clauses in the window. A document may be left out if a
+    /// clause contributes so little that the others can't make up for it.
     private var others: [Double]
 
-    /// So many clauses are sorted by moving each to its place.
+    /// Up to this many clauses are sorted by insertion.
     private static let fewClauses = 32
 
-    /// - Parameter limit: how many documents are wanted.
+    /// - Parameter limit: number of documents that are wanted.
     init(
         _ query: CompiledQuery, _ context: ScoreContext, filter: TextFilter, limit: Int
     ) throws(StorageError) {
@@ -52,7 +52,7 @@ final class Retrieval {
 
     deinit { sums.deallocate() }
 
-    /// The base of the next window from `target` on that something may match in, nil at the end.
+    /// Returns the base of the next window from `target` on that may have a match, or nil at the end.
     private func nextWindow(_ target: UInt32) throws(StorageError) -> UInt32? {
         var target = target
         while target < view.docnoLimit {
@@ -66,7 +66,7 @@ final class Retrieval {
         return nil
     }
 
-    /// The documents of a window that the filter lets through, nil if that isn't known before it is asked.
+    /// Returns the documents of a window that pass the filter, or nil if the filter has to be asked for each.
     private func requiredBits(_ base: UInt32) -> WindowBits? {
         guard filter.allowed != nil else { return nil }
         filter.allowed?.match(base, through: DocumentWindow.last(base), required.words)
@@ -115,7 +115,7 @@ final class Retrieval {
 
 // Ranking.
 extension Retrieval {
-    /// Offers to `best` every document that may be among them.
+    /// Offers to `best` every document that may be among the best.
     func rank(_ best: inout TopK) throws(StorageError) {
         var target: UInt32 = 0
         while let base = try nextWindow(target) {
@@ -153,8 +153,8 @@ extension Retrieval {
         }
     }
 
-    /// Ranks the clauses by what they contribute at most in the window. How many of them, from the least on, can't
-    /// reach `need` together, and what they contribute at most.
+    /// Ranks the clauses by their bounds in the window. Returns how many of them, from the lowest bound on, can't reach
+    /// `need` together, and an upper bound of their sum.
     private func partition(_ base: UInt32, _ need: Double) throws(StorageError) -> (optional: Int, sum: Double) {
         for clause in clauses.indices { bounds[clause] = try clauses[clause].windowBound(base) }
         sortRanks()
@@ -162,7 +162,7 @@ extension Retrieval {
         var (optional, sum) = (0, 0.0)
         while optional < clauses.count {
             let next = sum + bounds[ranks[optional]]
-            // Room for the rounding of the bounds themselves.
+            // Allows for the rounding of the bounds themselves.
             guard next * (1 + TopK.slack) < need else { break }
             sum = next
             optional += 1
@@ -171,7 +171,8 @@ extension Retrieval {
     }
 
     private func sortRanks() {
-        // Few, or almost in order since the last window; but the first time there may be many in none.
+        // The clauses are few, or almost in order since the last window. The first time there may be many in random
+        // order.
         guard ranks.count <= Self.fewClauses else { return ranks.sort { bounds[$0] < bounds[$1] } }
         for place in ranks.indices.dropFirst() {
             var place = place
@@ -183,7 +184,7 @@ extension Retrieval {
     }
 
     private func sumOthers() {
-        // Added up from both ends: what is subtracted from the sum of all loses digits.
+        // Added up from both ends, because subtracting from the total would lose digits.
         var sum = 0.0
         for rank in ranks.indices {
             others[rank] = sum
@@ -209,7 +210,7 @@ extension Retrieval {
         for child in node.children { try forEachLeaf(child, body) }
     }
 
-    /// Leaves the candidates whose sums are not below `least`.
+    /// Keeps the candidates whose sums are not below `least`.
     private func prune(_ candidates: UnsafeMutablePointer<UInt64>, _ least: Double) {
         guard least > 0 else { return }
         let sums = self.sums
@@ -225,7 +226,7 @@ extension Retrieval {
         }
     }
 
-    /// Asks the clauses that can't bring up a document about the candidates, those first that contribute the most.
+    /// Evaluates the optional clauses for the candidates, in descending order of their bounds.
     private func addOptional(
         _ base: UInt32, _ optional: Int, _ sum: Double, _ need: Double
     ) throws(StorageError) {
@@ -267,8 +268,7 @@ extension Retrieval {
 
 // Explaining.
 extension Retrieval {
-    /// How the score of a row's document comes about; nil if it doesn't match. The filter must let through that row
-    /// alone.
+    /// Explains the score of a row's document. Returns nil if it doesn't match. The filter must accept only that row.
     func explain(_ row: UInt64) throws(StorageError) -> TextScoreExplanation? {
         guard let docno = try view.docno(of: row) else { return nil }
         let base = DocumentWindow.base(of: docno)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of many rows at once: rows and the table of rows by document both ascend, so they are gone through
-// together, where a look-up of each would be a bisection by descents. What came after larger rows, and what is pending,
-// is looked at beside that. Numbers are never given twice, so a document that has left may be among those found: it has
-// no postings.
+// Finds the documents of many rows at once. Rows and the table of rows by document both ascend, so they are merged;
+// looking up each row would need a binary search with a descent of the tree at each step. Exceptions and pending
+// documents are searched separately. Document numbers are never reused, so the result may include documents that have
+// left; they have no postings.
 
 import HornbeamPages
 import HornbeamTree
 
 extension DocumentMap {
-    /// One entry of the table, which has the rows of 256 documents, takes as long as so much of a look-up.
+    /// Number of table entries, with the rows of 256 documents each, that are read in the time of one look-up.
     private static let entriesOfLookup = 32
 
-    /// The documents that have these rows or had them, ascending. `rows` ascend strictly.
+    /// Returns the documents that have or had these rows, ascending. `rows` ascend strictly.
     func documents(of rows: [UInt64], _ pending: PendingPart) throws(StorageError) -> [UInt32] {
         var found: [UInt32] = []
         found.reserveCapacity(rows.count)
@@ -29,7 +29,7 @@ extension DocumentMap {
         return found.ascends ? found : Set(found).sorted()
     }
 
-    /// Appends the documents of rows that came as the largest so far.
+    /// Appends the documents of rows that were the largest when they arrived.
     private func addSorted(_ rows: [UInt64], to found: inout [UInt32]) throws(StorageError) {
         let docnos = UnsafeMutablePointer<UInt32>.allocate(capacity: max(rows.count, 1))
         defer { docnos.deallocate() }
@@ -46,7 +46,7 @@ extension DocumentMap {
         found.append(contentsOf: UnsafeBufferPointer(start: docnos, count: count))
     }
 
-    /// Appends those of the others.
+    /// Appends the documents of the other rows.
     private func addExceptions(_ rows: [UInt64], to found: inout [UInt32]) throws(StorageError) {
         guard statistics.exceptionCount > UInt64(rows.count) else {
             var cursor = try transaction.cursor(tree)
@@ -69,8 +69,8 @@ extension DocumentMap {
 }
 
 extension RowChunk {
-    /// Writes those of its documents that have one of the rows from place `next` on behind the `count` that are there;
-    /// afterwards `next` is the first row that may be that of a later document.
+    /// Writes its documents that have one of the rows from index `next` on behind the first `count` of `found`.
+    /// Afterwards `next` is the index of the first row that may belong to a later document.
     fileprivate func addDocuments(
         of rows: UnsafeBufferPointer<UInt64>, from next: inout Int, first docno: UInt32,
         to found: UnsafeMutablePointer<UInt32>, _ count: inout Int
@@ -79,7 +79,7 @@ extension RowChunk {
         var (row, size) = (next, count)
         defer { (next, count) = (row, size) }
         if !hasExceptions, high &- low == UInt64(places.count - 1) {
-            // Each row follows the one before.
+            // The rows are consecutive.
             while row < rows.count, rows[row] < low { row &+= 1 }
             let shift = docno &+ UInt32(places.lowerBound) &- UInt32(truncatingIfNeeded: low)
             while row < rows.count, rows[row] <= high {
@@ -113,7 +113,7 @@ extension [UInt32] {
 }
 
 extension [UInt64] {
-    /// Whether it has a number; it must ascend.
+    /// Whether the array, which must ascend, contains a number.
     func holds(_ number: UInt64) -> Bool {
         var (low, high) = (0, count)
         while low < high {

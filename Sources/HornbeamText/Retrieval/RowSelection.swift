@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a search is restricted to. To find the documents that have them takes longer than most searches, so whoever
-// asks about the same rows again keeps them: they know their documents.
+// Rows to which a search is restricted. Finding their documents takes longer than most searches, so a caller that uses
+// the same rows again should keep the selection, which caches them.
 
 import Glibc
 import HornbeamPages
 
-/// Rows, ascending strictly. One thread at a time, as the searchers that it is used with.
+/// Rows, ascending strictly. Used by one thread at a time, like the searchers it is used with.
 package final class RowSelection {
     package let rows: [UInt64]
-    /// The documents in the view that was asked last.
+    /// The documents in the view of the last request.
     private var known: (view: IndexView, documents: PostingArrays)?
-    /// The known documents as a set, once one was asked for.
+    /// The known documents as a set, once it was asked for.
     private var knownSet: DocumentSet?
-    /// How many single rows were asked about in the view that was searched last, without its documents.
+    /// Number of rows that were tested one by one in the current view, without its documents.
     private var questions = 0
     private var questioned: ObjectIdentifier?
 
-    /// The documents of so many rows are found in the time that asking about a single one takes: its row is looked up,
-    /// and looked for among these.
+    /// The documents of this many rows are found in the time of a single test, which looks up a document's row and
+    /// searches for it in the selection.
     private static let rowsOfQuestion = 48.0
 
     package init(_ rows: [UInt64]) { self.rows = rows }
 
-    /// Lets go of the view that was asked last, and of all that is known from it.
+    /// Forgets the view of the last request, and everything derived from it.
     package func forgetDocuments() { (known, knownSet, questioned, questions) = (nil, nil, nil, 0) }
 
-    /// Whether it has a row.
+    /// Whether the selection contains a row.
     func has(_ row: UInt64) -> Bool {
         questions &+= 1
         return rows.holds(row)
     }
 
-    /// Whether a search should go by the documents: they are known, or finding them takes less than it and those before
-    /// it ask without.
+    /// Whether a search should use the documents of the rows: if they are known, or if finding them costs less than the
+    /// single tests of this search and of earlier ones.
     /// - Parameters:
-    ///   - cost: about how many documents it goes through.
-    ///   - limit: how many it is to find.
+    ///   - cost: approximate number of documents that the search reads.
+    ///   - limit: number of documents that are wanted.
     func isWorthwhile(_ cost: Int, limit: Int, _ view: IndexView) -> Bool {
         if let known, known.view === view { return true }
         if questioned != ObjectIdentifier(view) { (questioned, questions) = (ObjectIdentifier(view), 0) }
-        // Where documents that match seldom have these rows, nearly all that match are asked about.
+        // If few matches have these rows, nearly all matches are tested.
         if rows.count <= cost { return true }
         let expected = expectedQuestions(cost, limit: limit, view)
         return Double(rows.count) <= (Double(questions) + expected) * Self.rowsOfQuestion
@@ -50,16 +50,16 @@ package final class RowSelection {
         return Self.expectedQuestions(Double(max(cost, 1)), share: share, limit: Double(limit))
     }
 
-    /// About how many of `matches` a ranked search asks about, one after the other, where such a share of all rows
-    /// passes: what is among the best so far of what passed, first all, then ever less often. This takes it that rows
-    /// and matches have nothing to do with each other.
+    /// Returns the approximate number of `matches` that a ranked search tests, one after the other, if `share` of all
+    /// rows pass. It tests matches that would be among the best of those that passed: all at first, then fewer and
+    /// fewer. Assumes that rows and matches are independent.
     /// - Parameter share: above 0, at most 1.
     package static func expectedQuestions(_ matches: Double, share: Double, limit: Double) -> Double {
         let limit = max(limit, 1)
         return min(matches, limit / share * (1 + log(max(1, matches * share / limit))))
     }
 
-    /// The documents of these rows as postings that don't score.
+    /// Returns the documents of these rows as postings that don't score.
     func documents(_ view: IndexView) throws(StorageError) -> PostingArrays {
         if let known, known.view === view { return known.documents }
         forgetDocuments()

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of documents where they follow each other, as they do wherever entities were put in the order of their rows:
-// each hit of a search is looked up, so what was found once of a chunk of documents is kept as a number.
+// Caches the rows of documents with consecutive rows, which is usual for entities that were inserted in the order of
+// their rows. The row of each hit of a search is needed, so a number is cached for each chunk of documents.
 
 import Glibc
 
 /// The first row of each such chunk that was asked for, in one state of an index.
 final class RowTable {
     private struct Chunk {
-        /// The row at place 0. If place 0 has none: the row it would have.
+        /// The row at index 0. If there is none, the row it would have.
         var firstRow: UInt64
-        /// The places that have rows; none if nothing is known.
+        /// The range of indexes that have rows. Empty if nothing is known.
         var first: UInt16
         var end: UInt16
     }
 
-    /// The chunks, nil until there is something to keep. In a large table, zeroes that were never looked at take no
+    /// The chunks, nil until there is one. Zeroed memory of a large table that is never touched takes no physical
     /// memory.
     private var chunks: UnsafeMutablePointer<Chunk>?
     private let count: Int
@@ -24,7 +24,7 @@ final class RowTable {
 
     deinit { free(chunks) }
 
-    /// The row of a document, nil if it isn't known here.
+    /// Returns the row of a document, or nil if it isn't cached.
     @inline(__always)
     subscript(docno: UInt32) -> UInt64? {
         let number = Int(docno &>> DocumentMap.chunkShift)
@@ -35,7 +35,7 @@ final class RowTable {
         return chunk.firstRow &+ UInt64(place)
     }
 
-    /// Keeps a chunk whose rows follow each other.
+    /// Adds a chunk if its rows are consecutive.
     func note(_ rows: RowChunk, number: UInt32) {
         guard let firstRow = rows.firstRow, Int(number) < count,
             !firstRow.addingReportingOverflow(UInt64(DocumentMap.chunkCapacity)).overflow

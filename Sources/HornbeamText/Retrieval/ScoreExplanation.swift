@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a score comes about, as a tree: the same numbers that the search adds up.
+// Explains a score as a tree, with the numbers that the search adds up.
 
 import HornbeamPages
 
-/// A number with what it was made of.
+/// A number, with the numbers it was made of.
 package struct TextScoreExplanation: Equatable, Sendable {
     package let value: Double
-    /// What it is, in words.
+    /// A description of the number.
     package let text: String
     package let parts: [TextScoreExplanation]
 
@@ -14,7 +14,7 @@ package struct TextScoreExplanation: Equatable, Sendable {
         (self.value, self.text, self.parts) = (value, text, parts)
     }
 
-    /// A line for each number, indented under what it is part of.
+    /// A line for each number, indented under the number it is part of.
     package var description: String {
         var lines: [String] = []
         append(to: &lines, "")
@@ -28,7 +28,8 @@ package struct TextScoreExplanation: Equatable, Sendable {
 }
 
 extension Leaf {
-    /// What it adds to the score of the document at `offset` of the current window, nil if nothing.
+    /// Returns the contribution to the score of the document at `offset` of the current window, or nil if there is
+    /// none.
     func explain(_ offset: Int) throws(StorageError) -> TextScoreExplanation? {
         guard let place = find(offset) else { return nil }
         let frequency = frequencies[place]

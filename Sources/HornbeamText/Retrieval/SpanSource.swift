@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a document words, phrases and groups of words stand. Documents are found by their numbers alone; positions
-// are read for those that are asked about. Forward only.
+// The positions of words, phrases and groups of words in documents. Documents are found by their numbers alone;
+// positions are read only when asked for. Forward only.
 
 import HornbeamPages
 
-/// Something that stands at places of documents. Abstract.
+/// Something with positions in documents. Abstract.
 class SpanSource {
-    /// No more documents than this have it.
+    /// Upper bound of the number of its documents.
     final let documentBound: Int
-    /// Of all documents.
+    /// A bound of all its documents.
     final let bound: Bound
-    /// The first and the last position of each occurrence in the document that `read` was called for, ascending by the
-    /// first, no two with the same first.
+    /// The first and the last position of each occurrence in the document that `read` was called for, in ascending
+    /// order of the first positions, which are distinct.
     final var starts: [UInt32] = []
     final var ends: [UInt32] = []
 
@@ -24,23 +24,24 @@ class SpanSource {
         parts.sorted { $0.documentBound < $1.documentBound }
     }
 
-    /// Blocks in which all its documents lie, with bounds that are known before they are read; nil if it has none. They
-    /// may be moved on between two calls of `advance`, no farther than the next one's target.
+    /// Blocks that contain all its documents, with bounds that are known before they are read. Nil if it has none.
+    /// Between two calls of `advance` they may be moved, but not beyond the next call's target.
     var blocks: PostingSource? { nil }
 
-    /// The first document from `target` on that may have it, `.max` if there is none. Targets never descend.
+    /// Returns the first document from `target` on that may have it, or `.max` if there is none. Targets never descend.
     func advance(to target: UInt32) throws(StorageError) -> UInt32 { .max }
 
-    /// No more occurrences than this are in the document that `advance` found.
+    /// Upper bound of the number of occurrences in the document that `advance` found.
     var frequencyBound: UInt32 { bound.frequency }
 
-    /// Makes each occurrence one token. Copies: memory that both shared would be allocated anew by the next change.
+    /// Sets each occurrence to one token. Copies the elements, because a shared array would be reallocated by the next
+    /// change.
     final func endAtStarts() {
         ends.removeAll(keepingCapacity: true)
         ends.append(contentsOf: starts)
     }
 
-    /// Reads the occurrences in the document that `advance` found; there may be none after all.
+    /// Reads the occurrences in the document that `advance` found. There may be none.
     func read() throws(StorageError) {
         starts.removeAll(keepingCapacity: true)
         ends.removeAll(keepingCapacity: true)
@@ -66,7 +67,7 @@ final class TermSpans: SpanSource {
     }
 }
 
-/// Any of several.
+/// Any of several sources.
 final class AnySpans: SpanSource {
     private let parts: [SpanSource]
     private var found: [UInt32]
@@ -112,9 +113,9 @@ final class AnySpans: SpanSource {
     }
 }
 
-/// Several in the same document; what their places must be, a subclass says.
+/// Several sources in the same document. Subclasses define how their positions must relate.
 class JoinedSpans: SpanSource {
-    /// Each once.
+    /// Distinct.
     final let parts: [SpanSource]
     final let view: IndexView
     private let byCost: [SpanSource]
@@ -152,9 +153,9 @@ class JoinedSpans: SpanSource {
     }
 }
 
-/// Parts in their order, with at most `slop` other positions between them in all.
+/// Parts in order, with at most `slop` other positions between them in all.
 final class PhraseSpans: JoinedSpans {
-    /// The part at each place of the phrase.
+    /// The part at each position of the phrase.
     private let order: [Int]
     private let slop: Int
     private var places: [Int]
@@ -193,7 +194,7 @@ final class PhraseSpans: JoinedSpans {
     }
 }
 
-/// A part of `NearSpans`, and at how many places it must stand.
+/// A part of `NearSpans`, and the number of occurrences that it needs.
 struct NearPart {
     let source: SpanSource
     let count: Int
@@ -231,7 +232,7 @@ final class NearSpans: JoinedSpans {
         for place in places.indices { places[place] = 0 }
         guard !parts.isEmpty else { return }
         while true {
-            // Where the first begins, and where the longest of those that begin there ends.
+            // The first start, and the end of the longest span that begins there.
             var (first, firstEnd) = (UInt32.max, UInt32(0))
             var (last, end) = (UInt32(0), UInt32(0))
             for part in parts.indices {
@@ -254,14 +255,14 @@ final class NearSpans: JoinedSpans {
     }
 }
 
-/// A leaf whose frequency is how often something stands in a document: in some fields alone, or each occurrence with
-/// the weight of its field.
+/// A leaf whose frequency is the number of occurrences of a source in a document: in some fields only, or weighted by
+/// field.
 final class SpanLeaf: Leaf {
     private let source: SpanSource
     private let blocks: PostingSource?
-    /// The fields that count, few; all if nil.
+    /// The fields that count, which are few. Nil means all.
     private let fields: [Int]?
-    /// Where the fields of the document that is looked at begin.
+    /// The starts of the current document's fields.
     private var starts: [UInt32] = []
 
     init(_ context: ScoreContext, _ source: SpanSource, _ weight: LeafWeight, fields: Set<Int>?, title: String) {
@@ -308,7 +309,7 @@ final class SpanLeaf: Leaf {
             let docno = try source.advance(to: target)
             guard docno <= last, docno < .max else { return }
             if let within, !within.contains(Int(docno &- base)) {
-                // It is behind the target, which is wanted.
+                // It is behind the target; continue there.
                 target = docno
                 continue
             }
@@ -318,7 +319,7 @@ final class SpanLeaf: Leaf {
         }
     }
 
-    /// Whether so much adds enough to the score.
+    /// Whether such an occurrence contributes at least `minimum` to the score.
     private func reaches(_ minimum: Double, frequency: Double, length: Double) -> Bool {
         guard frequency > 0 else { return false }
         let contribution = BM25.score(
@@ -326,8 +327,8 @@ final class SpanLeaf: Leaf {
         return contribution * Double(multiplicity) >= minimum
     }
 
-    /// Takes a document if the source stands in it where it counts and if it may contribute as much. Its fields, and
-    /// last of all the positions, are read as far as what is known before doesn't say that it doesn't.
+    /// Takes a document if it has an occurrence that counts and may contribute at least `minimum`. Bounds are checked
+    /// first, then its fields are read, and its positions last.
     private func take(_ docno: UInt32, _ offset: Int, _ minimum: Double) throws(StorageError) {
         let isLimited = minimum > 0
         if isLimited {
@@ -363,7 +364,8 @@ final class SpanLeaf: Leaf {
 
     private func tokens(_ field: Int) -> UInt32 { field + 1 < starts.count ? starts[field + 1] &- starts[field] : 0 }
 
-    /// What the frequency may be at most, by how many tokens the fields have: all occurrences in those that weigh most.
+    /// Upper bound of the frequency, from the number of tokens of each field: all occurrences in the fields of highest
+    /// weight.
     private var frequencyBound: (isThere: Bool, frequency: Double) {
         var rest = source.frequencyBound
         var sum = 0.0
@@ -383,7 +385,7 @@ final class SpanLeaf: Leaf {
         return (isThere, sum)
     }
 
-    /// How often it counts, nil if it doesn't stand where it would.
+    /// Returns the weighted frequency, or nil if no occurrence counts.
     private func frequency() -> Double? {
         guard !source.starts.isEmpty else { return nil }
         if fields == nil, context.fieldWeights == nil { return Double(source.starts.count) }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index as it is stored, and what is pending, for retrieval. Where nothing is pending it reads the stored parts as
-// they are.
+// An index with its stored and pending data, for retrieval. Without pending data it reads the stored parts directly.
 
 import HornbeamPages
 import HornbeamTree
@@ -13,15 +12,15 @@ final class StoredView: IndexView {
     private let transaction: Transaction
     private let map: DocumentMap
     private let documentLengths: DocumentLengths
-    /// The rows that were asked for last.
+    /// The chunk of rows that was used last.
     private var chunk: (number: UInt32, rows: RowChunk)?
     private let rowTable: RowTable
-    /// Whether any document has sections; nil if nobody looked.
+    /// Whether any document has sections. Nil if unknown.
     private var hasSections: Bool?
-    /// The sections that were last asked for.
+    /// The sections that were used last.
     private let sectionTable: SectionTable
     private let sectionChunk = SectionChunk()
-    /// Whether the rows of ascending documents ascend, nil if nobody has asked yet.
+    /// Whether the rows of ascending documents ascend. Nil if unknown.
     private var knownRowsAscend: Bool?
 
     init(_ snapshot: TextSnapshot) throws(StorageError) {
@@ -37,8 +36,8 @@ final class StoredView: IndexView {
             docnoLimit: statistics.nextDocno)
     }
 
-    /// Forgets what lies at addresses that may have changed. Called when the transaction was suspended and sees the
-    /// same state again.
+    /// Forgets addresses that may have become invalid. Called when the transaction was suspended and sees the same
+    /// state again.
     func letGoOfMovable() {
         chunk = nil
         sectionChunk.forget()
@@ -69,7 +68,7 @@ final class StoredView: IndexView {
         }
     }
 
-    /// Throws `.corrupt` if no list of an index of this many documents and tokens can have this frequency.
+    /// Throws `.corrupt` if no list of an index with this many documents and tokens can have this frequency.
     private func check(documentFrequency: UInt32) throws(StorageError) {
         guard UInt64(documentFrequency) <= documentCount else {
             throw index.corrupt(index.statisticsName, "a term is in more documents than the index has")
@@ -134,7 +133,7 @@ final class StoredView: IndexView {
         let first = chunk << DocumentLengths.chunkShift
         let range = first...(first | UInt32(DocumentLengths.chunkCapacity - 1))
         if stored == nil, !snapshot.documents.isAbout(range) { return LengthTable.empty }
-        // Little-endian, as the machine is.
+        // Little-endian, like the machine.
         if let start = stored?.baseAddress, stored?.count == size, !snapshot.documents.isAbout(range) {
             if !transaction.stays(start) { lengthTable.noteMovable(Int(chunk)) }
             return start
@@ -184,7 +183,7 @@ final class StoredView: IndexView {
         return ascend
     }
 
-    /// Calls `body` with the bytes that are kept of a document's sections, and its length. No bytes mean one section.
+    /// Calls `body` with the stored sections of a document, and its length. No bytes mean a single section.
     @inline(__always)
     private func withSections<Result>(
         of docno: UInt32, _ body: (Bytes, UInt32) throws(StorageError) -> Result
@@ -221,7 +220,7 @@ final class StoredView: IndexView {
             guard !sections.isEmpty else { return starts.append(length) }
             var end: UInt32 = 0
             let fields = DocumentSections.forEach(in: sections) { field, tokens in
-                // Where fields have no section at all, the next one begins too.
+                // A field without sections begins where the next one begins.
                 while starts.count <= field { starts.append(end) }
                 end = end &+ tokens
                 if starts.count == field + 1 { starts.append(end) } else { starts[field + 1] = end }
@@ -292,7 +291,7 @@ final class StoredSource: PostingSource {
     }
 
     override func moveToBlock(_ target: UInt32) throws(StorageError) {
-        // The block behind is found without a search.
+        // The next block is found without a search.
         _ = target == blockLast &+ 1 ? try stored.nextBlock() : try stored.seekBlock(target)
         stand()
     }

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which terms of an index a misspelt word stands for, and what a pattern matches. The sorted vocabulary is gone through
-// and what can't match is sought past, so that few terms are looked at; there is no limit on how many are found.
+// Finds the terms of an index that are similar to a word or match a pattern. The sorted vocabulary is searched, and
+// parts that can't match are skipped by seeking, so that few terms are read. The number of results is not limited.
 
 import HornbeamPages
 
-/// A term that a form of a query stands for.
+/// A term found for a word or a pattern of a query.
 struct ExpandedTerm: Hashable {
     let term: [UInt8]
-    /// Edits between it and the word that was asked for.
+    /// Edit distance from the word in the query.
     var distance = 0
 }
 
-/// Looks for terms in the vocabulary.
+/// Searches for terms in the vocabulary.
 struct TermExpansion {
     let view: IndexView
 
-    /// Longer words stand for themselves alone, so that a table of edits stays small.
+    /// Maximum number of scalars of a word. Longer words match only themselves, so that the table of edits stays small.
     static let scalarLimit = 255
-    /// More edits than this, and than a word has scalars, aren't counted.
+    /// Upper bound of the edit distance, unless the word has more scalars.
     private static let distanceLimit = 8
 
-    /// How many edits count of so many that a query asks for.
+    /// Returns the edit distance to use when the query asks for `distance`.
     static func limit(_ distance: Int, scalars: Int) -> Int { min(max(distance, 0), max(scalars, distanceLimit)) }
 
-    /// Terms within `distance` edits of `word` that agree with its first `prefixLength` scalars: by distance, then by
-    /// their bytes.
+    /// Returns the terms within `distance` edits of `word` that have the same first `prefixLength` scalars, sorted by
+    /// distance, then by their bytes.
     func fuzzy(_ word: [UInt8], distance: Int, prefixLength: Int) throws(StorageError) -> [ExpandedTerm] {
         let scalars = Array(String(decoding: word, as: UTF8.self).unicodeScalars)
         guard scalars.count <= Self.scalarLimit else {
@@ -45,10 +45,10 @@ struct TermExpansion {
         return found
     }
 
-    /// To seek past what can't match takes as long as to look at so many terms.
+    /// Seeking past terms that can't match takes as long as reading this many terms.
     private static let lookLimit = 12
 
-    /// Calls `body` with each term that begins so and is within the limit.
+    /// Calls `body` with each term that begins with `start` and is within the limit.
     private func forEachNear(
         _ word: [UInt32], _ limit: Int, from start: [UInt8], _ body: (_ term: Bytes, _ distance: Int) -> Void
     ) throws(StorageError) {
@@ -66,7 +66,7 @@ struct TermExpansion {
                 failed = size
                 guard size < TermDictionary.plainLimit, looks >= Self.lookLimit else { return .next }
                 looks = 0
-                // 0xFF is above every byte of a term; if it stands in one all the same, the walk still ends.
+                // 0xFF is above every byte of a term. Even if a damaged term contains it, the walk ends.
                 let target = Array(term[..<size]) + [0xFF]
                 return target.withBytes { term.order($0) } < 0 ? .seek(target) : .next
             }
@@ -74,7 +74,7 @@ struct TermExpansion {
         }
     }
 
-    /// How many edits a word of so many scalars may be away when the query doesn't say.
+    /// Returns the default edit distance of a word with this many scalars.
     static func distance(scalars: Int) -> Int { scalars <= 2 ? 0 : scalars <= 5 ? 1 : 2 }
 }
 
@@ -88,7 +88,7 @@ struct WildcardPattern: Hashable {
 
     private(set) var parts: [Part] = []
 
-    /// What is between the signs is folded as the analyzer folds terms.
+    /// The text between the wildcards is folded as the analyzer folds terms.
     init(_ text: String, _ analyzer: Analyzer) {
         var literal = ""
         for character in text.unicodeScalars {
@@ -109,7 +109,7 @@ struct WildcardPattern: Hashable {
         for scalar in analyzer.folded(literal).unicodeScalars { parts.append(.scalar(scalar.value)) }
     }
 
-    /// What all matches begin with.
+    /// The beginning that all matches share.
     var prefix: [UInt8] {
         var prefix = String.UnicodeScalarView()
         for part in parts {
@@ -121,8 +121,8 @@ struct WildcardPattern: Hashable {
 
     func matches(_ term: [UInt8]) -> Bool { term.withBytes { matches($0) } }
 
-    /// Takes the first way for each `*` and goes back to the last one when it fails: time is the product of the lengths
-    /// at worst.
+    /// Tries the shortest match of each `*` first and backtracks to the last one. Takes time proportional to the
+    /// product of the lengths at worst.
     func matches(_ term: Bytes) -> Bool {
         term.withMemoryRebound(to: UInt8.self) { bytes in
             var (place, part) = (0, 0)
@@ -153,7 +153,7 @@ struct WildcardPattern: Hashable {
 }
 
 extension Bytes {
-    /// Whether they begin with these.
+    /// Whether the bytes begin with `prefix`.
     @inline(__always)
     func begins(with prefix: [UInt8]) -> Bool {
         guard count >= prefix.count else { return false }
@@ -162,22 +162,22 @@ extension Bytes {
     }
 }
 
-/// Distances of terms from one word, for terms that come sorted: the rows of the usual table, a row for each scalar,
-/// are kept for the next term as far as it begins alike. Insertions, deletions, substitutions, and exchanges of
-/// neighbours that no other edit touches (optimal string alignment).
+/// Computes the edit distances of sorted terms from one word. The rows of the usual table, one for each scalar, are
+/// reused for the next term as far as it begins with the same scalars. Edits are insertions, deletions, substitutions,
+/// and exchanges of neighbours that no other edit touches (optimal string alignment).
 struct EditAutomaton {
     enum Result: Equatable {
         case matches(Int)
         case fails
-        /// No term that begins with so many bytes of it matches.
+        /// No term that begins with this many bytes of it matches.
         case failsAfter(Int)
     }
 
     private let word: [UInt32]
     private let limit: Int
-    /// One row of `word.count + 1` distances for each scalar of the last term and one before them.
+    /// A row of `word.count + 1` distances before the last term's scalars, and one for each scalar.
     private var rows: [Int]
-    /// The last term, as far as there are rows: its scalars, and how many bytes each and those before it have.
+    /// The last term, as far as there are rows: its scalars, and the number of bytes up to the end of each.
     private var scalars: [UInt32] = []
     private var sizes: [Int] = []
     private var last: [UInt8] = []
@@ -188,7 +188,7 @@ struct EditAutomaton {
         rows = Array(0...word.count)
     }
 
-    /// The distance of a term, if it is within the limit.
+    /// Returns the distance of a term, if it is within the limit.
     mutating func read(_ term: [UInt8]) -> Result {
         var common = 0
         while common < term.count, common < last.count, term[common] == last[common] { common += 1 }
@@ -214,8 +214,8 @@ struct EditAutomaton {
         }
     }
 
-    /// Appends the row of the next scalar. No row after it has a smaller distance than the least of it and of the row
-    /// before, which an exchange may go on from.
+    /// Appends the row of the next scalar. Returns the least distance of this row and the row before, from which an
+    /// exchange may continue: no later row has a smaller distance.
     private mutating func appendRow(_ scalar: UInt32) -> Int {
         let width = word.count + 1
         let row = rows.count

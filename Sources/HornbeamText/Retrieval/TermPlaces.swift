@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often several terms stand together in a document: next to each other, in their order, or near each other.
+// Counts how often several terms occur together in a document: next to each other in order, or near each other.
 
 import HornbeamPages
 
-/// A part of a conjunction that scores: a term, or several that stand together. Parts come in the query's order.
+/// A part of a conjunction that scores: a term, or several terms that occur together. Parts are in the query's order.
 struct ConjunctionPart {
-    /// The logarithm of how rare it is.
+    /// The inverse document frequency.
     var weight: Double
-    /// The terms by their places among the sources; more than one is a phrase, or words near each other.
+    /// The terms, as indexes of the sources. Several terms are a phrase, or words near each other.
     var slots: [Int]
     var order = Order.phrase(slop: 0)
 
-    /// How several terms must stand to each other.
+    /// How the positions of several terms must relate.
     enum Order {
         /// In this order, with `slop` other positions between them in all.
         case phrase(slop: Int)
-        /// In any order, the last at most `within` positions behind the first. Each term is there once.
+        /// In any order, the last at most `within` positions behind the first. The terms are distinct.
         case near(within: Int)
     }
 }
 
-/// A `ConjunctionPart` without references. `start..<end` are the places of its terms among the slots of all parts.
+/// A `ConjunctionPart` without references. `start..<end` are the indexes of its terms in the slots of all parts.
 struct FlatPart {
     var weight: Double
     var order: ConjunctionPart.Order
@@ -30,10 +30,9 @@ struct FlatPart {
     var isTerm: Bool { end &- start == 1 }
 }
 
-/// Where the terms of a conjunction stand in the document that is looked at. Positions are read when they are asked
-/// for, once a document.
+/// The positions of a conjunction's terms in the current document. They are read when needed, once for each document.
 final class TermPlaces {
-    /// A document that holds all terms: in the current block of source n its posting is at `places[n * stride]`.
+    /// A document that holds all terms. Its posting in the current block of source n is at index `places[n * stride]`.
     struct Document {
         let docno: UInt32
         let places: UnsafePointer<Int32>
@@ -41,19 +40,20 @@ final class TermPlaces {
     }
 
     private let view: IndexView
-    /// The conjunction's, as `slots`, which has a source's place for each slot of the parts.
+    /// The conjunction's sources and slots. Each slot of a part has the index of a source.
     private let sources: UnsafeMutableBufferPointer<ConjunctionList>
     private let slots: UnsafeMutableBufferPointer<Int>
-    /// The places of each part's slots, the rarest first.
+    /// The order in which each part's slots are read: the rarest term first.
     private let readingOrder: UnsafeMutablePointer<Int>
-    /// Positions of each source, and the document that they were read of.
+    /// The positions of each source, and the document they belong to.
     private let lists: [PositionList]
     private let listDocuments: UnsafeMutablePointer<UInt64>
     private let starts = PositionList()
-    /// By slot: how many of its positions are done with.
+    /// By slot: the number of its positions that were passed.
     private let passed: UnsafeMutablePointer<Int>
 
-    /// What it is given stays where it is as long as this is in use. Slots are those of the parts, and lead to sources.
+    /// The buffers must stay valid as long as this is in use. `slots` are those of the parts, with indexes of
+    /// `sources`.
     init(
         _ view: IndexView, _ sources: UnsafeMutableBufferPointer<ConjunctionList>,
         _ parts: UnsafeMutableBufferPointer<FlatPart>, slots: UnsafeMutableBufferPointer<Int>
@@ -80,7 +80,7 @@ final class TermPlaces {
         passed.deallocate()
     }
 
-    /// Returns how often the terms of a part stand together in the document as they must. The part has several terms.
+    /// Returns how often the terms of a part occur together in the document as required. The part has several terms.
     func frequency(of part: FlatPart, in document: Document) throws(StorageError) -> UInt32 {
         switch part.order {
         case .phrase(slop: 0): try adjacent(part, document)
@@ -89,7 +89,7 @@ final class TermPlaces {
         }
     }
 
-    /// The positions of a source's term in a document.
+    /// Returns the positions of a source's term in a document.
     @inline(__always)
     private func positions(_ source: Int, _ document: Document) throws(StorageError) -> PositionList {
         let list = lists[source]
@@ -102,7 +102,8 @@ final class TermPlaces {
         return list
     }
 
-    /// How often the words stand next to each other: beginnings by the rarest word are kept as far as the others agree.
+    /// Counts occurrences next to each other. Takes the possible starts from the rarest word and keeps those that the
+    /// others agree with.
     private func adjacent(_ part: FlatPart, _ document: Document) throws(StorageError) -> UInt32 {
         let starts = self.starts
         for step in part.start..<part.end {
@@ -139,8 +140,8 @@ final class TermPlaces {
         return found
     }
 
-    /// How often the words stand in their order with few others between: from each place of the first the next one of
-    /// the second, and so on.
+    /// Counts occurrences in order with few other positions between. Begins at each position of the first word and
+    /// takes the next position of the second word, and so on.
     private func inOrder(_ part: FlatPart, _ slop: Int, _ document: Document) throws(StorageError) -> UInt32 {
         try begin(part, document)
         let (first, others) = (lists[slots[part.start]], part.start &+ 1..<part.end)
@@ -160,7 +161,8 @@ final class TermPlaces {
         return found
     }
 
-    /// How often the words stand near each other: from each place of any the next one of all others.
+    /// Counts occurrences near each other. Begins at each position of any word and takes the next positions of all
+    /// others.
     private func near(_ part: FlatPart, _ distance: Int, _ document: Document) throws(StorageError) -> UInt32 {
         try begin(part, document)
         var found: UInt32 = 0
@@ -174,13 +176,13 @@ final class TermPlaces {
             }
             if Int(last) - Int(first) <= distance, try view.isOneSection(document.docno, first, last) { found &+= 1 }
             for slot in part.start..<part.end where lists[slots[slot]].values[passed[slot]] == first {
-                // Several may stand at one place.
+                // Several terms may have the same position.
                 passed[slot] &+= 1
             }
         }
     }
 
-    /// Reads the positions of all terms of a part, of which none is passed yet.
+    /// Reads the positions of all terms of a part, and sets `passed` to 0.
     private func begin(_ part: FlatPart, _ document: Document) throws(StorageError) {
         for slot in part.start..<part.end {
             _ = try positions(slots[slot], document)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries that are nothing but words, any of which a document may hold: most of all queries. They need none of the
-// machinery of the other forms, and are evaluated by `TermRanking`.
+// Queries that consist only of words, any of which may match. Most queries are of this form. They need none of the
+// machinery of other forms and are evaluated by `TermRanking`.
 
-/// A query of words, which is resolved.
+/// A resolved query of words.
 struct TermQuery {
-    /// Each word once for each boost it has.
+    /// Each combination of a word and a boost, once.
     private(set) var terms: [(token: [UInt8], boost: Double)] = []
-    /// The words that score, in the order in which a score is summed: places among `terms`.
+    /// The words that score, in the order in which a score is summed, as indexes of `terms`.
     private(set) var order: [Int] = []
 
-    /// Longer queries are evaluated as queries of other forms are.
+    /// Longer queries are evaluated like queries of other forms.
     private static let limit = 64
 
-    /// Returns nil if the query is of another form, too long, or can't be asked.
+    /// Returns nil if the query is of another form, too long, or invalid.
     init?(_ query: TextQuery, _ analyzer: Analyzer) {
         guard add(query, analyzer, boost: 1, depth: 0) else { return nil }
     }

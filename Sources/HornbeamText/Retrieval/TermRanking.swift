@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best documents for any of some words: block-max MAXSCORE as `Retrieval` has it, without what only other forms of
-// a query need. Words whose bounds together can't reach the worst of the best so far are asked about documents, not
-// gone through. As long as two are gone through, sums of a window's documents are gathered in single precision, and
-// those that may be high enough are looked for in them; with one, its postings say which documents to ask about. What
-// may be among the best is summed again exactly, in the query's order: the result is to the last bit that of scoring
-// everything.
+// Finds the best documents for any of several words: block-max MAXSCORE as in `Retrieval`, without the parts that only
+// other forms of a query need. Words whose bounds together can't reach the current threshold don't produce candidates;
+// they are only looked up for other candidates. While at least two words produce candidates, the sums of a window's
+// documents are added up in single precision, and candidates are picked from them. When only one does, its postings are
+// the candidates. Candidates for the result are summed again exactly, in the query's order. So the result is identical,
+// to the last bit, to that of scoring everything.
 
 import HornbeamPages
 
@@ -15,44 +15,44 @@ final class TermRanking {
     private let sources: [PostingSource]
     private let terms: UnsafeMutablePointer<RankedTerm>
     private let count: Int
-    /// The occurrences that score, in order: places among `terms`.
+    /// The occurrences that score, in order, as indexes of `terms`.
     private let order: [Int]
-    /// The terms by what they contribute at most, in all documents and in the window.
+    /// The terms by the bounds of their contributions, in all documents and in the window.
     private let ranks: TermRanks
     private let windowRanks: TermRanks
     private let averageLength: Double
     private let norm: LengthNorm
     private let scratch: RankingScratch
-    /// Whether its sums are zero.
+    /// Whether the sums of `scratch` are zero.
     private var isClean = true
-    /// Whether the scratch's bits are the documents of the window that the filter lets through.
+    /// Whether the bits of `scratch` are the documents of the window that pass the filter.
     private var hasAllowedBits = false
 
     /// The largest relative error of sums in single precision. It is far more than the rounding of other sums.
     private let slack: Double
-    /// The least sum with which a document may be among the best: a little less than the worst of these has.
+    /// The least sum with which a document may be among the best: slightly less than the threshold.
     private var least = -Double.infinity
-    /// A score that as many documents reach as are wanted; 0 if none is known.
+    /// A score that at least as many documents reach as are wanted. 0 if none is known.
     private var floor = 0.0
     /// Whether a later document that ties with the worst of the best is rejected.
     private var isLater = false
     /// Whether the best are kept by document number. Their rows are found at the end.
     private var keepsDocuments = false
 
-    /// Cost of asking a term about a document, in postings that are added up.
+    /// Cost of looking up a term in a document, in postings that are added up.
     private static let askingCost = 8
-    /// Windows are made so large that they have about this many postings.
+    /// The size of a window is chosen so that it has about this many postings.
     private static let postingsOfWindow = 256
     private static let rounding = 1e-12
-    /// The sums of a window aren't looked through if it has fewer postings than one in this many documents.
+    /// The sums of a window aren't scanned if it has less than one posting for this many documents.
     private static let sparseShare = 16
-    /// Fewer postings of a window than this are added up without a look at the filter.
+    /// A term with fewer postings in a window is added up without the filter.
     private static let fewPostings = 64
-    /// If there are fewer postings for each window than this, documents are gone through one by one.
+    /// With fewer postings for each window than this, documents are processed one by one.
     private static let sparseLimit = 24
 
-    /// Returns nil if the weights of terms are too small, too large or too far apart for single precision. It can't
-    /// tell such a contribution from nothing, alone or beside others.
+    /// Returns nil if the weights of terms are too small, too large or too far apart for single precision, in which
+    /// their contributions would be lost.
     init?(_ query: TermQuery, _ view: IndexView, filter: TextFilter, limit: Int) throws(StorageError) {
         var sources: [PostingSource] = []
         var weights: [Double] = []
@@ -68,7 +68,7 @@ final class TermRanking {
         }
         let (largest, smallest) = (weights.max() ?? 1, weights.min() ?? 1)
         guard smallest > 1e-12, largest < 1e12, largest < 1e9 * smallest else { return nil }
-        // What can fail comes before what has to be given back: the memory below.
+        // Throwing code comes before the allocation of memory that must be freed.
         var cost = 0
         for source in sources { cost += Int(source.documentFrequency) }
         self.filter = try DocumentFilter(filter, view, cost: cost, limit: limit)
@@ -101,7 +101,7 @@ final class TermRanking {
         if isClean { scratch.give() }
     }
 
-    /// Offers to `best` every document that may be among them.
+    /// Offers to `best` every document that may be among the best.
     func rank(_ best: inout TopK) throws(StorageError) {
         guard count > 0 else { return }
         isLater = view.rowsAscend
@@ -120,7 +120,7 @@ final class TermRanking {
         } else {
             try rankDriven(from: 0, &best)
         }
-        // Documents were passed by on the word of the leaders, which the file may have wrong.
+        // Documents were skipped because of the leaders, which may be wrong in a damaged file.
         guard floor == 0 || best.threshold >= floor * (1 - slack) else {
             throw view.corrupt("the best postings of a term score more than any that it has")
         }
@@ -130,7 +130,7 @@ final class TermRanking {
         }
     }
 
-    /// Sets `floor` to the score that the leaders of a term reach by this term alone.
+    /// Sets `floor` to the highest score that the leaders of a single term guarantee.
     private func findFloor(_ limit: Int) {
         for place in 0..<count {
             let weight = terms[place].weight * terms[place].multiplicity
@@ -147,7 +147,7 @@ final class TermRanking {
 
     // MARK: Documents one by one
 
-    /// Ranks the documents that the filter lets through, if they are few.
+    /// Ranks the documents that pass the filter, if they are few.
     private func rankAllowed(_ best: inout TopK) throws(StorageError) {
         guard let allowed = filter.allowed else { return }
         for place in 0..<allowed.count {
@@ -170,8 +170,8 @@ final class TermRanking {
         }
     }
 
-    /// Asks the first `asking` of the terms about a document, to which the others contribute about `sum`. Whether its
-    /// score may be high enough.
+    /// Looks up the first `asking` of the ranked terms in a document, to which the others contribute approximately
+    /// `sum`. Returns whether its score may be high enough.
     @inline(__always)
     private func ask(
         _ asking: Int, of ranks: TermRanks, about docno: UInt32, _ sum: Double
@@ -227,16 +227,18 @@ final class TermRanking {
     }
 }
 
-// One term that brings up documents.
+// A single term that produces candidates.
 extension TermRanking {
-    /// The others together can't reach what is needed: the last term of `ranks` is gone through from `target` on.
+    /// Ranks the postings of the last term of `ranks` from `target` on. The other terms together can't reach the
+    /// threshold.
     private func rankDriven(from target: UInt32?, _ best: inout TopK) throws(StorageError) {
         guard let target else { return }
         let rest = ranks.rests[count - 1]
-        // Alone it needs no room for the rounding of sums, and what only equals the worst doesn't enter.
+        // A single term needs no margin for the rounding of sums, and a score that ties with the threshold isn't
+        // admitted.
         let isAlone = order.count == 1
         let driver = terms + ranks.places[count - 1]
-        // Above that, rounding may make a bound less than what it bounds.
+        // With higher frequencies, rounding may make a bound less than a score it bounds.
         let isExact = sources[ranks.places[count - 1]].bounds.allSatisfy { $0.frequency < 1 << 20 }
         let isStrict = isAlone && isLater && best.isPlain && isExact
         while ranks.rests[count] >= least {
@@ -250,7 +252,7 @@ extension TermRanking {
         }
     }
 
-    /// Offers the documents of the queue's postings up to place `end` that may be high enough, and passes them.
+    /// Offers the documents of the queue's postings up to index `end` that may be high enough, and passes them.
     private func drive(
         _ driver: UnsafeMutablePointer<RankedTerm>, through end: Int, asking: Int, _ ranks: TermRanks,
         _ best: inout TopK
@@ -263,7 +265,7 @@ extension TermRanking {
         var known = least
         var place = driver.pointee.head
         while place < end {
-            // Where no length will do, none is asked for.
+            // If no length is short enough, none is read.
             guard limits[frequencies[place]] > 0 else {
                 place &+= 1
                 continue
@@ -280,13 +282,13 @@ extension TermRanking {
                 guard Int32(stored) <= limits[frequency] else { continue }
                 guard stored > 0 else { throw view.unknownDocument() }
                 let tf = Double(frequency)
-                // Of lengths from 65,534 on only that is known; then it is a bound.
+                // For lengths from 65,534 on this is an upper bound.
                 let sum = weight * tf / (tf + norm.constant + norm.slope * Double(stored))
                 guard filter.mayAccept(docno) else { continue }
                 guard try ask(asking, of: ranks, about: docno, sum) else { continue }
                 driver.pointee.frequency = frequency
                 try offer(docno, try length(docno, stored), &best)
-                // Few that are offered change it.
+                // Few offered documents change it.
                 guard least != known else { continue }
                 limits.set(weight, norm, needed: least - rest)
                 known = least
@@ -296,10 +298,10 @@ extension TermRanking {
     }
 }
 
-// Several terms that bring up documents.
+// Several terms that produce candidates.
 extension TermRanking {
-    /// Goes through windows until few documents are left to ask about. Returns where the rest begins, or nil if there
-    /// is none.
+    /// Ranks windows until one term that produces candidates is left and is rare. Returns where the rest begins, or nil
+    /// if there is no rest.
     private func rankWindows(_ best: inout TopK) throws(StorageError) -> UInt32? {
         var target: UInt32 = 0
         var optional = 0
@@ -316,7 +318,7 @@ extension TermRanking {
                 next = min(next, try term.pointee.lowerBound(from: target))
                 postings += term.pointee.documentFrequency
             }
-            // Where a filter says which documents there are, windows before the next one are passed by.
+            // If the filter knows its documents, windows before the next one are skipped.
             if let allowed = filter.allowed { next = allowed.advance(to: next) }
             guard next < view.docnoLimit else { return nil }
             let size = min(max(Self.postingsOfWindow * Int(view.docnoLimit) / postings, 512), DocumentWindow.size)
@@ -327,16 +329,16 @@ extension TermRanking {
         }
     }
 
-    /// Whether asking `other` about all documents of `term` costs less than adding up both.
+    /// Whether looking up `other` in all documents of `term` costs less than adding up both.
     private func isRare(_ term: Int, beside other: Int) -> Bool {
         terms[term].documentFrequency < terms[other].documentFrequency / Self.askingCost
     }
 
-    /// - Parameter last: the window's last document; less afterwards if a part was ranked only.
+    /// - Parameter last: the window's last document; reduced on return if only a part was ranked.
     private func rankWindow(
         _ base: UInt32, _ last: inout UInt32, _ never: Int, _ best: inout TopK
     ) throws(StorageError) {
-        // First those alone that bring up documents: the others need not be looked at where these contribute little.
+        // The terms that produce candidates come first. If they contribute little, the others need not be read.
         for rank in never..<count { try terms[ranks.places[rank]].enter(base, &last) }
         var sum = ranks.rests[never]
         for rank in never..<count {
@@ -378,7 +380,7 @@ extension TermRanking {
             } else {
                 candidates = scratch.find(rows: RankingScratch.rows(size), atLeast: needed, limit: few)
             }
-            // Those that must be asked about many documents are added up as well.
+            // A term that would have to be looked up in many documents is added up as well.
             guard let term, candidates > few else { break }
             gathered += try gather(terms + term, base, last)
             optional -= 1
@@ -392,7 +394,7 @@ extension TermRanking {
         isClean = true
     }
 
-    /// Returns about how many postings a term has among this many documents.
+    /// Returns the expected number of a term's postings among this many documents.
     private func expected(_ term: Int, _ documents: Int) -> Int {
         terms[term].documentFrequency * documents / max(Int(view.docnoLimit), 1)
     }
@@ -428,7 +430,7 @@ extension TermRanking {
         return count
     }
 
-    /// Copies the postings that the filter lets through to the scratch. Returns their number.
+    /// Copies the postings that pass the filter to the scratch. Returns their number.
     @inline(__always)
     private func keepAllowed(
         _ docnos: UnsafePointer<UInt32>, _ frequencies: UnsafePointer<UInt32>, _ count: Int, _ base: UInt32,
@@ -473,13 +475,13 @@ extension TermRanking {
                 place &+= 1
             }
         }
-        // Up to three more are looked at.
+        // Up to three more lengths are read.
         for more in count..<count &+ 3 { loaded[more] = 1 }
     }
 
-    /// Puts what postings of these frequencies and the loaded lengths contribute in place of the lengths, four at a
-    /// time: what takes long is the division. Up to three behind the last are of no meaning. False if a document isn't
-    /// there.
+    /// Replaces the loaded lengths by the contributions of postings with these frequencies, four at a time, because
+    /// divisions are slow. Up to three elements behind the last one have no meaning. Returns false if a document
+    /// doesn't exist.
     @inline(__always)
     private func share(_ frequencies: UnsafePointer<UInt32>, _ count: Int, _ weight: Double) -> Bool {
         var absent = SIMDMask<SIMD4<Int32>>(repeating: false)
@@ -495,13 +497,13 @@ extension TermRanking {
         return !any(absent)
     }
 
-    /// Converts integers to floats, rounded. (The library's conversion takes one number at a time.)
+    /// Converts integers to floats, rounded. (The standard library converts one number at a time.)
     @inline(__always)
     private static func float(_ values: SIMD4<UInt32>) -> SIMD4<Float> {
         float(below16: values &>> 16) * 65_536 + float(below16: values & 0xFFFF)
     }
 
-    /// Converts integers of 16 bits to floats, exactly: they are the last bits of a float between 2²³ and 2²⁴.
+    /// Converts integers of 16 bits to floats, exactly: they become the low bits of a float between 2²³ and 2²⁴.
     @inline(__always)
     private static func float(below16 values: SIMD4<UInt32>) -> SIMD4<Float> {
         unsafeBitCast(values | (0x1p23 as Float).bitPattern, to: SIMD4<Float>.self) - 0x1p23
@@ -522,7 +524,7 @@ extension TermRanking {
         }
     }
 
-    /// Finds candidates where the filter says where to look.
+    /// Finds candidates among the documents that the filter allows.
     private func find(_ allowed: DocumentList, _ base: UInt32, _ size: Int, _ needed: Float) -> Int {
         let (sums, candidates) = (scratch.sums, scratch.candidates)
         var place = allowed.seek(base)
@@ -549,13 +551,13 @@ extension TermRanking {
         }
     }
 
-    /// Finds candidates as the scratch does, where there are few postings: they say where to look.
+    /// Finds candidates like `RankingScratch.find`, but from the window's postings, which are few.
     private func findSparsely(_ base: UInt32, _ optional: Int, _ needed: Float) -> Int {
         let (sums, bits, candidates) = (scratch.sums, scratch.bits, scratch.candidates)
         bits.clear()
         forEachGathered(base, optional) { if sums[$0] >= needed { bits.insert($0) } }
         var count = 0
-        // Not by `mayAccept`: a window may be looked through again.
+        // `mayAccept` only moves forward, and a window may be scanned again.
         var place = filter.allowed?.seek(base) ?? 0
         bits.bits.forEach {
             if let allowed = filter.allowed, !allowed.has(base &+ UInt32($0), from: &place) { return }
@@ -584,7 +586,7 @@ extension TermRanking {
         try offer(docno, try length(docno), &best)
     }
 
-    /// What is not less is found; documents without a posting have 0.
+    /// Sums that are not less are candidates. The result is positive because documents without a posting have sum 0.
     @inline(__always)
     private static func least(_ sum: Double) -> Float { max(Float(sum) * (1 - 1e-6), .leastNormalMagnitude) }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a ranking knows of its terms in numbers: their order by what they contribute, what length adds to a divisor, and
-// which lengths will do.
+// Numbers about the terms of a ranking: their order by bounds, the length term of the divisor, and the lengths that are
+// short enough.
 
-/// Terms by what they contribute at most, ascending. Memory of its own, until `end`.
+/// Terms in ascending order of the bounds of their contributions. Owns its memory until `end`.
 struct TermRanks {
     let places: UnsafeMutablePointer<Int>
-    /// What those before each contribute at most together; one more, for all.
+    /// For each rank, the summed bounds of all terms before it; one more, for all.
     let rests: UnsafeMutablePointer<Double>
     private let count: Int
 
     init(_ count: Int) {
         self.count = count
-        // One piece of memory for both: to ask for it takes longer than to sort a few terms.
+        // One allocation for both: it takes longer than sorting a few terms.
         let size = (count + 1) * MemoryLayout<Double>.stride
         let memory = UnsafeMutableRawPointer.allocate(byteCount: 2 * size, alignment: MemoryLayout<Double>.alignment)
         rests = memory.bindMemory(to: Double.self, capacity: count + 1)
@@ -36,16 +36,17 @@ struct TermRanks {
             }
             places[place] = moved
         }
-        // Room for the rounding of the sums.
+        // Allows for the rounding of the sums.
         for rank in 0..<count { rests[rank &+ 1] = (rests[rank] + bound(places[rank])) * (1 + 1e-12) }
     }
 }
 
-/// What a document's length adds to the divisor of its scores: `constant + slope · (length + 1)`.
+/// The part of a score's divisor that depends on the document's length: `constant + slope · (length + 1)`.
 struct LengthNorm {
     let constant: Double
     let slope: Double
-    /// What no length adds. Weighted lengths may be so small that the constant, which is negative then, has none of it.
+    /// The value for length 0. With a small average of weighted lengths, `constant` is a large negative number that has
+    /// lost the digits of this one.
     private static let base = BM25.k1 * (1 - BM25.b)
 
     init(averageLength: Double) {
@@ -53,14 +54,14 @@ struct LengthNorm {
         constant = Self.base - slope
     }
 
-    /// What a length of so much adds, nearly.
+    /// Returns the approximate value for a length.
     @inline(__always)
     func added(_ length: Double) -> Double { Self.base + slope * length }
 }
 
-/// How long a document may be that holds a term so often and scores enough by that.
+/// The maximum length of a document in which a term of a given frequency contributes enough.
 struct LengthLimits {
-    /// By frequency, as far as they are told one by one.
+    /// By frequency. The last one is for all greater frequencies.
     private let limits: UnsafeMutablePointer<Int32>
     private static let count = 16
 
@@ -71,7 +72,7 @@ struct LengthLimits {
 
     func end() { limits.deallocate() }
 
-    /// No document with a length + 1 above it contributes what is needed.
+    /// Returns a value of length + 1 above which no document with this frequency contributes enough.
     @inline(__always)
     subscript(frequency: UInt32) -> Int32 { limits[Int(min(frequency, UInt32(Self.count - 1)))] }
 
@@ -82,7 +83,7 @@ struct LengthLimits {
         let (factor, offset, slope) = (weight / needed - 1, norm.constant, 1 / norm.slope)
         for frequency in 0..<Self.count - 1 {
             let limit = (Double(frequency) * factor - offset) * slope
-            // Room for rounding; what is let through is looked at again.
+            // Allows for rounding. Documents that pass are checked again.
             limits[frequency] = Int32(max(min(limit + 1 + limit.magnitude * 1e-9, 1e9), -1))
         }
     }

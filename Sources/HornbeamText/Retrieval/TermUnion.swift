@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many documents hold any of some words, without scores and frequencies: by a set of all documents, to which each
-// block of postings is added; where the postings are few beside the documents they are sorted instead.
+// Counts the documents that hold any of several words, without scores and frequencies. Uses a bit set of all documents,
+// to which each block of postings is added. If the postings are few in proportion to the documents, they are sorted
+// instead.
 
 import HornbeamPages
 
 /// The documents that hold any of a query's words.
 struct TermUnion {
-    /// How many there are.
+    /// Number of documents.
     let count: UInt64
 
     init(_ query: TermQuery, _ view: IndexView) throws(StorageError) {
@@ -47,10 +48,10 @@ struct TermUnion {
     }
 }
 
-/// Counts different documents. A list of what was added until that is much beside all documents, then a bit for each of
-/// these: so memory is in proportion to what was read, whatever the statistics say.
+/// Counts distinct documents. Keeps a list of the added documents while they are few in proportion to all, then a bit
+/// for each document. So memory is proportional to the postings read, whatever the statistics say.
 struct DocumentUnion: ~Copyable {
-    /// Bits of so many documents are had at once, if many are expected: 1 MiB.
+    /// Up to this many documents the bits are allocated at once if many postings are expected: 1 MiB.
     private static let smallLimit = 1 << 23
     private var list: [UInt32] = []
     private let listLimit: Int
@@ -90,7 +91,7 @@ struct DocumentUnion: ~Copyable {
         self.words = words
     }
 
-    /// How many different ones were added.
+    /// Returns the number of distinct documents that were added.
     consuming func finish() -> UInt64 {
         var count = 0
         if let words {

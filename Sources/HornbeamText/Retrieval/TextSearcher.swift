@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to an index: ranked search, matches, counts, vocabulary. Sees what its transaction saw when it was made; in
-// a write transaction that is the state of the last flush. To open an index takes longer than a search for a rare word,
-// so whoever keeps a transaction keeps its searchers, and asks each whether it is still current.
+// Queries of an index: ranked search, matches, counts, vocabulary. A searcher sees the state of its transaction when it
+// was made; in a write transaction that is the state of the last flush. Opening an index takes longer than a search for
+// a rare word. So searchers are kept with their transaction, and `isCurrent` tells whether one can still be used.
 
 package import HornbeamPages
 package import HornbeamTree
 
-/// Which documents a search may return.
+/// Restricts the documents that a search may return.
 package enum TextFilter {
     package typealias Test = (_ row: UInt64) throws(StorageError) -> Bool
 
     case all
-    /// Of these rows' documents those that pass the test, if there is one.
+    /// Documents of these rows that pass the test, if there is one.
     case selection(RowSelection, passing: Test? = nil)
-    /// Those that pass the test, which is asked only about documents that would otherwise be in the result.
+    /// Documents that pass the test, which is called only for documents that would otherwise be in the result.
     case matching(Test)
 }
 
 /// Whether the first of two documents of equal score comes before the second.
 package typealias TextTieBreak = (_ first: UInt64, _ second: UInt64) throws(StorageError) -> Bool
 
-/// An index in one state of a transaction. One thread at a time, as the transaction.
+/// An index in one state of a transaction. Used by one thread at a time, like the transaction.
 package final class TextSearcher {
     package let index: TextIndex
     /// The statistics of the whole index, on which all scores depend.
     package let statistics: TextStatistics
     private let transaction: Transaction
-    /// The state of the index, nil if nothing was ever indexed.
+    /// The state of the index. Nil if nothing was ever indexed.
     private let snapshot: TextSnapshot?
-    /// The view that its searches share. It borrows from pages that a write transaction may change, so it is kept only
-    /// in a transaction that can't change anything.
+    /// The view that its searches share. It borrows pages that a write transaction may change, so it is kept only in a
+    /// transaction that can't change anything.
     private var madeView: StoredView?
     private var seen: SeenState
 
@@ -46,10 +46,10 @@ package final class TextSearcher {
         seen = SeenState(transaction, snapshot?.trees)
     }
 
-    /// Whether what it sees is what its transaction sees now; then it may go on being asked, also in a read that was
-    /// begun again.
+    /// Whether its state is the state that its transaction sees now. If so, it can still be used, also in a read
+    /// transaction that was begun again.
     package func isCurrent() -> Bool {
-        // What isn't there yet has no tree that would tell.
+        // An index that doesn't exist yet has no tree whose changes could be compared.
         if snapshot == nil, transaction.isWritable { return false }
         let now = SeenState(transaction, snapshot?.trees)
         guard now.isSame(as: seen) else { return false }
@@ -67,12 +67,12 @@ package final class TextSearcher {
         return view
     }
 
-    /// The best `limit` documents that match, best first; those of equal score in the order that `tieBreak` gives, else
-    /// by row. The filter is part of the search: the result is the best of what it lets through, and statistics are
-    /// those of the whole index all the same. Throws `.invalid` for what can't be asked.
+    /// Returns the best `limit` matching documents, best first. Documents of equal score are in the order of
+    /// `tieBreak`, or by row without it. The filter is part of the search: the result is the best of the documents that
+    /// pass it, but scores use the statistics of the whole index. Throws `.invalid` for an invalid query.
     /// - Parameters:
-    ///   - after: only what comes after it; its score must be one that this search gave.
-    ///   - weights: of the fields, in their order, none negative; tokens of the others count 1. Nil: all count alike.
+    ///   - after: only documents behind this one; its score must be one that this search gave.
+    ///   - weights: of the fields, in order, none negative; tokens of other fields have weight 1. Nil means 1 for all.
     package func search(
         _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil, weights: [Double]? = nil,
         tieBreak: TextTieBreak? = nil
@@ -94,7 +94,7 @@ package final class TextSearcher {
         return try best.sorted()
     }
 
-    /// The rows of all documents that match, ascending.
+    /// Returns the rows of all matching documents, ascending.
     package func matches(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
         guard let view = try view() else { return [] }
         let query = resolved(query)
@@ -110,7 +110,7 @@ package final class TextSearcher {
         return ascends ? rows : rows.sorted()
     }
 
-    /// How many documents match.
+    /// Returns the number of matching documents.
     package func count(_ query: TextQuery, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
         guard let view = try view() else { return 0 }
         let query = resolved(query)
@@ -135,24 +135,24 @@ package final class TextSearcher {
         return try retrieval(resolved(query), .documents([row]), view, weights: weights, limit: 1).explain(row)
     }
 
-    /// The best `limit` documents that hold any token of `text`.
+    /// Returns the best `limit` documents that hold any token of `text`.
     package func search(
         _ text: String, limit: Int, filter: TextFilter = .all, tieBreak: TextTieBreak? = nil
     ) throws(StorageError) -> [TextHit] {
         try search(.words(text), limit: limit, filter: filter, tieBreak: tieBreak)
     }
 
-    /// The rows of all documents that hold any token of `text`, ascending.
+    /// Returns the rows of all documents that hold any token of `text`, ascending.
     package func matches(_ text: String, filter: TextFilter = .all) throws(StorageError) -> [UInt64] {
         try matches(.words(text), filter: filter)
     }
 
-    /// How many documents hold any token of `text`.
+    /// Returns the number of documents that hold any token of `text`.
     package func count(_ text: String, filter: TextFilter = .all) throws(StorageError) -> UInt64 {
         try count(.words(text), filter: filter)
     }
 
-    /// Returns the weights, or nil if all count alike. Throws `.invalid` if one isn't a number from 0 to 1e9.
+    /// Returns the weights, or nil if all are 1. Throws `.invalid` if one isn't a number from 0 to 1e9.
     private static func checked(_ weights: [Double]?) throws(StorageError) -> [Double]? {
         guard let weights else { return nil }
         guard weights.allSatisfy({ $0 >= 0 && $0 <= TextQuery.maximumBoost }) else {
@@ -161,7 +161,7 @@ package final class TextSearcher {
         return weights.allSatisfy { $0 == 1 } ? nil : weights
     }
 
-    /// - Parameter limit: how many documents are to be ranked; nil if none, but all found.
+    /// - Parameter limit: number of documents to rank; nil to find all without ranking.
     private func retrieval(
         _ query: TextQuery, _ filter: TextFilter, _ view: StoredView, weights: [Double]? = nil, limit: Int? = nil
     ) throws(StorageError) -> Retrieval {
@@ -176,29 +176,30 @@ package final class TextSearcher {
 
     private func direct(_ view: StoredView) -> DirectSearch { DirectSearch(view, index.analyzer) }
 
-    /// How many documents hold `term`, a token as the analyzer makes it.
+    /// Returns the number of documents that hold `term`, which must be a token of the analyzer.
     package func documentFrequency(of term: String) throws(StorageError) -> UInt64 {
         try Array(term.utf8).withBytes { (bytes) throws(StorageError) in
             try documentFrequency(bytes)
         }
     }
 
-    /// Calls `body` with each term, the number of documents that hold it, and how often it occurs in all of them; until
-    /// it returns false. In byte order, except that terms of more than 200 bytes that begin alike come in any order.
-    /// - Parameter first: only the terms from this one on; it need not be one.
+    /// Calls `body` with each term, the number of its documents, and the number of its occurrences in all of them.
+    /// Stops when `body` returns false. Terms are in byte order, except that terms with the same first 200 bytes come
+    /// in any order.
+    /// - Parameter first: only the terms from this one on; it need not be an existing term.
     package func forEachTerm(
         from first: [UInt8] = [],
         _ body: (_ term: String, _ documentFrequency: UInt64, _ collectionFrequency: UInt64) throws(StorageError) ->
             Bool
     ) throws(StorageError) {
-        // Beyond so many bytes terms stand in another order than theirs.
+        // Terms with the same first 200 bytes are in a different order.
         let start = Array(first.prefix(TermDictionary.plainLimit))
         try snapshot?.forEachTerm(from: start) { (term, documents, occurrences) throws(StorageError) in
             try body(String(decoding: term, as: UTF8.self), documents, occurrences)
         }
     }
 
-    /// How many terms the index has.
+    /// Returns the number of terms of the index.
     package func termCount() throws(StorageError) -> UInt64 {
         try snapshot?.termCount() ?? 0
     }
@@ -214,11 +215,11 @@ package final class TextSearcher {
     }
 }
 
-/// Tells one state of an index from another, as a transaction sees it.
+/// Identifies the state of an index that a transaction sees.
 private struct SeenState {
     let version: UInt64
     let beginnings: Int
-    /// How often the tree has been changed. A write transaction that changes an index changes one of these two trees.
+    /// Number of changes of the trees. A write transaction that changes an index changes one of these two trees.
     private let statistics: UInt64?
     private let pending: UInt64?
 

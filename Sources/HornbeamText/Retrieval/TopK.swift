@@ -20,7 +20,7 @@ struct TopK {
     private var heap: [TextHit] = []
     let limit: Int
     private let tieBreak: TextTieBreak?
-    /// Nothing that comes before it, nor it itself, is admitted.
+    /// Neither this hit nor any hit before it is admitted.
     private let after: TextHit?
 
     /// `limit` must be positive. Without `tieBreak` the smaller row comes first.
@@ -31,23 +31,23 @@ struct TopK {
         heap.reserveCapacity(min(limit, 64))
     }
 
-    /// The score below which nothing can enter any more.
+    /// The score below which no document can enter any more.
     var threshold: Double { heap.count < limit ? -.infinity : heap[0].score }
 
-    /// What rounding can do to a score, or to a bound of it, is far less than this part of it.
+    /// The relative rounding error of a score, or of a bound of it, is far less than this.
     static let slack = 1e-9
 
-    /// What a score that is only nearly known must have so that the document may be among the best.
+    /// The least approximate score with which a document may be among the best.
     @inline(__always)
     var need: Double { threshold > 0 ? threshold * (1 - Self.slack) : threshold }
 
-    /// Whether equal scores are decided by rows, and nothing else keeps documents out.
+    /// Whether equal scores are decided by rows, and nothing else excludes documents.
     var isPlain: Bool { tieBreak == nil && after == nil }
 
     /// Whether it takes any document as long as it isn't full.
     var isOpen: Bool { after == nil }
 
-    /// Where the hits have document numbers for rows as yet: gives them their rows, which must be in the same order.
+    /// Replaces document numbers in the hits by rows, which must be in the same order.
     mutating func replaceDocuments(
         byRows row: (_ docno: UInt64) throws(StorageError) -> UInt64
     ) throws(StorageError) {
@@ -56,8 +56,8 @@ struct TopK {
         }
     }
 
-    /// False if no document of this score would enter whatever its row; `laterRow` says that its row is above those of
-    /// all documents before.
+    /// Returns false if no document of this score would enter, whatever its row. `laterRow` tells that its row is above
+    /// those of all documents before.
     func mayAdmit(_ score: Double, laterRow: Bool) -> Bool {
         if let after, score > after.score { return false }
         guard heap.count == limit else { return true }
@@ -84,7 +84,7 @@ struct TopK {
         }
     }
 
-    /// The documents, best first.
+    /// Returns the documents, best first.
     consuming func sorted() throws(StorageError) -> [TextHit] {
         var end = heap.count
         while end > 1 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source of postings as inner loops use it: whoever makes one keeps the source alive longer, so that no references
+// An unowned reference to a source of postings for inner loops. Its user keeps the source alive, so that no references
 // are counted for each block.
 
 import HornbeamPages
 
-/// A source that somebody else owns.
+/// A source that is owned elsewhere.
 struct UnownedPostings {
     private let source: Unmanaged<PostingSource>
 
