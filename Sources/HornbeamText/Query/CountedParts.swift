@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of `near` are the same one: a word that is written twice must stand at two places.
+// Finds equal parts of `near`: a word that is written twice must occur at two positions.
 
 extension TextQuery {
-    /// Returns the different parts of `near`, and how often each is there. Two parts are equal if they ask for the same
+    /// Returns the distinct parts of `near`, and how often each occurs. Two parts are equal if they ask for the same
     /// tokens in the same way.
     static func counted(_ parts: [TextQuery], _ analyzer: Analyzer) -> [(query: TextQuery, count: Int)] {
         var counted: [(query: TextQuery, count: Int)] = []
@@ -19,7 +19,7 @@ extension TextQuery {
         return counted
     }
 
-    /// Returns the query with tokens in place of its texts, and without boosts, which count for nothing in `near`.
+    /// Returns the query with tokens instead of texts, and without boosts, which have no effect in `near`.
     private func tokens(_ analyzer: Analyzer) -> TextQuery {
         func joined(_ tokens: some Sequence<[UInt8]>) -> String {
             tokens.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "\0")
@@ -32,7 +32,7 @@ extension TextQuery {
             return .fuzzy(joined(terms), distance: distance, prefixLength: letters)
         case .phrase(let text, let slop):
             let parts = analyzer.phraseParts(of: text)
-            // A phrase of one word is that word.
+            // A phrase of one word is the same as that word.
             return parts.count == 1 ? .words(joined(parts.map(\.key))) : .phrase(joined(parts.map(\.key)), slop: slop)
         case .prefix(let text): return .prefix(joined(analyzer.phraseTokens(of: text)))
         case .any(let parts): return .any(parts.map { $0.tokens(analyzer) })
@@ -45,6 +45,6 @@ extension TextQuery {
 }
 
 extension QueryToken {
-    /// The token's bytes. The beginning of a token has other bytes than the token itself.
+    /// The token's bytes. An open token has different bytes than the token itself.
     fileprivate var key: [UInt8] { isOpen ? term + [0x2A] : term }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries as people write them. `QueryPrinter` writes them back.
+// Parses queries as people write them. `QueryPrinter` writes them back.
 //
 //     query     = sequence { "OR" sequence }
 //     sequence  = clause { clause }                        any of them; see below for + and −
 //     clause    = near { "AND" near }
-//     near      = [ "+" | "-" | "NOT" ] item { "NEAR" [ "/" number ] item }      a + makes one of all parts of AND
+//     near      = [ "+" | "-" | "NOT" ] item { "NEAR" [ "/" number ] item }      with AND, a + requires all its parts
 //     item      = primary [ "^" number ]                                              boosted
 //     primary   = "(" [ query ] ")" | fields ":" primary | "*"                        * is everything
 //               | word | word "*" | word "~" [ distance ] [ "/" letters ]             prefix, fuzzy
@@ -12,13 +12,13 @@
 //               | quoted [ "~" number | "*" ]                                         phrase, slop, prefix
 //     fields    = name { "," name }
 //
-// Words that follow each other are one list of words. In a sequence with a +, clauses without a sign are optional, but
-// count for the score. If the syntax asks for all, they must match too. Clauses with − or NOT must not match. A
-// backslash makes the character behind it an ordinary one.
+// Consecutive words are one list of words. In a sequence with a +, clauses without a sign are optional, but count for
+// the score. If the syntax requires all, they must match too. Clauses with − or NOT must not match. A backslash makes
+// the next character an ordinary one.
 
-/// Reads one text, character by character.
+/// Parses one text, character by character.
 struct QueryParser {
-    /// Parentheses and fields may be nested so deep, and so may the tree be.
+    /// Maximum nesting of parentheses and fields, and maximum depth of the tree.
     static let maximumDepth = 50
     static let maximumRepairs = 16
     static let defaultDistance = 10
@@ -31,17 +31,17 @@ struct QueryParser {
     private struct Clause {
         var query: TextQuery
         var sign = Sign.none
-        /// The word, if it is one and nothing else, which joins its neighbours.
+        /// The word, if the clause is just one word, which joins its neighbours.
         var word: String?
     }
 
     private let text: String
-    /// Scalars, not characters: a mark at the head of a word would be part of the sign before it.
+    /// Scalars, not characters: a combining mark at the beginning of a word would be part of the sign before it.
     private let characters: [Unicode.Scalar]
     private let syntax: QuerySyntax
     private let isLenient: Bool
     private var at = 0
-    /// Characters without their meaning.
+    /// Offsets of characters that are treated as ordinary ones.
     private var repaired: Set<Int> = []
 
     init(_ text: String, _ syntax: QuerySyntax, isLenient: Bool) {
@@ -57,7 +57,7 @@ struct QueryParser {
         guard at == characters.count else {
             throw failure("this ) closes nothing", "leave it out, or write ( before, or \\) for the character", at)
         }
-        // One level of text may be several of the tree, each of which has parentheses when it is written.
+        // One level of text may be several levels of the tree, each of which is written with parentheses.
         guard query.isWithin(Self.maximumDepth) else {
             throw failure("more than \(Self.maximumDepth) levels", "leave parentheses out", 0)
         }
@@ -67,10 +67,10 @@ struct QueryParser {
         return query
     }
 
-    /// Takes away the meaning of what an error is about.
+    /// Makes the character that caused an error an ordinary one.
     mutating func repair(_ error: QuerySyntaxError) { repaired.insert(error.culprit) }
 
-    /// All that isn't white space or a sign of the language, as words.
+    /// Returns everything except white space and special characters, as words.
     func plainWords() -> TextQuery {
         let words = characters.split { Self.special.contains($0) || $0.properties.isWhitespace }
         return .words(words.map { Self.string($0) }.joined(separator: " "))
@@ -97,7 +97,7 @@ struct QueryParser {
         }
     }
 
-    /// Where the last keyword that needs something behind it stands.
+    /// The offset of the last keyword that needs something behind it.
     private var lastKeyword = 0
 
     private mutating func clauses(_ depth: Int) throws(QuerySyntaxError) -> [Clause] {
@@ -106,7 +106,7 @@ struct QueryParser {
         return clauses
     }
 
-    /// Parts joined by AND; nil at the end of a sequence.
+    /// Parses parts joined by AND. Returns nil at the end of a sequence.
     private mutating func clause(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
         guard let first = try near(depth) else {
             let start = at
@@ -148,7 +148,7 @@ struct QueryParser {
             }
             return nil
         }
-        // A sign behind the name of a field counts as one before it, and what must not be there must not.
+        // A sign behind the name of a field counts like one before it. Exclusion takes precedence.
         if sign != .none, clause.sign != .excluded { clause.sign = sign }
         sign = clause.sign
         var parts: [TextQuery] = []
@@ -168,13 +168,13 @@ struct QueryParser {
         return clause
     }
 
-    /// What may stand beside NEAR.
+    /// Checks that NEAR can have this query beside it.
     private func neighbour(_ query: TextQuery, _ start: Int) throws(QuerySyntaxError) -> TextQuery {
         if query.hasPlaces { return query }
         throw failure("NEAR can't have this beside it", "write a word, a phrase, a prefix or a pattern", start)
     }
 
-    /// A primary and what is behind it; nil where there is none.
+    /// Parses a primary and its boost. Returns nil if there is none.
     private mutating func item(_ depth: Int) throws(QuerySyntaxError) -> Clause? {
         guard var clause = try primary(depth) else { return nil }
         if let start = take("^") {
@@ -222,7 +222,7 @@ struct QueryParser {
         }
     }
 
-    /// A phrase, or a prefix of several words.
+    /// Parses a phrase, or a prefix of several words.
     private mutating func quoted() throws(QuerySyntaxError) -> Clause {
         let text = try quotedText()
         if syntax.isTyping, isUnclosed { return Clause(query: .prefix(text)) }
@@ -240,7 +240,7 @@ struct QueryParser {
     // MARK: Sequences
 
     private func joined(_ clauses: [Clause]) -> TextQuery {
-        // Where all clauses must match, a + changes nothing: it makes no other clause optional.
+        // If all clauses must match, a + changes nothing: it makes no other clause optional.
         let required = clauses.filter { $0.sign == .required || syntax.matchesAll && $0.sign == .none }
         let optional = syntax.matchesAll ? [] : Self.alternatives(Self.signed(clauses, .none))
         let excluded = Self.alternatives(Self.signed(clauses, .excluded))
@@ -249,14 +249,14 @@ struct QueryParser {
             let base = optional.isEmpty ? .everything : Self.any(optional)
             return Self.without(base, excluded)
         }
-        // Everything has no score, and so what is optional is.
+        // `everything` has no score, so this makes the other clauses optional.
         if !optional.isEmpty { wanted.append(.any([.everything] + optional)) }
         return Self.without(Self.all(wanted), excluded)
     }
 
     private static func signed(_ clauses: [Clause], _ sign: Sign) -> [Clause] { clauses.filter { $0.sign == sign } }
 
-    /// Words that follow each other become one list.
+    /// Joins consecutive words to one list.
     private static func alternatives(_ clauses: [Clause]) -> [TextQuery] {
         var parts: [TextQuery] = []
         var words: [String] = []
@@ -275,7 +275,7 @@ struct QueryParser {
 
     private static func any(_ parts: [TextQuery]) -> TextQuery { parts.count == 1 ? parts[0] : .any(parts) }
 
-    /// One part alone is a list of one, if it would be another query where it need not be there.
+    /// A single part stays in a list if it would mean something else outside of it, where it isn't required.
     private static func all(_ parts: [TextQuery]) -> TextQuery {
         parts.count == 1 && !parts[0].dependsOnDemand ? parts[0] : .all(parts)
     }
@@ -286,14 +286,14 @@ struct QueryParser {
 
     // MARK: Words
 
-    /// The characters that mean something wherever they stand.
+    /// The characters with a special meaning anywhere.
     static let special: Set<Unicode.Scalar> = ["(", ")", "\"", "\\", ":", "^", "~", "*", "?"]
     static let keywords: Set<String> = ["AND", "OR", "NOT", "NEAR"]
 
     private mutating func word(_ depth: Int) throws(QuerySyntaxError) -> Clause {
         let start = at
         var text = ""
-        // Where the signs of a pattern are in it.
+        // The positions of the pattern's signs.
         var stars: [Int] = []
         var marks = 0
         var escapedSign: Int?
@@ -381,7 +381,7 @@ struct QueryParser {
         return Clause(query: .field(fields, inner.query), sign: sign == .none ? inner.sign : sign)
     }
 
-    /// A sign belongs before the name; whoever writes it behind the colon doesn't mean a word that begins with it.
+    /// A sign belongs before the name. Behind the colon it is not meant as the first character of a word.
     private mutating func signBehindField(_ names: ArraySlice<Unicode.Scalar>) throws(QuerySyntaxError) -> Sign {
         skipSpace()
         guard let demand else { return .none }
@@ -395,7 +395,7 @@ struct QueryParser {
         return demand
     }
 
-    /// What a + or a − here says of what is right behind it.
+    /// The meaning of a + or − at the current position.
     private var demand: Sign? {
         guard ["+", "-"].contains(sign(at)), !isSpace(at + 1), !isAtEnd(at + 1) else { return nil }
         return sign(at) == "+" ? .required : .excluded
@@ -405,7 +405,7 @@ struct QueryParser {
         String(String.UnicodeScalarView(scalars))
     }
 
-    /// The names between commas.
+    /// Returns the names between commas.
     private static func list(_ characters: ArraySlice<Unicode.Scalar>) -> [String] {
         var names = [String.UnicodeScalarView()]
         var isEscaped = false
@@ -422,7 +422,7 @@ struct QueryParser {
         return names.map { String($0) }
     }
 
-    /// Stars that follow each other mean what one does.
+    /// Replaces consecutive stars by one, which means the same.
     static func collapsed(_ pattern: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in pattern.unicodeScalars where !(scalar == "*" && text.last == "*") { text.append(scalar) }
@@ -431,18 +431,18 @@ struct QueryParser {
 
     // MARK: Characters
 
-    /// The character here, nil at the end.
+    /// The current character. Nil at the end.
     private var peek: Unicode.Scalar? { at < characters.count ? characters[at] : nil }
 
     private func isAtEnd(_ place: Int) -> Bool { place >= characters.count }
 
-    /// The character that has a meaning at a place; a space for any other.
+    /// Returns the character at an offset if it can have a special meaning, else a space.
     private func sign(_ place: Int) -> Unicode.Scalar {
         guard place < characters.count, !repaired.contains(place) else { return " " }
         return characters[place]
     }
 
-    /// Whether words are separated here.
+    /// Whether the character at an offset separates words.
     private func isSpace(_ place: Int) -> Bool {
         guard place < characters.count else { return false }
         return characters[place].properties.isWhitespace
@@ -453,7 +453,7 @@ struct QueryParser {
         while isSpace(at) { at += 1 }
     }
 
-    /// Where it was, if it is right here.
+    /// Takes a character if it is the current one. Returns its offset.
     private mutating func take(_ character: Unicode.Scalar) -> Int? {
         guard sign(at) == character else { return nil }
         at += 1
@@ -469,7 +469,7 @@ struct QueryParser {
         return digits
     }
 
-    /// What is too large to be told from larger numbers is the largest.
+    /// Numbers that are too large become the largest integer.
     private mutating func takeInteger() -> Int? {
         let digits = takeDigits()
         return digits.isEmpty ? nil : Int(digits) ?? .max
@@ -496,7 +496,7 @@ struct QueryParser {
         return value
     }
 
-    /// The text in quotes that begin here, behind which it goes on.
+    /// Takes a quoted text that begins at the current position.
     private mutating func quotedText() throws(QuerySyntaxError) -> String {
         let start = at
         var content = ""
@@ -518,12 +518,12 @@ struct QueryParser {
         throw failure("this quotation has no end", "write \" behind it, or \\\" for the character", start)
     }
 
-    /// Whether the last text in quotes had no end.
+    /// Whether the last quoted text had no closing quote.
     private var isUnclosed = false
 
     // MARK: Keywords
 
-    /// The capitals here, if they are a word of their own.
+    /// The capital letters at the current position, if they are a whole word.
     private var capitals: String? {
         var end = at
         while end < characters.count, ("A"..."Z").contains(characters[end]) { end += 1 }
@@ -551,7 +551,7 @@ struct QueryParser {
         return place
     }
 
-    /// The distance, if NEAR is here.
+    /// Takes NEAR. Returns its distance, or nil if it isn't there.
     private mutating func takeNear() throws(QuerySyntaxError) -> Int? {
         let before = at
         skipSpace()

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries written as `QueryParser` reads them, and what can't be written: trees that mean nothing, or the same as
-// simpler ones.
+// Writes queries in the syntax of `QueryParser`, and finds the trees that can't be written: those that mean nothing, or
+// the same as simpler ones.
 
 extension TextQuery {
-    /// The largest distance of a fuzzy word from a word that it finds.
+    /// The largest edit distance of a fuzzy word.
     package static let maximumDistance = 2
 
-    /// The largest boost, those in each other multiplied, and the largest weight of a field: sums of scores stay
-    /// finite, and so do their bounds.
+    /// The largest boost, also of the product of nested boosts, and the largest weight of a field. It keeps sums of
+    /// scores and their bounds finite.
     package static let maximumBoost = 1e9
-    /// Number of letters at the head of a fuzzy word that must be equal, unless the query says another.
+    /// Default number of letters at the beginning of a fuzzy word that must be equal.
     package static let defaultPrefixLength = 1
-    /// Levels of nesting that a query may have: going through one takes stack for each level.
+    /// Maximum nesting of a query. Processing a query takes stack for each level.
     package static let maximumDepth = 100
 
     /// Returns a text from which the parser makes this tree, if the tree is in normal form. A field without a name is
@@ -26,8 +26,8 @@ extension TextQuery {
         return normal.isWithin(QueryParser.maximumDepth) ? normal.text(fields: fields) : nil
     }
 
-    /// A tree of the same meaning and scores that can be written: lists of one are that one, unless it depends on
-    /// being demanded; empty lists and texts find nothing, numbers are within their limits.
+    /// A tree with the same meaning and scores that can be written. A list of one part becomes that part, unless its
+    /// meaning depends on being required. Empty lists and texts find nothing, and numbers are within their limits.
     package var normalized: TextQuery {
         switch self {
         case .words, .phrase(_, slop: 0...), .prefix, .everything: return self
@@ -90,7 +90,7 @@ extension TextQuery {
         return "scores are multiplied by \(largestBoost) in all: give boosts that multiply to at most 1e9"
     }
 
-    /// The largest product of boosts that stand in each other, from the outermost on. Of a tree that isn't nested deep.
+    /// The largest product of nested boosts. The tree must not exceed the maximum depth.
     var largestBoost: Double {
         switch self {
         case .words, .phrase, .prefix, .wildcard, .fuzzy, .everything: 1
@@ -144,7 +144,7 @@ extension TextQuery {
         return nil
     }
 
-    /// Whether its parts are nested no deeper than `levels`.
+    /// Whether the tree is nested at most `levels` deep.
     package func isWithin(_ levels: Int) -> Bool {
         guard levels > 0 else { return false }
         switch self {
@@ -155,7 +155,7 @@ extension TextQuery {
         }
     }
 
-    /// Whether it may find more as an option than where it must be found.
+    /// Whether it may find more as an optional part than as a required one.
     var dependsOnDemand: Bool {
         switch self {
         case .words, .fuzzy: true
@@ -165,7 +165,7 @@ extension TextQuery {
         }
     }
 
-    /// Whether it is found at places, which can be near each other.
+    /// Whether its matches have positions, so that it can be used with `near`.
     var hasPlaces: Bool {
         switch self {
         case .words, .phrase, .prefix, .wildcard, .fuzzy: true
@@ -175,7 +175,7 @@ extension TextQuery {
     }
 }
 
-/// Writes trees. Parentheses stand around all that has parts of its own, but at the top.
+/// Writes trees. Everything with parts of its own is in parentheses, except at the top.
 private struct QueryPrinter {
     let fields: [String]
 
@@ -220,14 +220,14 @@ private struct QueryPrinter {
         }
     }
 
-    /// The words of a list, or the list itself if they aren't separated by single spaces.
+    /// Returns the words of a list, or the list itself if they aren't separated by single spaces.
     private static func pieces(_ text: String) -> [String] {
         let pieces = text.unicodeScalars.split(separator: " ", omittingEmptySubsequences: false)
         let isPlain = pieces.allSatisfy { !$0.isEmpty && !$0.contains(where: \.properties.isWhitespace) }
         return isPlain ? pieces.map { String($0) } : [text]
     }
 
-    // By scalars, as the parser reads: a mark may stand at the head of a word.
+    // By scalars, like the parser: a word may begin with a combining mark.
 
     private static func escaped(_ word: String) -> String {
         var text = String.UnicodeScalarView()
@@ -239,7 +239,7 @@ private struct QueryPrinter {
         return beginsLikeKeyword(text) ? "\\" + String(text) : String(text)
     }
 
-    /// A comma in a name would be read as the end of it.
+    /// Escapes commas, which would end the name.
     private static func name(_ field: String) -> String {
         let parts = escaped(field).unicodeScalars.split(separator: ",", omittingEmptySubsequences: false)
         return parts.map { String($0) }.joined(separator: "\\,")
@@ -271,7 +271,7 @@ private struct QueryPrinter {
         else {
             return "*" + quoted(pattern)
         }
-        // One star at the end makes a prefix, two are a pattern.
+        // One star at the end makes a prefix, two make a pattern.
         return marks == 0 && stars == 1 && scalars.last == "*" ? pattern + "*" : pattern
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of a query when some of its parts ask for nothing: those whose texts have no token, and those of words
-// that are left out.
+// The remainder of a query when some parts are removed because they ask for nothing: parts whose texts have no token,
+// and parts that consist of stop words.
 
-/// What is left of a part of a query.
+/// The remainder of a part of a query.
 enum QueryRemainder {
     case kept(TextQuery)
-    /// Nothing to find, and what must not be found all the same, if anything.
+    /// The part asks for nothing. Documents that match `unless` are excluded all the same.
     case gone(unless: TextQuery?)
 
     var query: TextQuery? { if case .kept(let query) = self { query } else { nil } }
@@ -18,7 +18,7 @@ enum QueryRemainder {
         }
     }
 
-    /// Of `without`: what asks for nothing excludes what it would have excluded.
+    /// The remainder of `without`. A part that asks for nothing excludes what it would have excluded.
     func without(_ unwanted: TextQuery?) -> Self {
         switch self {
         case .kept(let query): .kept(unwanted.map { .without(query, $0) } ?? query)
@@ -26,8 +26,8 @@ enum QueryRemainder {
         }
     }
 
-    /// Where any of the parts is enough, only what excludes a document from all of them excludes it.
-    /// - Parameter asks: whether what is kept asks for anything.
+    /// The remainder of parts of which any must match. A document is excluded only if all removed parts exclude it.
+    /// - Parameter asks: whether a kept part asks for anything.
     static func any(_ found: [Self], asks: (TextQuery) -> Bool) -> Self {
         if found.isAnswer(asks) { return .kept(.any(found.compactMap(\.query))) }
         let gone = found.filter { $0.query == nil }
@@ -36,12 +36,12 @@ enum QueryRemainder {
         return .gone(unless: excluded.count > 1 ? .all(excluded) : excluded.first)
     }
 
-    /// What must not be found beside a part that is gone must not be found beside the others either. If none of those
-    /// remains that must be there, any of the others must be.
+    /// The remainder of parts that must all match. Exclusions of removed parts apply to the other parts, too. If no
+    /// required part remains, at least one of the optional parts must match.
     static func all(
         _ parts: [TextQuery], asks: (TextQuery) -> Bool, _ remainder: (TextQuery) -> Self
     ) -> Self {
-        // Each part is looked into once, in whatever form: they may be nested in each other.
+        // Each part is resolved only once, since parts can be nested.
         let alternatives = parts.map(\.alternatives)
         let demanded = zip(parts, alternatives).map { $1 == nil ? remainder($0) : nil }
         var found = demanded.compactMap(\.self)
@@ -56,7 +56,7 @@ enum QueryRemainder {
     }
 
     private static func either(_ parts: [TextQuery]) -> TextQuery? {
-        // One in another would make the query deeper than it was.
+        // A nested `any` would make the query deeper than it was.
         let parts = parts.flatMap { part in
             if case .any(let parts) = part, !parts.isEmpty { return parts }
             return [part]
@@ -66,15 +66,15 @@ enum QueryRemainder {
 }
 
 extension [QueryRemainder] {
-    /// Whether they are all there, or of those that are some asks for anything: what asks for nothing is nothing that
-    /// remains.
+    /// Whether the parts remain as a query: all of them are kept, or a kept one asks for something.
     fileprivate func isAnswer(_ asks: (TextQuery) -> Bool) -> Bool {
         allSatisfy { $0.query != nil } || contains { $0.query.map(asks) == true }
     }
 }
 
 extension TextQuery {
-    /// Of “everything or these”, which takes nothing away from what stands beside it and adds to its score: these.
+    /// For “everything or these parts”, whose parts only add to the score of what stands beside it: the parts.
+    /// Otherwise nil.
     var alternatives: [TextQuery]? {
         guard case .any(let parts) = self, parts.count > 1, parts.contains(.everything) else { return nil }
         return parts.filter { $0 != .everything }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a text is read as a query: strictly, or as people write into a search field. `QueryParser` has the grammar.
+// Ways to parse a text as a query: strictly, or as typed into a search field. `QueryParser` has the grammar.
 
-/// How texts are read.
+/// Options for parsing queries.
 package struct QuerySyntax: Sendable {
-    /// The names that may stand before a colon; a query has their places in this list.
+    /// The names that may stand before a colon. A query has their indexes in this list.
     package var fields: [String]
-    /// Whether all words must be there that have no sign of their own.
+    /// Whether words without a sign must all match.
     package var matchesAll: Bool
-    /// Whether the text is still being typed: its last word is a prefix, unless something stands behind it.
+    /// Whether the text is still being typed. Then its last word is a prefix, unless something stands behind it.
     package var isTyping: Bool
 
     package init(fields: [String] = [], matchesAll: Bool = false, isTyping: Bool = false) {
@@ -22,8 +22,8 @@ package struct QuerySyntax: Sendable {
         return try parser.whole()
     }
 
-    /// Parses a text that people write into a search field. Parts that are no correct syntax are taken for words. A
-    /// single question mark behind a word is a question mark, not a pattern.
+    /// Parses a text that was typed into a search field. Parts with incorrect syntax are taken for words. A single
+    /// question mark behind a word is a question mark, not a pattern.
     package func parse(lenient text: String) -> TextQuery {
         var parser = QueryParser(text, self, isLenient: true)
         for _ in 0..<QueryParser.maximumRepairs {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with the text of a query, and where.
+// Describes the error in the text of a query, and its position.
 
-/// A text that is no query.
+/// A text that is not a valid query.
 package struct QuerySyntaxError: Error, Hashable, CustomStringConvertible {
     /// The whole text.
     package let text: String
-    /// The character that it begins to go wrong with, from 0.
+    /// The offset in characters of the first wrong character.
     package let offset: Int
-    /// What is wrong there.
+    /// A description of the error.
     package let problem: String
-    /// What to write instead.
+    /// A correction.
     package let advice: String
-    /// The character that a lenient reading leaves out.
+    /// The offset in scalars of the character that a lenient parse treats as an ordinary one.
     let culprit: Int
 
-    /// What and where, then the text with a caret under the place, on a line each.
+    /// The problem with its position, then the text with a caret under that position, on a line each.
     package var description: String {
         let shown = text.map { $0.isNewline ? " " : String($0) }.joined()
         return "\(problem), at character \(offset + 1): \(advice)\n  \(shown)\n  "

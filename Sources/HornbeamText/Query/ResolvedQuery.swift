@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a query's texts ask for under an analyzer, before anything is looked up: the one place that says what a word is
-// that an analyzer makes several tokens of, and what becomes of texts without any. The index's evaluation, that of
-// texts without an index, highlights and what an index without positions is asked all go by the resolved query.
+// Resolves the texts of a query with an analyzer, before terms are looked up. This defines the meaning of a word with
+// several tokens, and of texts without tokens. The resolved query is used by evaluation with an index, evaluation of
+// texts without an index, highlights, and queries of indexes without positions.
 //
-// A *written word* is what stands between white space. Where it must be there, or must not, it means its tokens in
-// their order, as a phrase: “wi-fi” isn't “fi”. Elsewhere any of its tokens counts, as of all words.
+// A *written word* is a text between white space. If it is required or excluded, it means its tokens in order, as a
+// phrase: “wi-fi” isn't “fi”. Otherwise any of its tokens counts, as for all words.
 
 import HornbeamPages
 
 extension TextQuery {
-    /// The query without parts that ask for nothing, and with phrases for words that only stand for something together:
-    /// written words of several tokens where they must or must not be there (in `all`, in what `without` takes away, in
-    /// `near`), and everywhere three letters or more of a script without spaces, whose tokens are pairs of them.
-    /// Resolving again changes nothing.
-    /// - Parameter hasPositions: without them such words must have all of their tokens, wherever these stand.
+    /// Returns the query without parts that ask for nothing, and with phrases for text that is meaningful only as a
+    /// whole. This applies to written words of several tokens that are required or excluded (in `all`, in the second
+    /// part of `without`, in `near`), and everywhere to three or more letters of a script without spaces, whose tokens
+    /// are pairs of letters. Resolving a resolved query changes nothing.
+    /// - Parameter hasPositions: without positions, such words become a conjunction of their tokens instead of a
+    ///   phrase.
     package func resolved(_ analyzer: Analyzer, hasPositions: Bool = true) -> TextQuery {
         if PlainTexts(analyzer).holds(self, .wanted, levels: Self.maximumDepth) { return self }
-        // What is deeper is refused when it is asked.
+        // Deeper queries are refused when they are used.
         guard isWithin(Self.maximumDepth) else { return self }
         return QueryResolver(analyzer: analyzer, hasPositions: hasPositions).remainder(self, .wanted).query
             ?? .words("")
     }
 }
 
-/// What a part is for the query that it is in.
+/// The role of a part in its query.
 private enum PartRole {
-    /// It counts, and need not be there.
+    /// It counts, but isn't required.
     case wanted
-    /// Nothing matches without it, or nothing with it.
+    /// It is required or excluded.
     case demanded
-    /// As demanded, at a place.
+    /// Like demanded, with a position.
     case neighbour
 }
 
-/// Tells without an analysis that a query is what it would be resolved to: so it is for most.
+/// Recognises, without analysis, queries that are already resolved, as most are.
 private struct PlainTexts {
-    /// Whether letters and digits of ASCII that stand together are one token.
+    /// Whether adjacent ASCII letters and digits are one token.
     private let cutsWords: Bool
     /// Whether tokens may be pairs of letters.
     private let cutsPairs: Bool
@@ -60,7 +61,7 @@ private struct PlainTexts {
         case .any(let parts):
             let role = role == .demanded && query.alternatives != nil ? .wanted : role
             return parts.allSatisfy { holds($0, role, levels: levels - 1) }
-        // One alone is what it is without the others.
+        // A list with a single part is resolved to that part.
         case .all(let parts):
             return parts.count != 1 && parts.allSatisfy { holds($0, .demanded, levels: levels - 1) }
         case .near(let parts, _): return parts.allSatisfy { holds($0, .neighbour, levels: levels - 1) }
@@ -70,7 +71,7 @@ private struct PlainTexts {
         }
     }
 
-    /// Whether it is words of ASCII's letters and digits with spaces between them.
+    /// Whether the text consists of ASCII letters and digits separated by spaces.
     private func areWords(_ text: String) -> Bool {
         var hasLetter = false
         for byte in text.utf8 {
@@ -122,8 +123,8 @@ private struct QueryResolver {
         query.map { .kept($0) } ?? .gone(unless: nil)
     }
 
-    /// Any of the words of a text, nil if it has none.
-    /// - Parameter form: what is asked for of those that are one token each.
+    /// Returns a query for any of the words of a text, or nil if it has none.
+    /// - Parameter form: makes the query for words of one token each.
     private func words(_ text: String, _ role: PartRole, _ form: (String) -> TextQuery) -> TextQuery? {
         guard !analyzer.queryTokens(of: text).isEmpty else { return nil }
         let pieces = role == .wanted ? analyzer.pieces(of: text) : analyzer.writtenWords(of: text)
@@ -131,7 +132,7 @@ private struct QueryResolver {
         var parts: [TextQuery] = []
         var loose: [String] = []
         func addLoose() {
-            // Side by side they would have more tokens than each of them has.
+            // Joined by spaces they would have more tokens than they have separately.
             parts += analyzer.readsSpaces ? loose.map(form) : loose.isEmpty ? [] : [form(loose.joined(separator: " "))]
             loose = []
         }
@@ -147,13 +148,13 @@ private struct QueryResolver {
         return parts.count > 1 ? .any(parts) : parts.first
     }
 
-    /// Several tokens that only mean something together.
+    /// Returns a query for several tokens that are meaningful only together.
     private func together(_ text: String, _ role: PartRole, _ form: (String) -> TextQuery) -> TextQuery {
-        // There are no phrases of words that are misspelt. Pairs of letters are none that could be.
+        // Fuzzy words can't form a phrase. Pairs of letters have no fuzzy form.
         if case .fuzzy = form(text), analyzer.pieces(of: text).allSatisfy({ !$0.isPhrase }) {
             return role == .neighbour ? form(text) : all(text, form)
         }
-        // What asks for places reads the texts where the index has none.
+        // A query that needs positions reads the texts if the index has none.
         return hasPositions || role == .neighbour ? .phrase(text, slop: 0) : all(text) { .words($0) }
     }
 
@@ -164,7 +165,7 @@ private struct QueryResolver {
 }
 
 extension TextQuery {
-    /// Of a list of one that one.
+    /// The part of a list with a single part; otherwise the query itself.
     fileprivate var withoutList: TextQuery {
         switch self {
         case .any(let parts) where parts.count == 1, .all(let parts) where parts.count == 1: parts[0]
@@ -173,16 +174,16 @@ extension TextQuery {
     }
 }
 
-/// A part of a text that words are looked for by.
+/// A part of a text from which words are searched.
 private struct QueryPiece {
     var text: String
-    /// Whether its tokens mean something only together.
+    /// Whether its tokens are meaningful only together.
     var isPhrase = false
 }
 
 extension Analyzer {
-    /// What stands between white space, a phrase where it is several tokens. Where the analyzer sees others in all of
-    /// the text than in these, that is one word.
+    /// Returns the written words of a text; a word with several tokens is a phrase. If the analyzer finds other tokens
+    /// in the whole text than in its words, the text is one word.
     fileprivate func writtenWords(of text: String) -> [QueryPiece] {
         let words = text.writtenWords
         let tokens = words.map { queryTokens(of: $0) }
@@ -192,7 +193,7 @@ extension Analyzer {
         return zip(words, tokens).filter { !$0.1.isEmpty }.map { QueryPiece(text: $0, isPhrase: $1.count > 1) }
     }
 
-    /// The runs of three letters or more of scripts without spaces, and what is between them.
+    /// Returns the runs of three or more letters of scripts without spaces, and the text between them.
     fileprivate func pieces(of text: String) -> [QueryPiece] {
         let utf8 = Array(text.utf8)
         func piece(_ range: Range<Int>, isPhrase: Bool) -> QueryPiece {
@@ -212,7 +213,7 @@ extension Analyzer {
     /// Whether the white space between two words is part of tokens.
     fileprivate var readsSpaces: Bool { if case .trigrams = rules { true } else { false } }
 
-    /// Texts that lead to the tokens again, of those of which there is one.
+    /// Returns texts whose analysis gives the tokens again, without tokens for which there is no such text.
     func texts(of tokens: some Sequence<[UInt8]>) -> [String] {
         tokens.compactMap { token in
             let text = String(decoding: token, as: UTF8.self)
@@ -223,7 +224,7 @@ extension Analyzer {
 }
 
 extension String {
-    /// What stands between white space.
+    /// The texts between white space.
     var writtenWords: [String] {
         unicodeScalars.split(whereSeparator: \.properties.isWhitespace).map { String($0) }
     }

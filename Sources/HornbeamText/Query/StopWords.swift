@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaving words out of a query that say little: "the", "of". They stay in the index, so that phrases have all of their
-// words and whoever means them finds them. This is a change to the query's tree alone: what is asked afterwards means
-// the same to every index, and to a pass through the texts without one.
+// Leaves stop words, such as “the” and “of”, out of a query. They stay in the index, so that phrases are complete and
+// the words can be searched on purpose. Only the query's tree is changed. The result means the same to every index, and
+// to a search of texts without one.
 
 import HornbeamPages
 
 extension TextQuery {
-    /// Returns the query without its words that are in `list`. A word is compared folded, as `StopWordList` folds it.
-    /// It is left out only where another one of the parts beside it remains. Phrases, words that must be near each
-    /// other, prefixes, patterns, fuzzy words and parts that must not be found stay as they are. Linear in the query's
-    /// length times its depth.
+    /// Returns the query without its words that are in `list`. Words are compared in the folded form of `StopWordList`.
+    /// A word is left out only if another part beside it remains. Phrases, words near each other, prefixes, patterns,
+    /// fuzzy words and excluded parts stay as they are. Takes time proportional to the query's length times its depth.
     package func leavingOut(_ list: StopWordList) -> TextQuery { remainder(list, isDemanded: false).query ?? self }
 
-    /// - Parameter isDemanded: whether nothing is found without it. Then of what stands between white space it is all
-    ///   or nothing that is left out: what remains of it would be found elsewhere too.
+    /// - Parameter isDemanded: whether the part is required. Then a written word is left out only as a whole, because a
+    ///   part of it would match elsewhere, too.
     private func remainder(_ list: StopWordList, isDemanded: Bool) -> QueryRemainder {
         switch self {
         case .words(let text):
@@ -27,7 +26,7 @@ extension TextQuery {
         case .without(let first, let second):
             switch first.remainder(list, isDemanded: isDemanded) {
             case .kept(let query): return .kept(.without(query, second))
-            // What asks for nothing excludes nothing.
+            // A part that asks for nothing excludes nothing.
             case let gone: return gone.without(Self.asksForWords(second) ? second : nil)
             }
         case .field(let fields, let part):
@@ -41,20 +40,20 @@ extension TextQuery {
     private static func asksForWords(_ query: TextQuery) -> Bool { !query.isVoid(StopWordList.folding) }
 }
 
-/// Words that are left out. Case doesn't count in them; accents do.
+/// A list of stop words. Case doesn't matter; accents do.
 package struct StopWordList: Hashable, Sendable {
     private let words: Set<[UInt8]>
 
-    /// Words as a person writes them; of what is more than one word, each.
+    /// Makes a list from words as people write them. Each word of a longer text is added.
     package init(_ words: some Sequence<String>) {
         self.words = words.reduce(into: []) { $0.formUnion(Self.folding.tokens(of: $1)) }
     }
 
-    /// Whatever analyzer an index has: a stem or a run of three letters says no more which word it was.
+    /// Independent of the index's analyzer: stems and trigrams don't identify a word.
     fileprivate static let folding = Analyzer(.unicode(keepsAccents: true, stemming: nil))
 
-    /// The text without them; nil if nothing but them is in it. One without any word stays as it is.
-    /// - Parameter keepsWritten: whether what stands between white space stays whole if it has others too.
+    /// Returns the text without stop words, or nil if it has no other words. A text without any word stays as it is.
+    /// - Parameter keepsWritten: whether a written word stays whole if it has other words, too.
     func rest(of text: String, keepsWritten: Bool) -> String? {
         guard keepsWritten else { return rest(of: text) }
         let places = text.unicodeScalars
@@ -84,14 +83,14 @@ package struct StopWordList: Hashable, Sendable {
             var start = 0
             var tokenizer = Tokenizer(Self.folding)
             tokenizer.forEachSourceToken(in: Bytes(utf8)) { token, place in
-                // Pairs of letters of scripts without spaces overlap, and are in no list.
+                // Pairs of letters in scripts without spaces overlap and are in no list.
                 guard words.contains([UInt8](token)), place.lowerBound >= start else {
                     hasOthers = true
                     return
                 }
                 hasAny = true
                 kept.append(contentsOf: utf8[start..<place.lowerBound])
-                // What stood on both sides of it is no word now.
+                // The texts on both sides of it must not become one word.
                 kept.append(UInt8(ascii: " "))
                 start = place.upperBound
             }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index can say of a test for a part of a text: a query that every text with the part matches, and others
-// may too. It says so only of characters whose tokens don't depend on how they are written or on what is beside them;
-// the rest of the part is left to whoever looks at the texts.
+// Makes a query for a substring test: every text that contains the substring matches it, and others may match, too. The
+// query uses only characters whose tokens don't depend on their spelling or on the characters beside them. The
+// remaining condition is tested on the texts.
 //
-// The test compares by characters (grapheme clusters) that are canonically equivalent, on the folded texts if case
-// doesn't matter (`CaseFolding`). So the folded text has the part's characters where the part is found. The terms of
-// all analyzers other than `words` come from folded text too. `words` lower-cases: ß stays, and ſ isn't s.
+// The test compares canonically equivalent characters (grapheme clusters), on folded texts if case doesn't matter
+// (`CaseFolding`). So the folded text contains the part's characters. The terms of all analyzers except `words` come
+// from folded text, too. `words` only lower-cases: ß stays, and ſ isn't s.
 
-/// Where in a text a part must be.
+/// The required position of the part in a text.
 package enum PartPlace: Sendable {
     case anywhere, beginning, end
 }
 
 extension Analyzer {
-    /// A query that finds every document one of whose fields has the part in this place; nil if there is nothing to
-    /// ask for.
+    /// Returns a query that finds every document with a field that has the part in this position. Returns nil if there
+    /// is no such query.
     /// - Parameters:
     ///   - part: the part, folded if the test compares folded texts.
-    ///   - isFolded: whether the test does.
+    ///   - isFolded: whether the test compares folded texts.
     package func query(forPart part: String, at place: PartPlace, isFolded: Bool) -> TextQuery? {
         guard let roles = CharacterRoles(rules, isFolded: isFolded) else { return nil }
         var parts = PartQuery(self, isFolded: isFolded)
         var run: [(character: Character, role: CharacterRole)] = []
-        // Whether the text begins before the run, or what is known to end a word.
+        // Whether the run begins at the beginning of the text or behind a character that ends words.
         var isBounded = place == .beginning
         for character in part {
             if let role = roles.role(of: character) {
@@ -38,14 +38,14 @@ extension Analyzer {
     }
 }
 
-/// What a character of a known kind is to the tokens around it.
+/// The effect of a known character on the tokens around it.
 private enum CharacterRole {
-    /// Of a word that ends at separators.
+    /// Belongs to a word that ends at separators.
     case word
-    /// Of a run whose letters are taken in pairs.
+    /// Belongs to a run whose letters are taken in pairs.
     case pair
     case separator
-    /// Taken with its two neighbours, whatever these are.
+    /// Is taken with its two neighbours, whatever they are.
     case any
 }
 
@@ -64,8 +64,8 @@ private struct CharacterRoles {
         }
     }
 
-    /// Returns the role of a character, or nil if it isn't known. The character may stand in another form in a text,
-    /// such that other tokens are made of it, or its tokens may depend on the characters beside it.
+    /// Returns the role of a character, or nil if it isn't known: if a text may have it in another form with different
+    /// tokens, or if its tokens may depend on the characters beside it.
     func role(of character: Character) -> CharacterRole? {
         let scalars = character.unicodeScalars
         guard let scalar = scalars.first?.value, scalars.count == 1, Self.isPlain(scalar) else { return nil }
@@ -78,36 +78,36 @@ private struct CharacterRoles {
             case .letter, .number: return .word
             case .unspaced: return .pair
             case .separator: return .separator
-            // They join or separate by what is beside them.
+            // They join or separate depending on the characters beside them.
             case .joiner, .midLetter, .midNumber, .midBoth, .apostrophe, .mark, .format: return nil
             }
         case .custom, .unknown: return nil
         }
     }
 
-    /// For `words`, which takes a letter in one piece for another than the same in two.
+    /// The role for `words`, which distinguishes a composed letter from the same letter in two scalars.
     private func word(_ scalar: UInt32) -> CharacterRole? {
         let lower = ScalarTables.shared.lower(scalar)
         guard folding.parts(of: lower) == nil else { return nil }
         guard ScalarTables.shared.isWord(lower) else { return .separator }
         if isFolded, !Self.isOnlyLowered(lower) { return nil }
-        // Of sigmas the place in a word tells which it is; iota, some letters of others, ideographs and syllables of
-        // Hangul stand in Unicode more than once.
+        // The form of a sigma depends on its position in a word. Iota, some letters with marks, ideographs and Hangul
+        // syllables occur in Unicode more than once.
         switch lower {
         case 0x1F0, 0x2B9, 0x390, 0x3B0, 0x3B9, 0x3C2...0x3C3, 0x1100...: return nil
         default: return .word
         }
     }
 
-    /// Whether only the letter itself and its capital fold to it, as far as that is known. An s may come from ß or ſ,
-    /// an f from a ligature. An “a” may be half of ẚ, which `PartQuery` allows for.
+    /// Whether only the letter itself and its capital are known to fold to it. An s may come from ß or ſ, an f from a
+    /// ligature. An “a” may be half of ẚ, which `PartQuery` allows for.
     private static func isOnlyLowered(_ scalar: UInt32) -> Bool {
         scalar < 0x80 && scalar != 0x66 && scalar != 0x73
     }
 
-    /// Blocks that were looked through: `SubstringQueryTests` asks each scalar of Unicode whether it counts as one of
-    /// these and has other tokens. Left out are marks and letters that join others, letters of other widths, and those
-    /// that Unicode has for one that it had before.
+    /// Whether the scalar is in a block that was checked: `SubstringQueryTests` tests for each scalar of Unicode
+    /// whether it counts as one of these and has other tokens. Marks, joining letters, letters of other widths, and
+    /// duplicates of other letters are left out.
     private static func isPlain(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x09, 0x0A, 0x20...0x7E: true
@@ -123,7 +123,7 @@ private struct CharacterRoles {
     }
 }
 
-/// Gathers what known characters that stand together ask for.
+/// Collects the queries for runs of known characters.
 private struct PartQuery {
     private let analyzer: Analyzer
     /// Whether a term may have ẚ where the part ends with an “a”, so that the part ends inside a letter.
@@ -135,7 +135,7 @@ private struct PartQuery {
         mayEndInside = if case .words = analyzer.rules { isFolded } else { false }
     }
 
-    /// A shorter beginning of a word stands for too many words.
+    /// Shorter prefixes of a word match too many words.
     private static let shortestPrefix = 3
     /// Maximum number of forms, of words in a phrase and of characters in a run. More would hardly narrow the result.
     private static let limit = 24
@@ -144,8 +144,8 @@ private struct PartQuery {
 
     /// Adds a run of known characters.
     /// - Parameters:
-    ///   - startsWord: whether no word goes on where the run begins.
-    ///   - endsWord: whether none goes on behind it.
+    ///   - startsWord: whether no word continues across the beginning of the run.
+    ///   - endsWord: whether no word continues across its end.
     mutating func add(_ run: [(character: Character, role: CharacterRole)], startsWord: Bool, endsWord: Bool) {
         var words: [String] = []
         var place = 0
@@ -161,7 +161,7 @@ private struct PartQuery {
                 words = []
                 if end - place > 1 { phrase(String(text.prefix(Self.limit))) }
             case .word:
-                // Beside it in the run stands what ends words.
+                // Other characters in the run end words.
                 let (hasStart, hasEnd) = (place > 0 || startsWord, end < run.count || endsWord)
                 if hasStart, hasEnd {
                     words.append(text)
@@ -179,9 +179,9 @@ private struct PartQuery {
         phrase(words.prefix(Self.limit).joined(separator: " "))
     }
 
-    /// The tokens of the text, one next to the other.
+    /// Adds a phrase of the tokens of the text.
     private mutating func phrase(_ text: String) {
-        // Of nothing a phrase would find nothing.
+        // A phrase without tokens would find nothing.
         guard queries.count < Self.limit, !analyzer.phraseTokens(of: text).isEmpty else { return }
         queries.append(.phrase(text, slop: 0))
     }

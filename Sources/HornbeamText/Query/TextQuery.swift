@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of an index, as a tree. Texts in it are analyzed by the index's own analyzer when the query runs,
-// so a query means the same words whatever the index makes of them; how each form is scored is in Docs/full-text.md.
+// Queries of an index, as a tree. The texts in it are analyzed by the index's analyzer when the query runs, so a query
+// means the same words whatever the index makes of them. Docs/full-text.md describes how each form is scored.
 
-/// A question to a text index.
+/// A query of a text index.
 package indirect enum TextQuery: Hashable, Sendable {
-    /// Any of the tokens of the text. The score is the sum over the tokens in their order, repeats counting again. What
-    /// it is where it must be there, and of scripts without spaces, `resolved` says.
+    /// Any of the tokens of the text. The score is the sum over the tokens in order; repeated tokens count each time.
+    /// `resolved` defines the meaning of required words, and of scripts without spaces.
     case words(String)
     /// Any of these.
     case any([TextQuery])
-    /// All of these, but for those that ask for nothing since their texts have no token (`isVoid`). None at all matches
-    /// nothing. What is everything or some others beside asks for these if there is nothing else to ask for.
+    /// All of these, except parts whose texts have no token (`isVoid`). An empty list matches nothing. An `any` of
+    /// `everything` and other parts requires these parts if nothing else is required.
     case all([TextQuery])
-    /// The first, as far as it isn't the second. Scored as the first.
+    /// Matches of the first query that don't match the second. Scored like the first.
     case without(TextQuery, TextQuery)
-    /// The tokens of the text in their order, in one section, with at most `slop` other positions between them in all.
-    /// A match begins at each place of the first token from which the next place of the second, the next of the third
-    /// after that and so on are near enough.
+    /// The tokens of the text in order, in one section, with at most `slop` other positions between them in all. A
+    /// match begins at each position of the first token from which the next position of the second token, then the next
+    /// of the third and so on are near enough.
     case phrase(String, slop: Int)
-    /// Each of these (words, phrases, prefixes, wildcards, fuzzy words, any of such) in one section, in any order; what
-    /// is there several times, at as many places. A match begins at each place where one of them does and the first
-    /// places of each of the others from there on begin at most `within` positions behind the end of that one (the
+    /// Each of these (words, phrases, prefixes, wildcards, fuzzy words, any of such) in one section, in any order. A
+    /// part that is given several times must occur at as many positions. A match begins at each position where one part
+    /// begins and the next positions of all others begin at most `within` positions behind its end (the end of the
     /// longest, if several begin there).
     case near([TextQuery], within: Int)
-    /// The tokens of the text, the last one being a prefix and those before it standing before it as in a phrase.
+    /// The tokens of the text. The last one is a prefix; the others stand before it as in a phrase.
     case prefix(String)
-    /// Terms that match a pattern in which `*` stands for any characters and `?` for one scalar. What is between them
-    /// is folded as the index's terms are, without stemming; what no term has in it finds nothing.
+    /// Terms that match a pattern. `*` stands for any characters and `?` for one scalar. The text between them is
+    /// folded like the index's terms, without stemming. Characters that no term contains find nothing.
     case wildcard(String)
-    /// Terms within an edit distance of any of the text's tokens; exchanging neighbours is one edit, and a letter that
-    /// was part of one isn't changed again. Nil: 0 for up to 2 scalars, 1 for up to 5, 2 from 6 on. The first
-    /// `prefixLength` scalars must be equal. A token of more than 255 scalars stands for itself alone, and no more
-    /// edits count than a token has scalars, or 8.
+    /// Terms within an edit distance of any of the text's tokens. Exchanging neighbours is one edit; each letter is
+    /// changed at most once. Nil means 0 for up to 2 scalars, 1 for up to 5, 2 from 6 on. The first `prefixLength`
+    /// scalars must be equal. A token of more than 255 scalars matches only itself. The distance is limited to the
+    /// number of the token's scalars, but not to less than 8.
     case fuzzy(String, distance: Int?, prefixLength: Int)
-    /// Only where the words stand in these fields, by their places in the index's list of fields.
+    /// Restricts the query to these fields, given by their indexes in the index's list of fields.
     case field([Int], TextQuery)
-    /// The score times a factor from 0 to 1e9; factors that stand in each other multiply to no more.
+    /// Multiplies the score by a factor from 0 to 1e9. The product of nested factors must not exceed 1e9 either.
     case boost(Double, TextQuery)
-    /// Every document, with the score 0: what only-negative queries start from.
+    /// Every document, with score 0. The basis of queries with exclusions only.
     case everything
 }
 
 extension TextQuery {
-    /// Whether its texts have no token at all, such as “&”, or “of” where tokens are of three letters. By itself it
-    /// matches nothing; among others that must all match it isn't asked for, but for what it excludes.
+    /// Whether its texts have no token at all, such as “&”, or “of” for trigrams. By itself such a query matches
+    /// nothing. Among parts that must all match it isn't required, but its exclusions apply.
     package func isVoid(_ analyzer: Analyzer) -> Bool {
         switch self {
         case .words(let text), .fuzzy(let text, _, _): analyzer.tokens(of: text).isEmpty

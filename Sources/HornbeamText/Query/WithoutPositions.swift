@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index without positions can say of a query: most of all forms everything, of phrases and of what stands near
-// each other or in a field only which documents hold the words. Who asks so looks at the texts of what is found.
+// Queries for an index without positions. Most forms are answered completely. For phrases, words near each other and
+// words in a field, the index only tells which documents hold the words; the caller must check the texts that are
+// found.
 
 extension TextQuery {
-    /// Whether it takes positions to tell what matches and how well.
+    /// Whether positions are needed to find and score the matches.
     package func needsPositions(_ analyzer: Analyzer) -> Bool {
         if case .words = self { return false }
         return resolved(analyzer, hasPositions: false).readsPositions(analyzer)
@@ -12,7 +13,7 @@ extension TextQuery {
     private func readsPositions(_ analyzer: Analyzer) -> Bool {
         switch self {
         case .words, .fuzzy, .wildcard, .everything: false
-        // A word alone is found as such, wherever it stands.
+        // A single word is found wherever it stands.
         case .phrase(let text, _): analyzer.phraseTokens(of: text).count != 1
         case .near, .field: true
         case .prefix(let text): analyzer.phraseTokens(of: text).count > 1
@@ -22,14 +23,15 @@ extension TextQuery {
         }
     }
 
-    /// A query that needs none and matches every document that this one matches, and maybe others. Nil if there is none
-    /// but all documents.
+    /// Returns a query that needs no positions and matches at least the documents that this one matches. Returns nil if
+    /// only all documents would do.
     package func withoutPositions(_ analyzer: Analyzer) -> TextQuery? {
         let resolved = resolved(analyzer, hasPositions: false)
         return resolved.readsPositions(analyzer) ? resolved.wider(analyzer, isInField: false) : self
     }
 
-    /// - Parameter isInField: whether it is asked about a field: then what stands in another one takes nothing away.
+    /// - Parameter isInField: whether the query is restricted to a field. Then a match in another field excludes
+    ///   nothing.
     private func wider(_ analyzer: Analyzer, isInField: Bool) -> TextQuery? {
         func wider(_ part: TextQuery) -> TextQuery? { part.wider(analyzer, isInField: isInField) }
         switch self {
