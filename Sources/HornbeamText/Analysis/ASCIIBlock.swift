@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower-cases 64 bytes of ASCII and tells which of them belong to words, eight at a time in an ordinary integer: no
-// branch depends on the text, so short words cost no mispredicted ones (Lamport, “Multiple byte processing with
-// full-word instructions”, 1975).
+// Lower-cases 64 bytes of ASCII and finds the bytes that belong to words, eight at a time in an ordinary integer. No
+// branch depends on the text, so short words cost no mispredictions (Lamport, “Multiple byte processing with full-word
+// instructions”, 1975).
 
 enum ASCIIBlock {
     static let size = 64
@@ -21,8 +21,8 @@ enum ASCIIBlock {
         return all & highs == 0
     }
 
-    /// Writes 64 bytes of ASCII in lower case to `target`, which may be where they are. Bit i tells whether byte i is a
-    /// letter or a digit.
+    /// Writes 64 bytes of ASCII in lower case to `target`, which may be the same memory. Bit i of the result tells
+    /// whether byte i is a letter or a digit.
     @inline(__always)
     static func lower(_ source: UnsafeRawPointer, to target: UnsafeMutableRawPointer) -> UInt64 {
         var words: UInt64 = 0
@@ -39,7 +39,7 @@ enum ASCIIBlock {
         return words
     }
 
-    /// Does what `lower` does, and also sets the bits of bytes that join their neighbours to one word by Unicode's
+    /// Does the same as `lower`, and also sets the bits of bytes that join their neighbours to one word by Unicode's
     /// annex 29: an apostrophe or a full stop between two letters or two digits, a comma or a semicolon between two
     /// digits, an underscore between any two of them. Returns nil if that depends on a scalar beyond ASCII, or if there
     /// is an underscore elsewhere, which may be no word by itself.
@@ -56,7 +56,7 @@ enum ASCIIBlock {
         let ends = words &>> 1 | (isWord(behind) || behind >= 0x80 ? 1 &<< 63 : 0)
         if underscores & ~(starts & ends) != 0 || underscores &>> 63 == 1 && behind >= 0x80 { return nil }
         var middles = ~words & starts & ends & ~underscores
-        // Most of these bytes are the one space between two words.
+        // Most of these bytes are the single space between two words.
         if middles != 0 { middles &= ~bits(of: UInt8(ascii: " "), target) }
         while middles != 0 {
             let place = middles.trailingZeroBitCount
@@ -96,11 +96,11 @@ enum ASCIIBlock {
         return found
     }
 
-    /// The highest bits of the eight bytes, side by side.
+    /// Returns the highest bits of the eight bytes, side by side.
     @inline(__always)
     private static func gathered(_ marks: UInt64) -> UInt64 { ((marks &>> 7) &* 0x0102_0408_1020_4080) &>> 56 }
 
-    /// The highest bit of each byte that lies between the two, all of them below 0x80.
+    /// Sets the highest bit of each byte that is within the range. All bytes must be below 0x80.
     @inline(__always)
     private static func within(_ bytes: UInt64, _ first: UInt8, _ last: UInt8) -> UInt64 {
         // A sum of two such bytes doesn't carry into the next.

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a text becomes terms. The analyzer's identity is stored with each index and compared when it is opened, so a term
-// in the file never means anything but what this code makes of a text.
+// Turns texts into terms. The analyzer's identity is stored with each index and compared when the index is opened. So
+// the terms in the file always mean what this code makes of a text.
 
-/// A way to turn texts into tokens. Equal ones give the same tokens.
+/// A way to turn texts into tokens. Equal analyzers give the same tokens.
 package struct Analyzer: Sendable {
     package enum Rules: Sendable {
-        /// Lower-cased by Unicode's full case mapping; tokens are the maximal runs of letters and numbers (general
-        /// categories L* and N*), all else separates, combining marks included. No normalization, stemming, stop
-        /// words, length limit.
+        /// Lower-cased by Unicode's full case mapping. Tokens are the maximal runs of letters and numbers (general
+        /// categories L* and N*). All other scalars separate, including combining marks. No normalization, stemming,
+        /// stop words or length limit.
         case words
         /// Words by Unicode's annex 29, folded; pairs of letters in scripts without spaces. Composed and decomposed
         /// letters are the same.
         case unicode(keepsAccents: Bool, stemming: StemmingLanguage?)
-        /// Every three scalars that follow each other in the folded text.
+        /// Every three consecutive scalars of the folded text.
         case trigrams(keepsAccents: Bool)
         case custom(CustomTokenizer)
-        /// What an index was declared with by a program that knows more: there are no tokens.
+        /// A declaration by a program that knows more rules. It gives no tokens.
         case unknown(String)
     }
 
     package let rules: Rules
-    /// What an index is declared with: the rules and their settings, without versions.
+    /// The declaration of the analyzer: the rules and their settings, without versions.
     package let specification: String
-    /// The specification, and the versions of all that decides what it makes of a text. Stored with each index.
+    /// The specification, and the versions of everything that determines the tokens. Stored with each index.
     let identity: String
 
     package init(_ rules: Rules) {
         self.rules = rules
-        // The version changes with every change of the rules, even one that few texts show.
+        // The version changes with every change of the rules, even one that affects few texts.
         let version: Int
         var stems = ""
         switch rules {
@@ -43,7 +43,7 @@ package struct Analyzer: Sendable {
         }
         let reading: String
         if case .custom = rules {
-            // Once a tokenizer was given all texts of a document joined.
+            // An earlier version passed all texts of a document to a tokenizer as one text.
             reading = ", text by text"
         } else {
             reading = ", Unicode \(UnicodeTables.version.major).\(UnicodeTables.version.minor)"
@@ -55,7 +55,7 @@ package struct Analyzer: Sendable {
     /// The default: the analyzer of indexes that name none, and of searches without an index.
     package static let standard = Analyzer(.unicode(keepsAccents: true, stemming: nil))
 
-    /// The analyzer that an index was declared with; nil if none of that name is known here.
+    /// The analyzer that an index was declared with. Nil if its name is unknown.
     package init?(specification: String) {
         if specification.hasPrefix("custom:") {
             guard let tokenizer = CustomTokenizer.known(String(specification.dropFirst("custom:".count))) else {
@@ -79,7 +79,7 @@ package struct Analyzer: Sendable {
         }
     }
 
-    /// The tokens of a text, each as UTF-8, in order. Convenient, not fast: for queries and tests.
+    /// Returns the tokens of a text, each as UTF-8, in order. Convenient, but not fast: for queries and tests.
     package func tokens(of text: String) -> [[UInt8]] {
         var tokens: [[UInt8]] = []
         var tokenizer = Tokenizer(self)
@@ -94,7 +94,7 @@ extension Analyzer: Hashable {
 }
 
 extension Analyzer {
-    /// In lower case, with the one apostrophe that terms have.
+    /// Returns the text in lower case, with the form of apostrophe that terms have.
     private func lowered(_ utf8: ArraySlice<UInt8>) -> String {
         let text = String(decoding: utf8, as: UTF8.self).lowercased()
         guard case .unicode = rules, !utf8.isEmpty else { return text }
@@ -105,7 +105,7 @@ extension Analyzer {
         return String(folded)
     }
 
-    /// A piece of a term as the index's terms have it: folded, not stemmed.
+    /// Folds a piece of a term like the index's terms, without stemming.
     func folded(_ piece: String) -> String {
         var folding = self
         switch rules {
@@ -115,9 +115,9 @@ extension Analyzer {
         }
         let tokens = folding.sourceTokens(of: piece)
         let utf8 = Array(piece.utf8)
-        // What is no single word, such as an apostrophe or a pair of ideographs, is only lower-cased.
+        // A piece that isn't a single word, such as an apostrophe or a pair of ideographs, is only lower-cased.
         guard tokens.count == 1 else { return folding.lowered(utf8[...]) }
-        // What is beside the word stays: terms may have it, and if none has there is nothing to find.
+        // The text beside the word stays. Terms may contain it; otherwise nothing is found.
         let (token, place) = tokens[0]
         return folding.lowered(utf8[..<place.lowerBound]) + String(decoding: token, as: UTF8.self)
             + folding.lowered(utf8[place.upperBound...])

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory in which a token is built: grows, is used again, and is handed out without being copied.
+// Memory in which a token is built. It grows, is reused, and is passed on without copying.
 
 import HornbeamPages
 
-/// Bytes that one tokenizer appends to and clears, a token after the other.
+/// Bytes that one tokenizer appends and clears, token after token.
 struct ByteBuffer: ~Copyable {
     private var start: UnsafeMutablePointer<UInt8>
     private var capacity: Int
@@ -18,13 +18,13 @@ struct ByteBuffer: ~Copyable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// What was appended so far. Good until the next change.
+    /// The bytes appended so far. Valid until the next change.
     var bytes: Bytes { Bytes(start: start, count: count) }
 
     @inline(__always)
     mutating func removeAll() { count = 0 }
 
-    /// Forgets all behind the first `count` bytes.
+    /// Removes all bytes behind the first `count`.
     @inline(__always)
     mutating func shorten(to count: Int) { self.count = min(count, self.count) }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text in one form: what Unicode holds equal has the same bytes. Marks wait until all of a letter's are there, are put
-// in their canonical order (The Unicode Standard, 3.11, D109), and those that make one scalar with the letter do so.
-// That is the form C of normalisation, but that letters which it always takes apart may be whole here.
+// Text in a normal form: canonically equivalent texts have the same bytes. The marks of a letter are collected, put in
+// canonical order (The Unicode Standard, 3.11, D109), and composed with the letter if possible. This is normalisation
+// form C, except that letters excluded from composition may be composed here.
 
 import HornbeamPages
 
-/// Text that grows by folded scalars. Owns its buffers; one thread at a time.
+/// Text that grows by folded scalars. Owns its buffers; used by one thread at a time.
 struct ComposedText: ~Copyable {
-    /// A mark that waits, with its class and its place among the others: together its order.
+    /// A collected mark. Its class and its index among the others define its order.
     private struct Mark {
         let scalar: UInt32
         let order: UInt64
@@ -22,14 +22,14 @@ struct ComposedText: ~Copyable {
 
     private let rules = FoldingRules.shared
     private var text = ByteBuffer()
-    /// The scalar at the end of `text`, unless a mark is: what comes behind may make another one of it. 0 is none.
+    /// The scalar at the end of `text` with which following scalars may be composed. 0 if a mark is at the end.
     private(set) var letter: UInt32 = 0
-    /// Where it begins.
+    /// Offset of `letter`.
     private var letterStart = 0
     private var marks: [Mark] = []
-    /// More than the marks of any one scalar: so many come before those that follow it.
+    /// More than the number of marks of any decomposed scalar. The letter's own marks come before the collected ones.
     private static let ownMarks = 16
-    /// The iota below a Greek letter, a mark up to here, and the iota that it becomes.
+    /// The iota below a Greek letter: the mark that it is in the tables, and the letter that it becomes.
     private static let iota: (mark: UInt32, letter: UInt32) = (FoldingRules.iota, 0x3B9)
 
     var isEmpty: Bool { text.isEmpty && marks.isEmpty }
@@ -40,13 +40,13 @@ struct ComposedText: ~Copyable {
         if !marks.isEmpty { marks.removeAll(keepingCapacity: true) }
     }
 
-    /// All of it. Good until the next change.
+    /// Completes the text and returns it. Valid until the next change.
     mutating func finish() -> Bytes {
         settle()
         return text.bytes
     }
 
-    /// A lower-case letter or anything else of ASCII.
+    /// Appends a lower-case letter or another byte of ASCII.
     @inline(__always)
     mutating func append(ascii: UInt8) {
         if !marks.isEmpty { settle() }
@@ -78,12 +78,12 @@ struct ComposedText: ~Copyable {
         marks.append(Mark(mark, rules.combiningClass(mark), place: Self.ownMarks + marks.count))
     }
 
-    /// Ends the letter with the marks that wait.
+    /// Completes the letter with the collected marks.
     private mutating func settle() {
         if marks.isEmpty { return }
         if letter != 0 { takeApart() }
         if !zip(marks, marks.dropFirst()).allSatisfy({ $0.order < $1.order }) { marks.sort { $0.order < $1.order } }
-        // A mark joins the letter unless one of its class stays before it.
+        // A mark is composed with the letter unless a mark of the same class remains before it.
         var kept = 0
         for mark in marks {
             let isBlocked = kept > 0 && marks[kept - 1].combiningClass == mark.combiningClass
@@ -103,11 +103,11 @@ struct ComposedText: ~Copyable {
         marks.removeAll(keepingCapacity: true)
     }
 
-    /// Leaves the letter without its own marks, which come before the others of their classes.
+    /// Decomposes the letter and puts its own marks before the others of their classes.
     private mutating func takeApart() {
         guard let parts = rules.parts(of: letter), parts.count <= Self.ownMarks else { return }
         let own = parts.dropFirst().enumerated().map { Mark($1, rules.combiningClass($1), place: $0) }
-        // What is no mark of a class keeps its place.
+        // If one of them isn't an ordered mark, the letter stays as it is.
         guard own.allSatisfy({ $0.combiningClass > 0 }) else { return }
         letter = parts[0]
         marks.insert(contentsOf: own, at: 0)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's own way to cut texts, by the name that is stored with an index. The store knows the name alone: a program
-// that opens it without having named the tokenizer can read the entities and can't use the index.
+// A program's own tokenizer, identified by the name that is stored with an index. Only the name is stored: a program
+// that opens the store without registering the tokenizer can read the entities but can't use the index.
 
 import Synchronization
 
-/// Rules of a program's own.
+/// A tokenizer defined by the program.
 package struct CustomTokenizer: Sendable {
-    /// At most 200 bytes. The declaration of an index checks that: together with the version, the name must fit into
-    /// the entry that the index keeps of itself.
+    /// At most 200 bytes, checked when an index is declared: the name and the version must fit into the entry of the
+    /// index's statistics.
     package let name: String
     package let version: Int
     package static let maximumName = 200
     /// Calls the function with each token of a text, in order.
     package let tokenize: @Sendable (_ text: String, _ emit: (String) -> Void) -> Void
-    /// Calls the function with each token of a text and its place, in order. A token without a place is looked for in
-    /// the text. Without this function, all tokens are.
+    /// Calls the function with each token of a text and its range, in order. A token without a range is searched in the
+    /// text. Without this function, all tokens are.
     package let locate: (@Sendable (_ text: String, _ emit: (String, Range<String.Index>?) -> Void) -> Void)?
 
     package init(
@@ -30,8 +30,8 @@ package struct CustomTokenizer: Sendable {
 
     private static let registered = Mutex<[String: CustomTokenizer]>([:])
 
-    /// Makes the tokenizer known by its name to indexes that this process opens from now on without a declaration that
-    /// has the tokenizer itself. The last one of a name counts.
+    /// Registers the tokenizer by its name, for indexes that this process opens later without a declaration that has
+    /// the tokenizer itself. Replaces a registered tokenizer of the same name.
     package func register() {
         Self.registered.withLock { $0[name] = self }
     }

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tokenizer of `unicode` asks of a scalar: which part it plays in a word, its folded form, its base letter.
-// Made once from the frozen tables, so a newer toolchain can't change what a stored index means.
+// Properties of scalars for the tokenizer of `unicode`: the role in a word, the folded form, the base letter. Made once
+// from the frozen tables, so that a newer toolchain can't change the meaning of a stored index.
 
-/// The part of a scalar in a text, after the property Word_Break of Unicode's annex 29. Scripts that write without
-/// spaces are one part, whatever that property says of them.
+/// The role of a scalar in a text, after the property Word_Break of Unicode's annex 29. Letters of scripts without
+/// spaces are one role, whatever that property is.
 enum WordPart: UInt8 {
     case separator = 0
     case letter, number
     /// Letters and ideographs of scripts without spaces between words, and Hangul: taken in pairs.
     case unspaced
-    /// Underscores and their kin: they join what is on either side, and alone they are no word.
+    /// Underscores and similar scalars. They join both sides, and aren't a word by themselves.
     case joiner
-    /// Marks, and what only says how to show a text: they belong to what is before them.
+    /// Marks, and formatting characters. They belong to the scalar before them.
     case mark, format
-    /// Between two letters they join them (`·`), between two numbers (`,`), or both (`.` and `'`).
+    /// Joins two letters (`·`), two numbers (`,`), or both (`.` and `'`).
     case midLetter, midNumber, midBoth
-    /// An apostrophe of any form: as `midBoth`, and written as `'`.
+    /// An apostrophe of any form. Joins like `midBoth`, and is written as `'`.
     case apostrophe
 }
 
-/// Look-up tables over all scalars. Immutable after the one initialization, so any thread may read them.
+/// Look-up tables over all scalars. Immutable after initialization, so any thread may read them.
 struct FoldingRules: @unchecked Sendable {
     static let shared = FoldingRules()
 
-    /// What is known of a scalar, in a byte.
+    /// The properties of a scalar, in a byte.
     struct Facts {
         fileprivate var bits: UInt8
         var part: WordPart { WordPart(rawValue: bits & 0x0F) ?? .separator }
         /// Whether its folded form isn't its lower case.
         fileprivate var hasFolding: Bool { bits & 0x10 != 0 }
         fileprivate var hasDecomposition: Bool { bits & 0x20 != 0 }
-        /// A mark that falls away with accents.
+        /// Whether it is a mark that is removed with accents.
         fileprivate var isAccent: Bool { bits & 0x40 != 0 }
-        /// A mark whose place among others of a letter is not that in the text, or that is made of such.
+        /// Whether it is a mark that is subject to canonical ordering, or is decomposed to such marks.
         var isOrdered: Bool { bits & 0x80 != 0 }
     }
 
-    /// For each page of 256 scalars the place of its facts in `facts`; equal pages share one.
+    /// For each page of 256 scalars the index of its facts in `facts`. Equal pages share one.
     private let pages: UnsafePointer<UInt16>
     private let facts: UnsafePointer<UInt8>
     private let foldings: [UInt32: [UInt32]]
@@ -53,7 +53,7 @@ struct FoldingRules: @unchecked Sendable {
         var decompositions = Self.rows(FoldingTables.decompositions)
         let letters = Dictionary(decompositions.map { ($0.value, $0.key) }, uniquingKeysWith: { min($0, $1) })
         compositions = Self.pairs(letters)
-        // Of letters with one decomposition, as ά is there twice, the first stands for all.
+        // Letters with the same decomposition, such as the two of ά, are represented by the first.
         for (letter, parts) in decompositions where parts.count > 1 {
             if let first = letters[parts], first != letter { decompositions[letter] = [first] }
         }
@@ -78,7 +78,7 @@ struct FoldingRules: @unchecked Sendable {
     }
 
     /// Calls `body` with the scalars of the folded form, which is the same for all cases and widths of a letter. Case
-    /// is folded as in `CaseFolding`. The dot of an i counts as an accent: where accents count, `ı` isn't `i`.
+    /// is folded as in `CaseFolding`. The dot of an i counts as an accent: if accents are kept, `ı` isn't `i`.
     @inline(__always)
     func forEachFolded(_ scalar: UInt32, keepsAccents: Bool, _ body: (UInt32) -> Void) {
         if keepsAccents, scalar == 0x131 { return body(scalar) }
@@ -89,7 +89,7 @@ struct FoldingRules: @unchecked Sendable {
         }
     }
 
-    /// A letter that Unicode has twice becomes the one that it is the same as, and so does one of another width.
+    /// Returns the canonical form of a letter that Unicode has twice or in another width.
     private func canonical(_ scalar: UInt32) -> UInt32 {
         guard scalar >= 0x340 else { return scalar }
         if (0xFF01...0xFF9D).contains(scalar) {
@@ -102,18 +102,19 @@ struct FoldingRules: @unchecked Sendable {
         return same[0]
     }
 
-    /// The one scalar for a letter and a mark behind it, nil if there is none.
+    /// Returns the composition of a letter and a mark, or nil if there is none.
     func composed(_ letter: UInt32, _ mark: UInt32) -> UInt32? {
         compositions[UInt64(letter) << 32 | UInt64(mark)] ?? Self.composedHangul(letter, mark)
             ?? Self.voiced(letter, mark)
     }
 
-    /// By which the marks of a letter are ordered, those of one class as they stand; 0 for all else.
+    /// Returns the class by which the marks of a letter are ordered; marks of one class keep their order. 0 for other
+    /// scalars.
     func combiningClass(_ scalar: UInt32) -> UInt8 {
         facts(scalar).isOrdered ? classes[scalar] ?? 0 : 0
     }
 
-    /// What a folded letter or mark is made of by Unicode; nil if it is of one piece.
+    /// Returns the decomposition of a folded letter or mark. Returns nil if it has none.
     func parts(of scalar: UInt32) -> [UInt32]? {
         if scalar < 0xC0 { return nil }
         if let sounded = Self.sounded[scalar] { return sounded }
@@ -123,7 +124,7 @@ struct FoldingRules: @unchecked Sendable {
         return parts
     }
 
-    /// Calls `body` with what is left of a folded letter without its accents and strokes.
+    /// Calls `body` with the scalars of a folded letter without its accents and strokes.
     @inline(__always)
     func forEachBase(_ scalar: UInt32, _ body: (UInt32) -> Void) {
         let facts = facts(scalar)
@@ -132,13 +133,13 @@ struct FoldingRules: @unchecked Sendable {
             return
         }
         for part in parts where !self.facts(part).isAccent {
-            // The base of an accented letter may have a stroke, as that of ǿ.
+            // The base of an accented letter may have a stroke, as in ǿ.
             if let base = Self.strokes[part] { base.forEach(body) } else { body(part) }
         }
     }
 
-    /// Marks that fall away with accents: those of Latin, Greek, Cyrillic, Hebrew and Arabic, and marks for symbols.
-    /// The vowel signs of other scripts are a part of the word, and so is the iota below Greek letters.
+    /// Marks that are removed with accents: of Latin, Greek, Cyrillic, Hebrew and Arabic, and marks for symbols. The
+    /// vowel signs of other scripts are a part of the word, and so is the iota below Greek letters.
     private static let accents: [ClosedRange<Int>] = [
         0x300...0x344, 0x346...0x36F, 0x483...0x487, 0x591...0x5BD, 0x5BF...0x5BF, 0x5C1...0x5C2, 0x5C4...0x5C5,
         0x5C7...0x5C7,
@@ -146,7 +147,7 @@ struct FoldingRules: @unchecked Sendable {
         0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x20D0...0x20FF, 0xFE20...0xFE2F,
     ]
 
-    /// Kana with sound marks, which have no row in the tables.
+    /// Kana with sound marks, which aren't in the tables.
     private static let sounded: [UInt32: [UInt32]] = {
         var parts: [UInt32: [UInt32]] = [:]
         for kana in UInt32(0x3041)...0x30FF {
@@ -155,7 +156,7 @@ struct FoldingRules: @unchecked Sendable {
         return parts
     }()
 
-    /// Letters of Latin that Unicode doesn't decompose and readers do.
+    /// Latin letters that readers decompose but Unicode doesn't.
     private static let strokes: [UInt32: [UInt32]] = [
         0xE6: [0x61, 0x65], 0xF0: [0x64], 0xF8: [0x6F], 0xFE: [0x74, 0x68], 0x111: [0x64], 0x127: [0x68],
         0x142: [0x6C], 0x153: [0x6F, 0x65], 0x167: [0x74], 0x180: [0x62], 0x1E5: [0x67],
@@ -163,7 +164,7 @@ struct FoldingRules: @unchecked Sendable {
         0x268: [0x69],
     ]
 
-    /// The kana of half width from U+FF66 on, in full width.
+    /// The half-width kana from U+FF66 on, in full width.
     private static let kana = Array(
         "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン".unicodeScalars
     ).map(\.value)
@@ -187,14 +188,14 @@ extension FoldingRules {
         set(FoldingTables.formats) { _ in .format }
         // Half-width sound marks of kana are letters by category.
         for scalar in [0xFF9E, 0xFF9F] { parts[scalar] = WordPart.mark.rawValue }
-        // It folds to a letter, whatever stands before it.
+        // It folds to a letter, independent of the scalar before it.
         parts[Int(iota)] = WordPart.letter.rawValue
         parts[0x200B] = WordPart.separator.rawValue
         for scalar in [0x200C, 0x200D] { parts[scalar] = WordPart.format.rawValue }
         for scalar in [0x5F, 0x203F, 0x2040, 0x2054, 0xFE33, 0xFE34, 0xFE4D, 0xFE4E, 0xFE4F, 0xFF3F] {
             parts[scalar] = WordPart.joiner.rawValue
         }
-        // Not the colon, which only Swedish has within words.
+        // Without the colon, which only Swedish uses within words.
         for scalar in [0xB7, 0x387, 0x55F, 0x5F4, 0x2027] {
             parts[scalar] = WordPart.midLetter.rawValue
         }
@@ -207,7 +208,7 @@ extension FoldingRules {
         return parts
     }
 
-    /// Asked of letters and numbers alone.
+    /// Whether a letter or number belongs to a script without spaces.
     private static func isUnspaced(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0xE01...0xE46, 0xE81...0xEC6, 0xEDC...0xEDF,  // Thai, Lao
@@ -247,7 +248,7 @@ extension FoldingRules {
         return classes
     }
 
-    /// Lists that stand behind their lengths, each by its first scalar.
+    /// Reads lists that are preceded by their lengths. Returns them by their first scalar.
     private static func rows(_ table: [UInt32]) -> [UInt32: [UInt32]] {
         var rows: [UInt32: [UInt32]] = [:]
         var place = 0
@@ -259,7 +260,8 @@ extension FoldingRules {
         return rows
     }
 
-    /// For each letter made of another letter and a mark, these two as one number.
+    /// Returns each letter that is composed of another letter and a mark. The key has the letter in the upper half and
+    /// the mark in the lower.
     /// - Parameter letters: by their decompositions.
     private static func pairs(_ letters: [[UInt32]: UInt32]) -> [UInt64: UInt32] {
         var pairs: [UInt64: UInt32] = [:]
@@ -270,7 +272,7 @@ extension FoldingRules {
         return pairs
     }
 
-    /// Syllables of Hangul from their letters, by arithmetic (The Unicode Standard, 3.12).
+    /// Composes Hangul syllables from their letters, by arithmetic (The Unicode Standard, 3.12).
     private static func composedHangul(_ first: UInt32, _ second: UInt32) -> UInt32? {
         if (0x1100..<0x1113).contains(first), (0x1161..<0x1176).contains(second) {
             return 0xAC00 + ((first - 0x1100) * 21 + second - 0x1161) * 28
@@ -281,7 +283,7 @@ extension FoldingRules {
         return first + second - 0x11A7
     }
 
-    /// Kana with a sound mark, of any width.
+    /// Composes kana and a sound mark, of any width.
     private static func voiced(_ kana: UInt32, _ mark: UInt32) -> UInt32? {
         let isHalf = mark == 0x309A || mark == 0xFF9F
         guard isHalf || mark == 0x3099 || mark == 0xFF9E else { return nil }

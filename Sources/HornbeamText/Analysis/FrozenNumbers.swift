@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the generated tables from text: the compiler takes seconds over literals of thousands of elements, and reading
-// all of them takes less than a millisecond, once a process.
+// Reads the generated tables from text. The compiler takes seconds for literals of thousands of elements. Reading all
+// tables takes less than a millisecond, once per process.
 
 enum FrozenNumbers {
-    /// The numbers of a text that a script wrote: hexadecimal digits in upper case, perhaps behind a minus, separated
-    /// by spaces and line feeds. Numbers larger than the type are cut.
+    /// Returns the numbers of a text that a script wrote: upper-case hexadecimal digits, optionally behind a minus,
+    /// separated by spaces and line feeds. Larger numbers are truncated to the type.
     static func read(_ text: StaticString) -> [Int32] {
         text.withUTF8Buffer { bytes in
             var numbers: [Int32] = []

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query's text as tokens. Scripts without spaces are indexed as overlapping pairs, and a letter alone only where a
-// run ends: a letter that stands alone in a query is meant wherever it stands, so it is the beginning of pairs.
+// Turns a query's text into tokens. Scripts without spaces are indexed as overlapping pairs of letters, and as a single
+// letter only at the end of a run. A single letter in a query should match everywhere, so it stands for all terms that
+// begin with it.
 
 import HornbeamPages
 
 /// A token of a query.
 package struct QueryToken: Hashable {
     package var term: [UInt8]
-    /// Whether it stands for all terms that begin with it. Each place of such a letter is that of one such term.
+    /// Whether it stands for all terms that begin with it. Each position of a single letter is a position of one such
+    /// term.
     package var isOpen = false
 }
 
 extension Analyzer {
-    /// The tokens that words are looked for by. Of a run without spaces these are its pairs; the letter that stands at
-    /// its end for that end is part of the last one.
+    /// Returns the tokens with which words are searched. For a run without spaces these are its pairs, without the
+    /// token of its last letter, which is part of the last pair.
     package func queryTokens(of text: String) -> [QueryToken] {
         guard mayBePaired(text) else { return tokens(of: text).map { QueryToken(term: $0) } }
         return placedTokens(of: text).filter { !$0.isRepeated }.map(\.token)
     }
 
-    /// The tokens that a phrase is made of. A letter that stands at its end for the end of a run without spaces, and is
-    /// part of the pair before it, isn't one: it doesn't stand there in a longer run. Only the last one may be open:
-    /// before another word a letter alone is the end of its run.
+    /// Returns the tokens of a phrase. The token of the last letter of a final run without spaces is left out: it is
+    /// part of the pair before it, and a longer run doesn't have it there. Only the last token may be open: before
+    /// another word, a single letter is the end of its run.
     func phraseParts(of text: String) -> [QueryToken] {
         guard mayBePaired(text) else { return tokens(of: text).map { QueryToken(term: $0) } }
         var placed = placedTokens(of: text)
@@ -31,10 +33,10 @@ extension Analyzer {
         return tokens
     }
 
-    /// The terms of `phraseParts`.
+    /// Returns the terms of `phraseParts`.
     package func phraseTokens(of text: String) -> [[UInt8]] { phraseParts(of: text).map(\.term) }
 
-    /// Where runs of three letters or more of scripts without spaces stand, in bytes.
+    /// Returns the byte ranges of runs of three or more letters of scripts without spaces.
     func pairedRuns(of text: String) -> [Range<Int>] {
         guard mayBePaired(text) else { return [] }
         let placed = placedTokens(of: text)
@@ -57,11 +59,11 @@ extension Analyzer {
         return !text.utf8.allSatisfy { $0 < 0x80 }
     }
 
-    /// A token of a query in its text.
+    /// A token of a query, with its range in the text.
     private struct PlacedToken {
         var token: QueryToken
         let place: Range<Int>
-        /// Whether it ends where the token before it does, so that it is part of that.
+        /// Whether it ends with the token before it, so that it is part of that token.
         let isRepeated: Bool
     }
 
@@ -78,7 +80,7 @@ extension Analyzer {
                 let first = term.withUnsafeBufferPointer { UTF8Scalars.decode($0, at: &next) }
                 var token = QueryToken(term: term)
                 token.isOpen = facts.facts(first).part == .unspaced && place.lowerBound >= end
-                // What the next one overlaps is a pair.
+                // A token that the next one overlaps is a pair.
                 if place.lowerBound < end, !tokens.isEmpty { tokens[tokens.count - 1].token.isOpen = false }
                 let isRepeated = !tokens.isEmpty && place.upperBound == end
                 tokens.append(PlacedToken(token: token, place: place, isRepeated: isRepeated))

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Unicode tables in the form the tokenizer reads: one bit a scalar for "belongs to a word", two stages for lower
-// case, ranges for the rare questions of the final sigma. Made from the frozen ranges of `UnicodeTables` alone, never
+// The Unicode tables in the form that the tokenizer reads: one bit for each scalar of words, a two-stage table for
+// lower case, ranges for the rare checks of the final sigma. Made from the frozen ranges of `UnicodeTables` only, never
 // from the toolchain's own properties.
 
-/// Look-up tables over all scalars. Immutable after the one initialization, so any thread may read them.
+/// Look-up tables over all scalars. Immutable after initialization, so any thread may read them.
 struct ScalarTables: @unchecked Sendable {
     static let shared = ScalarTables()
 
     /// One bit for each scalar, in words of 64.
     private let words: UnsafePointer<UInt64>
-    /// For each page of 256 scalars the place of its shifts; page 0 of `shifts` is all zero.
+    /// For each page of 256 scalars the index of its shifts. Page 0 of `shifts` is all zero.
     private let pages: UnsafePointer<UInt16>
-    /// What to add to a scalar for its lower case.
+    /// The difference between a scalar's lower case and the scalar.
     private let shifts: UnsafePointer<Int32>
 
     private static let scalarLimit = 0x11_0000
@@ -49,8 +49,8 @@ struct ScalarTables: @unchecked Sendable {
         scalar < Self.scalarLimit && words[Int(scalar >> 6)] >> UInt64(scalar & 63) & 1 == 1
     }
 
-    /// The lower case of the scalar, itself if it has none. U+0130 alone has a mapping of two scalars and Σ one that
-    /// depends on its neighbours: both are the tokenizer's.
+    /// Returns the lower case of the scalar, or the scalar itself if it has none. The tokenizer handles U+0130, which
+    /// alone has a mapping to two scalars, and Σ, whose mapping depends on its neighbours.
     @inline(__always)
     func lower(_ scalar: UInt32) -> UInt32 {
         guard scalar < Self.scalarLimit else { return scalar }
@@ -59,7 +59,7 @@ struct ScalarTables: @unchecked Sendable {
     }
 }
 
-/// What a scalar is to the letters beside it. Asked only next to a sigma, so the ranges are searched as they are.
+/// Case properties of scalars. Needed only beside a sigma, so the ranges are searched directly.
 enum CaseProperties {
     static func isCased(_ scalar: UInt32) -> Bool { isIn(UnicodeTables.cased, scalar) }
     static func isCaseIgnorable(_ scalar: UInt32) -> Bool { isIn(UnicodeTables.caseIgnorable, scalar) }
@@ -76,14 +76,14 @@ enum CaseProperties {
     }
 }
 
-/// What the tokenizer does with a byte of UTF-8: 0 ends the token, 1 begins a scalar beyond ASCII, any other value is
-/// the lower-case letter or the digit to append.
+/// The tokenizer's action for a byte of UTF-8: 0 ends the token, 1 begins a scalar beyond ASCII, any other value is the
+/// lower-case letter or the digit to append.
 enum ASCIITable {
     static let separator: UInt8 = 0
     static let beyond: UInt8 = 1
 
-    /// The table for `unicode`. Bytes that may join letters or digits to one word are `beyond` too: whether they do
-    /// depends on the scalars beside them.
+    /// The table for `unicode`. Bytes that may join letters or digits to one word are `beyond`, too: this depends on
+    /// the scalars beside them.
     static let separating: [UInt8] = shared.enumerated().map { byte, mapped in
         "_'.,;".utf8.contains(UInt8(byte)) ? beyond : mapped
     }

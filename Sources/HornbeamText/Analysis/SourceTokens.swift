@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens with the places that they have in the text, for what shows texts: highlights and snippets. Apart from the
-// plain form, which writing and searching use and which must not pay for it. Both give the same tokens.
+// Tokens with their ranges in the text, for highlights and snippets. Separate from the plain form, which writing and
+// searching use, so that these don't pay for ranges. Both give the same tokens.
 
 package import HornbeamPages
 
 extension Tokenizer {
-    /// Calls `body` with each token of `text`, in order, and with the bytes of the text that it was made of. These
-    /// ascend and may overlap; they begin and end between scalars. Empty where a tokenizer of a program's own made a
-    /// token of what isn't there. `dynamic` keeps the optimizer from copying all tokenizers for each caller's closure.
+    /// Calls `body` with each token of `text`, in order, and with the byte range it was made of. The ranges ascend and
+    /// may overlap; they begin and end between scalars. A range is empty if a custom tokenizer gave a token that isn't
+    /// in the text. `dynamic` keeps the optimizer from copying all tokenizers for each caller's closure.
     package mutating dynamic func forEachSourceToken(
         in text: Bytes, _ body: (_ token: Bytes, _ place: Range<Int>) -> Void
     ) {
@@ -57,7 +57,7 @@ extension Tokenizer {
 }
 
 extension CustomTokenizer {
-    /// Tokens that come without a place are looked for behind the one before: as they are, then whatever their case.
+    /// Finds tokens that come without a range by a case-insensitive search behind the token before.
     fileprivate func forEachSourceToken(in text: Bytes, _ body: (Bytes, Range<Int>) -> Void) {
         let text = String(decoding: text, as: UTF8.self)
         var last = text.startIndex
@@ -79,7 +79,8 @@ extension CustomTokenizer {
         }
     }
 
-    /// How many characters are gone through for a token: what isn't in the text must not cost all of it each time.
+    /// Maximum number of characters that are searched for a token. Otherwise each token that isn't in the text would
+    /// cost a search of all of it.
     private static let searchLimit = 2_000
 
     private static func find(_ token: String, in rest: Substring) -> Range<String.Index>? {
@@ -92,7 +93,7 @@ extension CustomTokenizer {
         return nil
     }
 
-    /// Where the token that begins at `start` ends.
+    /// Returns the end of the token if it begins at `start`.
     private static func end(of token: String, at start: String.Index, in rest: Substring) -> String.Index? {
         var (place, end) = (token.startIndex, start)
         while place < token.endIndex {

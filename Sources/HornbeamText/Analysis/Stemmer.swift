@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stemming by the system's libstemmer: the algorithms of Snowball (https://snowballstem.org). What they make of a word
-// may change from one version of the library to the next, so an index keeps a fingerprint of them.
+// Stemming by the system's libstemmer: the algorithms of Snowball (https://snowballstem.org). Its stems may change from
+// one version of the library to the next, so an index keeps a fingerprint of them.
 
 import CStemmer
 import HornbeamPages
 import Synchronization
 
-/// A language whose words libstemmer reduces to stems; the raw value is the algorithm's name. `porter` is the original
+/// A language whose words libstemmer reduces to stems. The raw value is the algorithm's name. `porter` is the original
 /// algorithm for English, `english` its successor.
 package enum StemmingLanguage: String, CaseIterable, Sendable {
     case arabic, armenian, basque, catalan, danish, dutch, english, finnish, french, german, greek, hindi, hungarian
     case indonesian, irish, italian, lithuanian, nepali, norwegian, porter, portuguese, romanian, russian, serbian
     case spanish, swedish, tamil, turkish, yiddish
 
-    /// A number made from the stems of some words with usual endings. Another number means other stems. The same number
-    /// means the same stems only in all likelihood.
+    /// A hash of the stems of some words with usual endings. A different number means different stems. The same number
+    /// means the same stems only with high probability.
     var fingerprint: UInt32 {
         Self.fingerprints.withLock { known in
             if let fingerprint = known[self] { return fingerprint }
@@ -27,7 +27,7 @@ package enum StemmingLanguage: String, CaseIterable, Sendable {
     private static let fingerprints = Mutex<[StemmingLanguage: UInt32]>([:])
 
     private func takeFingerprint() -> UInt32 {
-        // FNV-1a. 0 where the library lacks the algorithm.
+        // FNV-1a. 0 if the library lacks the algorithm.
         guard let stemmer = Stemmer(self) else { return 0 }
         var hash: UInt32 = 2_166_136_261
         for word in Self.probes {
@@ -53,7 +53,7 @@ package enum StemmingLanguage: String, CaseIterable, Sendable {
         """.split(whereSeparator: \.isWhitespace).map(String.init)
 }
 
-/// One language's stemmer. One thread at a time.
+/// The stemmer of one language. Used by one thread at a time.
 final class Stemmer {
     private let handle: OpaquePointer
 
@@ -65,8 +65,8 @@ final class Stemmer {
 
     deinit { sb_stemmer_delete(handle) }
 
-    /// Returns the stem of a word in lower case, or the word itself if it has none. The bytes live until the next call.
-    /// A word of more than 256 bytes stays as it is, because some algorithms take quadratic time.
+    /// Returns the stem of a word in lower case, or the word itself if it has none. The bytes are valid until the next
+    /// call. A word of more than 256 bytes stays as it is, because some algorithms take quadratic time.
     func stem(_ word: Bytes) -> Bytes {
         guard word.count <= 256, let start = word.baseAddress,
             let stem = sb_stemmer_stem(handle, start.assumingMemoryBound(to: sb_symbol.self), Int32(word.count))

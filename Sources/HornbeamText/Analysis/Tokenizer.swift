@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // One pass over UTF-8: ASCII in blocks of 64 bytes, everything else scalar by scalar. No String, array or reference
-// counting for a token; the caller gets a slice of one reused buffer. Malformed UTF-8 separates; it never traps.
+// counting for a token; the caller gets a slice of one reused buffer. Malformed UTF-8 separates words and never traps.
 
 package import HornbeamPages
 
-/// Cuts texts into tokens as its analyzer says. Owns the buffer in which a token is built; one thread at a time.
+/// Cuts texts into tokens by the rules of its analyzer. Owns the buffer in which tokens are built; used by one thread
+/// at a time.
 package struct Tokenizer: ~Copyable {
     private(set) var token: UnsafeMutablePointer<UInt8>
     private var capacity: Int
-    /// Of the tokens in the buffer: where the first begins, where it ends, where the second begins, …
+    /// Edges of the tokens in the buffer: start of the first, end of the first, start of the second, …
     private let edges = UnsafeMutablePointer<UInt32>.allocate(capacity: edgeLimit + 2 * ASCIIBlock.size)
-    /// No more tokens are looked for when there are so many edges; a block and the token before it add fewer than
-    /// there is room for.
+    /// Scanning stops at this many edges. A block and an open token add fewer edges than there is room for.
     private static let edgeLimit = 2048
     /// The tokenizer of all rules but `words`. Nil for `words`, which is read here.
     let rules: OtherRules?
-    /// The tokenizer of `unicode` without stems, nil for other rules. Its words of ASCII are read here too.
+    /// The tokenizer of `unicode` without stems, nil for other rules. Its ASCII words are also read here.
     private let unicode: UnicodeTokenizer?
 
     package init(_ analyzer: Analyzer) {
@@ -32,16 +32,16 @@ package struct Tokenizer: ~Copyable {
         edges.deallocate()
     }
 
-    /// Calls `body` with each token of `text`, in order. The bytes live until `body` returns; memory goes on for eight
-    /// bytes behind them, of any content.
+    /// Calls `body` with each token of `text`, in order. The bytes are valid during the call; the eight bytes behind
+    /// them are readable, with any content.
     @inline(__always)
     package mutating func forEachToken(in text: String, _ body: (Bytes) -> Void) {
         var text = text
         text.withUTF8 { forEachToken(in: Bytes($0), body) }
     }
 
-    /// Calls `body` with each token of a text in UTF-8, in order. The bytes live until `body` returns. Memory goes on
-    /// for eight bytes behind them, of any content.
+    /// Calls `body` with each token of a text in UTF-8, in order. The bytes are valid during the call; the eight bytes
+    /// behind them are readable, with any content.
     @inline(__always)
     package mutating func forEachToken(in text: Bytes, _ body: (Bytes) -> Void) {
         if let rules {
@@ -62,7 +62,7 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Calls `body` with the tokens of a text in their order, some thousand at a time.
+    /// Calls `body` with the tokens of a text in order, up to about a thousand at a time.
     @inline(__always)
     mutating func forEachBatch(in text: Bytes, _ body: (TokenBatch) -> Void) {
         guard rules == nil else {
@@ -84,12 +84,12 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Takes the tokens, in a form for which the compiler doesn't make the other tokenizers once more.
+    /// A function that takes tokens, in a form for which the compiler doesn't duplicate the other tokenizers.
     private struct TokenTaker {
         let take: (Bytes) -> Void
     }
 
-    /// Their tokens are copied to where memory goes on behind them.
+    /// Copies the tokens, so that memory behind them is readable.
     @inline(never)
     private mutating func forEachToken(of rules: OtherRules, in text: Bytes, _ taker: TokenTaker) {
         if let unicode {
@@ -106,7 +106,8 @@ package struct Tokenizer: ~Copyable {
         return Bytes(start: token, count: bytes.count)
     }
 
-    /// Calls `body` with the tokens of `unicode`: some thousand at a time from blocks of ASCII, all others one by one.
+    /// Calls `body` with the tokens of `unicode`: up to about a thousand at a time from blocks of ASCII, the others one
+    /// by one.
     @inline(never)
     private mutating func forEachBatch(
         of unicode: UnicodeTokenizer, in text: Bytes, _ body: (TokenBatch) -> Void
@@ -131,8 +132,8 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Tokens are never longer than one and a half times their text: no lower-case mapping turns two bytes into more
-    /// than three, or three into more than three. A block is written whole.
+    /// Makes room for the tokens of a text and a whole block. Tokens are at most one and a half times as long as their
+    /// text: no lower-case mapping turns two bytes into more than three, or three into more than three.
     mutating func reserve(_ sourceSize: Int) {
         let needed = sourceSize + sourceSize / 2 + ASCIIBlock.size + 8
         guard needed > capacity else { return }
@@ -142,8 +143,8 @@ package struct Tokenizer: ~Copyable {
         token.initialize(repeating: 0, count: capacity)
     }
 
-    /// Finds the next tokens from `index` on, some thousand at most, and puts them into the buffer one behind the
-    /// other: `edges` has where each begins and ends. Returns the number of edges; `index` moves behind the last token.
+    /// Finds the next tokens from `index` on, up to about a thousand, and puts them into the buffer one after the
+    /// other, with their starts and ends in `edges`. Returns the number of edges. Moves `index` behind the last token.
     @inline(never)
     private func scan(_ source: UnsafeBufferPointer<UInt8>, from index: inout Int) -> Int {
         scanBlocks(source, from: &index) { block, target, _, _ in
@@ -159,9 +160,9 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Finds tokens as `scan` does, by the rules of `unicode`. Stops at a block that isn't ASCII, or whose bytes don't
-    /// tell which words it has: then `end` moves behind this block, and `index` to a place where no word is open. If
-    /// there is no such block, `end` stays.
+    /// Finds tokens like `scan`, by the rules of `unicode`. Stops at a block that isn't ASCII, or whose words can't be
+    /// told from its bytes alone. Then `end` moves behind this block, and `index` to a position where no word is open.
+    /// If there is no such block, `end` stays.
     @inline(never)
     private func scanJoined(
         _ source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: inout Int
@@ -190,8 +191,8 @@ package struct Tokenizer: ~Copyable {
         guard let text = source.baseAddress else { return 0 }
         let space = UInt8(ascii: " ")
         var (place, size, count) = (index, 0, 0)
-        // An odd number of edges: a token is open, and from its first byte on the buffer has a byte for each of the
-        // text.
+        // With an odd number of edges a token is open. From its first byte on, the buffer has a byte for each byte of
+        // the text.
         while place < source.count, count < Self.edgeLimit {
             let end = min(place &+ ASCIIBlock.size, source.count)
             let target = UnsafeMutableRawPointer(token + size)
@@ -260,8 +261,8 @@ package struct Tokenizer: ~Copyable {
         }
     }
 
-    /// Takes the scalar at `index`, one beyond ASCII, and appends its lower case to the token. True if the token ends
-    /// here.
+    /// Takes the scalar beyond ASCII at `index`, and appends its lower case to the token. Returns true if the token
+    /// ends here.
     @inline(never)
     static func appendScalar(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ tables: ScalarTables,
@@ -288,7 +289,7 @@ package struct Tokenizer: ~Copyable {
     }
 }
 
-/// The rules beside `words`, each with its tokenizer.
+/// The rules other than `words`, each with its tokenizer.
 enum OtherRules {
     case unicode(UnicodeTokenizer)
     case trigrams(TrigramTokenizer)
@@ -323,13 +324,13 @@ enum OtherRules {
     }
 }
 
-/// UTF-8 by hand: the standard library's views cost several times as much here.
+/// Reads and writes UTF-8 directly: the standard library's views cost several times as much here.
 enum UTF8Scalars {
-    /// What a malformed sequence decodes to: no scalar, in no table.
+    /// The result for a malformed sequence: not a scalar, in no table.
     static let malformed: UInt32 = 0xFFFF_FFFF
 
-    /// The scalar that begins at `index`, which moves behind it (by one byte if it is malformed). `index` must be in
-    /// bounds.
+    /// Returns the scalar that begins at `index`, and moves `index` behind it, or by one byte if it is malformed.
+    /// `index` must be in bounds.
     static func decode(_ source: UnsafeBufferPointer<UInt8>, at index: inout Int) -> UInt32 {
         let lead = source[index]
         let width = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0
@@ -350,7 +351,7 @@ enum UTF8Scalars {
         return scalar
     }
 
-    /// Appends a scalar's UTF-8 at `size`; the caller has room for four bytes.
+    /// Appends a scalar's UTF-8 at `size`. The target must have room for four bytes.
     static func append(_ scalar: UInt32, _ target: UnsafeMutablePointer<UInt8>, _ size: inout Int) {
         func continuation(_ shift: UInt32) -> UInt8 { UInt8(truncatingIfNeeded: 0x80 | (scalar >> shift & 0x3F)) }
         if scalar < 0x80 {
@@ -375,8 +376,8 @@ enum UTF8Scalars {
     }
 }
 
-/// The one rule of full case mapping that looks at the neighbours (Unicode, SpecialCasing.txt, Final_Sigma): Σ becomes
-/// ς after a cased letter and before none, case-ignorable scalars between them not counted. So ΟΔΟΣ finds οδος.
+/// The only rule of full case mapping that depends on neighbours (Unicode, SpecialCasing.txt, Final_Sigma): Σ becomes ς
+/// after a cased letter and before none, ignoring case-ignorable scalars between them. So ΟΔΟΣ finds οδος.
 enum FinalSigma {
     static func isFinal(_ source: UnsafeBufferPointer<UInt8>, sigma: Range<Int>) -> Bool {
         isCasedBefore(source, sigma.lowerBound) && !isCasedAfter(source, sigma.upperBound)
@@ -406,12 +407,12 @@ enum FinalSigma {
     }
 }
 
-/// Tokens that were found together. Lives until the next are looked for.
+/// Tokens that were found together. Valid until the next ones are searched.
 struct TokenBatch {
     let count: Int
-    /// Where they stand, one behind the other; memory goes on for eight bytes behind the last one.
+    /// The tokens, one after the other. The eight bytes behind the last one are readable.
     fileprivate let bytes: UnsafeRawPointer
-    /// Where each begins and ends.
+    /// The start and end of each token.
     fileprivate let edges: UnsafePointer<UInt32>
 
     @inline(__always)

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every three scalars that follow each other are a token, spaces and punctuation too. An index of these finds parts of
-// words. A text of fewer than three scalars has no tokens.
+// Every three consecutive scalars are a token, including spaces and punctuation. Such an index finds parts of words. A
+// text of fewer than three scalars has no tokens.
 
 import HornbeamPages
 
-/// Cuts texts as `trigrams` says. Owns its buffer; one thread at a time.
+/// Cuts texts by the rules of `trigrams`. Owns its buffer; used by one thread at a time.
 final class TrigramTokenizer {
     private let keepsAccents: Bool
     private let rules = FoldingRules.shared
     private var text = ComposedText()
-    /// Where each scalar of `text` stands in the source, if that is asked for: the whole of a letter with its marks.
+    /// The source range of each scalar of `text`, if it is needed: of the whole letter with its marks.
     private var places: [(start: Int, end: Int)] = []
 
     init(keepsAccents: Bool) {
         self.keepsAccents = keepsAccents
     }
 
-    /// Calls `body` with each token, in order. The bytes live until `body` returns.
+    /// Calls `body` with each token, in order. The bytes are valid during the call.
     func forEachToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes) -> Void) {
         fold(source)
         let bytes = text.finish()
-        // Where the last three scalars begin.
+        // The starts of the last three scalars.
         var starts = (0, 0, 0)
         var count = 0
         for place in bytes.indices where bytes[place] & 0xC0 != 0x80 {
@@ -31,7 +31,7 @@ final class TrigramTokenizer {
         if count >= 3 { body(Bytes(rebasing: bytes[starts.0...])) }
     }
 
-    /// Calls `body` with each token and its place in the source, in order. The bytes live until `body` returns.
+    /// Calls `body` with each token and its range in the source, in order. The bytes are valid during the call.
     func forEachSourceToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes, Range<Int>) -> Void) {
         places.removeAll(keepingCapacity: true)
         fold(source, keepsPlaces: true)
@@ -45,7 +45,7 @@ final class TrigramTokenizer {
         }
     }
 
-    /// The whole text folded, with or without accents.
+    /// Folds the whole text, with or without accents.
     private func fold(_ source: UnsafeBufferPointer<UInt8>, keepsPlaces: Bool = false) {
         text.removeAll()
         var index = 0
@@ -75,7 +75,7 @@ final class TrigramTokenizer {
         return facts.isOrdered || facts.part == .mark || (0x1161..<0x11C3).contains(scalar)
     }
 
-    /// Gives the scalars of `text` from `start` on, which nothing changes any more, the place of their letter.
+    /// Sets the range of their letter for the scalars of `text` from `start` on, which are final.
     private func place(_ letter: (start: Int, end: Int), from start: inout Int) {
         let bytes = text.finish()
         for place in start..<bytes.count where bytes[place] & 0xC0 != 0x80 { places.append(letter) }

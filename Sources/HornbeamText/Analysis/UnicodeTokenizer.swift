@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words by the rules of Unicode's annex 29, folded, without accents, stemmed if that is asked for. Scripts without
-// spaces between words are cut into overlapping pairs instead, as is usual where no dictionary is at hand (Lucene's
-// CJKBigramFilter): 東京都 gives 東京, 京都 and, as the run ends there, 都.
+// Words by the rules of Unicode's annex 29, folded, optionally without accents and stemmed. Scripts without spaces
+// between words are cut into overlapping pairs instead, as is usual without a dictionary (Lucene's CJKBigramFilter):
+// 東京都 gives 東京, 京都 and, as the run ends there, 都.
 //
-// A word goes through three forms: folded and composed in `word`; stemmed, as stemmers know composed letters alone;
-// then without accents in `base`. What Unicode holds equal, however it is written, is the same word.
+// A word goes through three forms: folded and composed in `word`; stemmed, since stemmers know only composed letters;
+// then without accents in `base`. Canonically equivalent words give the same term.
 
 import HornbeamPages
 
-/// Cuts texts as `unicode` says. Owns its buffers; one thread at a time.
+/// Cuts texts by the rules of `unicode`. Owns its buffers; used by one thread at a time.
 final class UnicodeTokenizer {
     private let keepsAccents: Bool
     private let stemmer: Stemmer?
@@ -19,9 +19,9 @@ final class UnicodeTokenizer {
     /// The unit before `word` in a run without spaces.
     @exclusivity(unchecked) private var unit = ByteBuffer()
     @exclusivity(unchecked) private var isASCII = true
-    /// Where the token that `body` was last called with stands in the source.
+    /// The source range of the last token passed to `body`.
     @exclusivity(unchecked) private(set) var place = (start: 0, end: 0)
-    /// Where `unit` and `word` begin in a run without spaces.
+    /// The starts of `unit` and `word` in a run without spaces.
     @exclusivity(unchecked) private var unitStart = 0
     @exclusivity(unchecked) private var wordStart = 0
 
@@ -33,13 +33,13 @@ final class UnicodeTokenizer {
     /// Whether words are reduced to stems.
     var stems: Bool { stemmer != nil }
 
-    /// Calls `body` with each token, in order. The bytes live until `body` returns.
+    /// Calls `body` with each token, in order. The bytes are valid during the call.
     func forEachToken(in source: UnsafeBufferPointer<UInt8>, _ body: (Bytes) -> Void) {
         var index = 0
         forEachToken(in: source, from: &index, upTo: source.count, body)
     }
 
-    /// Calls `body` with each word that begins before `end`, from `index` on, where no word may be open. `index` moves
+    /// Calls `body` with each word that begins before `end`, from `index` on, where no word may be open. Moves `index`
     /// behind the last one.
     func forEachToken(
         in source: UnsafeBufferPointer<UInt8>, from index: inout Int, upTo end: Int, _ body: (Bytes) -> Void
@@ -62,8 +62,8 @@ final class UnicodeTokenizer {
 
     // MARK: Words
 
-    /// Reads the word that begins at `index` if it consists of letters and digits of ASCII, and if the byte behind it
-    /// joins nothing to it. Otherwise returns false and leaves `index` as it is.
+    /// Reads the word that begins at `index` if it consists of ASCII letters and digits and the byte behind it joins
+    /// nothing to it. Otherwise returns false and leaves `index` as it is.
     private func readASCII(
         _ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void
     ) -> Bool {
@@ -81,7 +81,7 @@ final class UnicodeTokenizer {
         return true
     }
 
-    /// Reads the word that begins at `index`, and moves there where it ends.
+    /// Reads the word that begins at `index`, and moves `index` to its end.
     private func readWord(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {
         clear()
         let start = index
@@ -114,7 +114,7 @@ final class UnicodeTokenizer {
         emit(body)
     }
 
-    /// Whether what stands between two words of this part makes one of them.
+    /// Whether a scalar of role `middle` joins two words of role `part` to one.
     private func joins(_ middle: WordPart, _ part: WordPart) -> Bool {
         switch part {
         case .letter: middle != .midNumber
@@ -123,7 +123,7 @@ final class UnicodeTokenizer {
         }
     }
 
-    /// The part of the scalar at `start`, marks before it left out.
+    /// Returns the role of the scalar at `start`, ignoring marks before it.
     private func partBehind(_ source: UnsafeBufferPointer<UInt8>, _ start: Int) -> WordPart {
         var index = start
         while index < source.count {
@@ -133,9 +133,9 @@ final class UnicodeTokenizer {
         return .separator
     }
 
-    /// If an iota that is a mark stands at `index`, moves behind it and the marks that follow. Appends the iotas among
-    /// them if `areIotas`, else the other marks. In canonical order iotas are last, so at the beginning of a word the
-    /// other marks belong to the text before it.
+    /// If a combining iota is at `index`, moves behind it and the marks that follow. Appends the iotas among them if
+    /// `areIotas`, else the other marks. In canonical order iotas are last, so at the beginning of a word the other
+    /// marks belong to the text before it.
     private func readMarks(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, areIotas: Bool) {
         var next = index
         var scalar = UTF8Scalars.decode(source, at: &next)
@@ -166,7 +166,7 @@ final class UnicodeTokenizer {
 
     // MARK: Scripts without spaces
 
-    /// Reads the run that begins at `index`. A unit is a letter with its marks, a syllable of Hangul is one letter.
+    /// Reads the run that begins at `index`. A unit is a letter with its marks; a Hangul syllable is one letter.
     private func readRun(_ source: UnsafeBufferPointer<UInt8>, _ index: inout Int, _ body: (Bytes) -> Void) {
         clear()
         unit.removeAll()
@@ -196,7 +196,7 @@ final class UnicodeTokenizer {
         (0x1161..<0x11C3).contains(next) && rules.composed(letter, next) != nil
     }
 
-    /// Gives the pair that the unit in `word`, which ends at `end`, is the second of.
+    /// Passes the pair whose second unit is in `word` and ends at `end`.
     private func endUnit(_ end: Int, _ body: (Bytes) -> Void) {
         let letter = word.finish()
         if !unit.isEmpty {
