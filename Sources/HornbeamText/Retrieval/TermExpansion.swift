@@ -214,8 +214,8 @@ struct EditAutomaton {
         }
     }
 
-    /// Appends the row of the next scalar. Returns the least distance of this row and the row before, from which an
-    /// exchange may continue: no later row has a smaller distance.
+    /// Appends the row of the next scalar. Returns a lower bound of the distances in all later rows: the least of this
+    /// row and of the row before plus 1, from which an exchange may continue.
     private mutating func appendRow(_ scalar: UInt32) -> Int {
         let width = word.count + 1
         let row = rows.count
