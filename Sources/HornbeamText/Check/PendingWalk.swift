@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a check that is about pending records: each follows the one before, all together make the totals that the
-// last one has, and what they take away is stored.
+// The part of a check that concerns pending records: each record follows the one before, together they add up to the
+// totals of the last one, and the postings that they remove are stored.
 
 import HornbeamPages
 import HornbeamTree
@@ -10,14 +10,14 @@ struct PendingWalk {
     private let state: PendingState
     private let stored: TextStatistics
     private let transaction: Transaction
-    /// The records of the batch that is being folded, and those behind it: read anew, not what is in memory.
+    /// The records of the batch that is being folded, and those behind it. Read from the tree, not from the cache.
     private let batch: PendingPart
     private let later: PendingPart
-    /// Documents below have the batch.
+    /// Documents below this one are folded.
     private let foldedDocuments: UInt32
-    /// Documents that have the batch, and whose stored postings count no more for a term behind the watermark.
+    /// Folded documents whose stored postings don't count any more for a term behind the watermark.
     private let superseded: Set<UInt32>
-    /// What the records say of documents that what is stored of them doesn't have.
+    /// The states of documents in the records, as far as they aren't folded.
     private let documents: [PendingDocument]
 
     private init(
@@ -51,7 +51,8 @@ struct PendingWalk {
         return PendingWalk(state, stored, batch: batch, later: later, in: transaction)
     }
 
-    /// There are the records that count, which are read anyway, and those before that haven't gone yet.
+    /// Checks that the tree has exactly the pending records, which are read elsewhere, and the folded ones that aren't
+    /// deleted.
     private static func checkSequences(
         _ state: PendingState, _ tree: TreeID, in transaction: Transaction
     ) throws(StorageError) {
@@ -68,7 +69,7 @@ struct PendingWalk {
         }
     }
 
-    /// Documents whose stored postings of a term count no more.
+    /// Returns the documents whose stored postings of a term don't count any more.
     func superseded(for term: [UInt8]) -> Set<UInt32> { lacksBatch(term) ? superseded : [] }
 
     private func lacksBatch(_ term: [UInt8]) -> Bool {
@@ -76,7 +77,7 @@ struct PendingWalk {
         return watermark.withBytes { watermark in term.withBytes { $0.order(watermark) > 0 } }
     }
 
-    /// Occurrences that the terms behind the watermark lack, of those that the documents have already.
+    /// Returns the number of occurrences in folded documents that are missing from the terms behind the watermark.
     func missingOccurrences() -> Int64 {
         var sum: Int64 = 0
         forEach(batch) { term, gathered in
@@ -106,7 +107,7 @@ struct PendingWalk {
             while cursor.advance(), !problems.isFull {
                 let term = cursor.withText { [UInt8]($0) }
                 let gathered = part.gathered(cursor.current)
-                // What is behind a batch takes from what the batch has made, which isn't stored everywhere yet.
+                // Records behind the batch remove postings that the batch made, which aren't stored for all terms yet.
                 guard !gathered.removedDocnos.isEmpty, part === later ? !lacksBatch(term) : lacksBatch(term) else {
                     continue
                 }
@@ -132,7 +133,8 @@ struct PendingWalk {
                 largestRow = max(largestRow, document.row)
             }
             count += (document.isThere ? 1 : 0) - (document.isSuperseded ? 1 : 0)
-            // Below 2^62 at first; what would take it to 2^63 is no file, and wrong in any case.
+            // Below 2^62 at first. A file can't hold changes up to 2^63, and an overflow would be reported as wrong in
+            // any case.
             length &+= max(document.newLength, 0) - max(document.oldLength, 0)
         }
         if count != Int64(clamping: state.statistics.documentCount) {

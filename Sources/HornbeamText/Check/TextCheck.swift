@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves that an index is what its documents' texts make it: first that every part of it is readable and agrees with
-// the rest, then that each text's postings are there, then that there are no others, by their number. Memory stays
-// bounded: the texts are taken in batches, and each batch is compared in term order. It never changes anything.
+// Proves that an index is what its documents' texts make it. First it checks that every part is readable and agrees
+// with the rest, then that each text's postings are there, then, by their number, that there are no others. Memory is
+// bounded: the texts are taken in batches, and each batch is compared in term order. The check never changes anything.
 
 package import HornbeamPages
 package import HornbeamTree
@@ -19,9 +19,9 @@ package struct TextCheck {
         self.batchSize = batchSize
     }
 
-    /// Calls `documents` once, which must call its argument with each document that the index should hold and its text.
-    /// The problems found, each with what is wrong and where: the first hundred; empty if all is well. Throws what
-    /// `documents` throws, and failures to read other than damage.
+    /// Runs the check. Calls `documents` once, which must call its argument with each document that the index should
+    /// hold and its text. Returns descriptions of the first hundred problems, with their locations; empty if there are
+    /// none. Throws the errors of `documents`, and read errors other than corruption.
     package func run(
         documents: (_ body: (_ row: UInt64, _ text: DocumentText) throws(StorageError) -> Void) throws(StorageError) ->
             Void
@@ -72,8 +72,8 @@ struct TextProblems {
         if !isFull { texts.append(text()) }
     }
 
-    /// Makes a problem of corruption that `body` meets, or of an index that must be rebuilt or read by a newer version;
-    /// other errors pass.
+    /// Adds a corruption that `body` finds as a problem, and also an index that must be rebuilt or read by a newer
+    /// version. Rethrows other errors.
     mutating func collect(_ body: () throws(StorageError) -> Void) throws(StorageError) {
         do { try body() } catch {
             switch error {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second part of a check: each document's text against the index. What the text makes is looked for; that nothing
-// else is there follows from the numbers of postings and documents.
+// The second part of a check: each document's text against the index. The postings of each text are looked up. That
+// there are no others follows from the numbers of postings and documents.
 
 import HornbeamPages
 import HornbeamTree
@@ -12,8 +12,8 @@ struct TextComparison: ~Copyable {
     private var changes = TermChanges()
     private var tokenizer: Tokenizer
     private var positions: [UInt32] = []
-    /// Documents that were given: a bit for each of the 64 whose numbers begin alike. Numbers may be anything that a
-    /// damaged file says.
+    /// The documents that were given, as a bit set in words of 64. A dictionary, because the numbers in a damaged file
+    /// may be anything.
     private var given: [UInt32: UInt64] = [:]
     private var documentCount: UInt64 = 0
     private var postingCount: UInt64 = 0
@@ -25,7 +25,7 @@ struct TextComparison: ~Copyable {
 
     private var index: TextIndex { snapshot.index }
 
-    /// Bytes that texts not yet compared take.
+    /// Memory for texts not yet compared, in bytes.
     var size: Int { buffer.size }
 
     mutating func add(_ row: UInt64, _ text: DocumentText, _ problems: inout TextProblems) throws(StorageError) {
@@ -53,7 +53,7 @@ struct TextComparison: ~Copyable {
         }
     }
 
-    /// False if the document was noted before.
+    /// Notes a document. Returns false if it was noted before.
     private mutating func note(_ docno: UInt32) -> Bool {
         let bit: UInt64 = 1 << UInt64(docno & 63)
         let others = given[docno >> 6, default: 0]
@@ -61,7 +61,7 @@ struct TextComparison: ~Copyable {
         return others & bit == 0
     }
 
-    /// Compares what was added since the last time.
+    /// Compares the texts that were added since the last call.
     mutating func compare(_ problems: inout TextProblems) throws(StorageError) {
         for term in buffer.sortedTerms(plainLimit: TermDictionary.plainLimit) {
             _ = buffer.collect(term, to: &changes)

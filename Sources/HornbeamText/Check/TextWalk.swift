@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first part of a check: the index by itself. Every entry is read, every block decoded with its positions, and all
-// that is stored twice is compared: frequencies with postings, bounds with what they bound, statistics with lengths,
-// rows with documents, runs with the lists that own them.
+// The first part of a check: the index by itself. It reads every entry, decodes every block with its positions, and
+// compares everything that is stored twice: frequencies with postings, bounds with the values they bound, statistics
+// with lengths, rows with documents, runs with the lists that own them.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Walks through all trees of an index and sums up what they hold.
+/// Walks through all trees of an index and sums up their contents.
 struct TextWalk {
     private var documentCount: UInt64 = 0
     private var totalLength: UInt64 = 0
@@ -43,7 +43,7 @@ struct TextWalk {
                 "the statistics count \(statistics.fieldTotals.tokens) tokens in the fields, the documents have "
                     + "\(fieldTotals.tokens)")
         }
-        // Terms behind the watermark lack what the documents have already.
+        // Terms behind the watermark lack occurrences of documents that are already folded.
         let expected = Int64(clamping: totalLength) &- pending.missingOccurrences()
         if Int64(clamping: occurrences) != expected {
             problems.add("the postings count \(occurrences) tokens, the documents have \(expected)")
@@ -74,7 +74,7 @@ struct TextWalk {
                 if entry.listNumber >= statistics.nextListNumber {
                     problems.add("\(Self.name(term)) has list \(entry.listNumber), which was not given out yet")
                 }
-                // A term must be found where it stands.
+                // A term must be found under its key.
                 if TermDictionary.isLong(cursor.key) {
                     let found = try term.withBytes { (bytes) throws(StorageError) in
                         try dictionary.findLong(bytes).key
@@ -238,7 +238,7 @@ private struct DocumentWalk {
         for place in 0..<DocumentLengths.chunkCapacity where places[place] > 0 {
             count += 1
             totalLength += UInt64(places[place] - 1)
-            // Until its sections come, if it has any.
+            // As a document of one field. Corrected when its sections are read, if it has any.
             _ = fieldTotals.add(Int64(places[place] - 1), Bytes(start: nil, count: 0))
             if places[place] >= UInt32(DocumentLengths.escape) { longLengths += 1 }
             let docno = UInt64(chunk) << UInt64(DocumentLengths.chunkShift) + UInt64(place)
