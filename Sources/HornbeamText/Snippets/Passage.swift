@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Highlights and snippets: ranges of the original text, which begin and end between characters as readers see them
-// (grapheme clusters), whatever the tokens were.
+// Highlights and snippets: ranges of the original text. They begin and end between characters as readers see them
+// (grapheme clusters), whatever the tokens are.
 
 import HornbeamPages
 
-/// The part of a document that says best why a query found it.
+/// The part of a document that best shows why a query found it.
 package struct Passage: Sendable {
-    /// Which of the texts it is of.
+    /// The index of its text among the sections.
     package let section: Int
     package let range: Range<String.Index>
-    /// Inside the range, ascending, apart from each other; what reaches over an edge of it ends there.
+    /// Ranges inside `range`, ascending, without overlaps. Highlights that reach over an edge are cut there.
     package let highlights: [Range<String.Index>]
 }
 
 extension QueryMatcher {
-    /// Texts are looked at for snippets up to here, in bytes: so one takes bounded time.
+    /// Maximum number of bytes of a text that are read for a snippet. It bounds the time.
     package static let passageLimit = 4 << 20
 
-    /// What the query finds in a text, ascending; what overlaps or touches is one.
+    /// Returns the ranges that the query finds in a text, ascending. Ranges that overlap or touch are merged.
     package func highlights(in section: TextSection) -> [Range<String.Index>] {
         let found = occurrences([section])
         return Self.characters(of: byteRanges(marks(found), found, 0), in: section.text)
     }
 
-    /// The best `size` tokens that stand together: those with the greatest sum of the weights of the different words of
-    /// the query in them, the first of equal ones; the words in their middle. The beginning of the first text with any
-    /// if there are none. Nil if there is no token at all.
+    /// Returns the best `size` consecutive tokens, with the words in their middle: the first window with the greatest
+    /// sum of the weights of the query's distinct words. Returns the beginning of the first text with a token if no
+    /// word is found, and nil if there are no tokens.
     package func passage<Failure: Error>(
         of sections: [TextSection], size: Int, weight: (_ term: [UInt8]) throws(Failure) -> Double
     ) throws(Failure) -> Passage? {
@@ -45,7 +45,7 @@ extension QueryMatcher {
         let count = found.tokens[section].count
         let start = found.items[best.lowerBound].position - first
         let end = found.items[best.upperBound].position - first + 1
-        // In the middle of the window, as far as there is text on both sides.
+        // Centres the words in the window, as far as there is text on both sides.
         let from = max(0, min(start - (size - (end - start)) / 2, count - size))
         return passage(sections[section], section, from..<min(count, from + size), marks, found)
     }
@@ -54,7 +54,7 @@ extension QueryMatcher {
         _ section: TextSection, _ number: Int, _ window: Range<Int>, _ marks: [ClosedRange<Int>], _ found: Occurrences
     ) -> Passage {
         let tokens = found.tokens[number]
-        // Tokens may overlap, and one of a program's own may stand anywhere.
+        // Tokens may overlap, and a custom tokenizer's tokens may have any range.
         let starts = tokens[window].map(\.lowerBound).min() ?? 0
         let ends = tokens[window].map(\.upperBound).max() ?? 0
         let from = window.lowerBound == 0 ? 0 : starts
@@ -67,7 +67,7 @@ extension QueryMatcher {
             highlights: highlights.map { $0.clamped(to: range) }.filter { !$0.isEmpty })
     }
 
-    /// The occurrences of the best window, from the first to the last.
+    /// Returns the occurrences of the best window, from the first to the last.
     private static func window(
         _ marked: [Int], _ found: Occurrences, _ size: Int, _ weights: [Double]
     ) -> ClosedRange<Int>? {
@@ -91,7 +91,7 @@ extension QueryMatcher {
         return best?.range
     }
 
-    /// The occurrences that are in any of the marks, ascending.
+    /// Returns the occurrences that are in any of the marks, ascending.
     private static func union(_ marks: [ClosedRange<Int>]) -> [Int] {
         var occurrences: [Int] = []
         for mark in marks.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -101,7 +101,7 @@ extension QueryMatcher {
         return occurrences
     }
 
-    /// The bytes of the marks in one section, ascending, apart from each other.
+    /// Returns the byte ranges of the marks in one section, ascending, without overlaps.
     private func byteRanges(_ marks: [ClosedRange<Int>], _ found: Occurrences, _ section: Int) -> [Range<Int>] {
         var ranges: [Range<Int>] = []
         for mark in marks {
@@ -112,7 +112,7 @@ extension QueryMatcher {
         return Self.merged(ranges.filter { !$0.isEmpty })
     }
 
-    /// What overlaps or touches becomes one.
+    /// Merges ranges that overlap or touch.
     private static func merged<Bound: Comparable>(_ ranges: [Range<Bound>]) -> [Range<Bound>] {
         var merged: [Range<Bound>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -125,7 +125,7 @@ extension QueryMatcher {
         return merged
     }
 
-    /// The whole characters that ranges of bytes, ascending, have a part of.
+    /// Returns the ranges of whole characters that the byte ranges, which ascend, overlap.
     private static func characters(of ranges: [Range<Int>], in text: String) -> [Range<String.Index>] {
         var found: [Range<String.Index>] = []
         var characters = Characters(text)
@@ -149,8 +149,9 @@ extension QueryMatcher {
     }
 }
 
-/// The characters around ascending indexes of a text. To find one's bounds takes as long as it is, and a hostile text
-/// is one character with a token at each other byte: so the last one is kept.
+/// Finds the characters at ascending indexes of a text. Finding the bounds of a character takes time proportional to
+/// its length. A hostile text may be a single character with a token at every other byte, so the last character is
+/// cached.
 private struct Characters {
     private let text: String
     private var last: Range<String.Index>
@@ -160,11 +161,11 @@ private struct Characters {
         last = text.startIndex..<text.startIndex
     }
 
-    /// Empty at the end of the text.
+    /// Returns the character's range. Empty at the end of the text.
     mutating func around(_ index: String.Index) -> Range<String.Index> {
         guard index < text.endIndex else { return text.endIndex..<text.endIndex }
         if !last.contains(index) {
-            // Strings round an index down before they go on from it.
+            // Strings round an index down before they move on from it.
             let end = text.index(after: index)
             last = text.index(before: end)..<end
         }

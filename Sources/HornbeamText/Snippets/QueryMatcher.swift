@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a query matches texts, and where, from the texts alone: for filters without an index, for highlights and
-// snippets.
-// The meaning is that of the index's evaluation (TextQuery says it); the texts are read anew each time.
+// Matches a query against texts, and finds its positions, from the texts alone: for filters without an index, for
+// highlights and snippets. The meaning is that of the index's evaluation, described at `TextQuery`. The texts are
+// tokenized each time.
 
 import HornbeamPages
 
-/// A text of a document: all of a property, or an element of an array. Phrases don't go from one to the next.
+/// A text of a document: a property, or an element of an array. Phrases don't cross from one to the next.
 package struct TextSection: Sendable {
-    /// The place of its property among those that are searched.
+    /// The index of its property among those that are searched.
     package let field: Int
     package let text: String
 
@@ -17,15 +17,15 @@ package struct TextSection: Sendable {
     }
 }
 
-/// Where a query's tokens stand in one document. Places are numbers of occurrences, which ascend in the document.
+/// The positions of a query's tokens in one document. Occurrences are numbered in ascending order in the document.
 struct Occurrences {
     struct Item {
         /// Its number among the document's tokens.
         var position: Int
         var section: Int
-        /// The bytes of the section's text.
+        /// Byte range in the section's text.
         var bytes: Range<Int>
-        /// Among the different words that the query found here.
+        /// Its index among the distinct words that the query found here.
         var word: Int
     }
 
@@ -34,25 +34,25 @@ struct Occurrences {
     var byTest: [[Int]]
     /// The field of each section.
     var fields: [Int] = []
-    /// The tokens of each section, and where they stand, if that was asked for.
+    /// The byte ranges of the tokens of each section, if they were asked for.
     var tokens: [[Range<Int>]] = []
-    /// The different words that were found.
+    /// The distinct words that were found.
     var words: [[UInt8]] = []
 }
 
-/// A query made ready for many documents. One thread at a time.
+/// A query prepared for many documents. Used by one thread at a time.
 package final class QueryMatcher {
     private let terms: QueryTerms
     private var tokenizer: Tokenizer
     private var wordNumbers: [[UInt8]: Int] = [:]
 
-    /// - Parameter hasPositions: whether the index over the texts has, by which the query is taken as it takes it.
+    /// - Parameter hasPositions: whether the index over the texts has positions. The query is resolved accordingly.
     package init(_ query: TextQuery, _ analyzer: Analyzer, hasPositions: Bool = true) {
         terms = QueryTerms(query.resolved(analyzer, hasPositions: hasPositions), analyzer)
         tokenizer = Tokenizer(analyzer)
     }
 
-    /// Of what a search of the index finds.
+    /// Matches the documents that a search of the index finds.
     package convenience init(_ query: TextQuery, of index: TextIndex) {
         self.init(query, index.analyzer, hasPositions: index.storesPositions)
     }
@@ -60,7 +60,7 @@ package final class QueryMatcher {
     /// Whether the query has no word, so that it finds nothing.
     package var isEmpty: Bool { if case .terms(let tests) = terms.root { tests.isEmpty } else { false } }
 
-    /// Whether the document is one of those that the query finds.
+    /// Whether the query finds the document.
     package func matches(_ sections: [TextSection]) -> Bool {
         // A query for any of some terms needs no positions, so no occurrences are collected.
         if case .terms = terms.root { return sections.contains { hasTerm($0.text) } }
@@ -119,7 +119,7 @@ package final class QueryMatcher {
 
     // MARK: Matching
 
-    /// - Parameter fields: those that count; nil is all.
+    /// - Parameter fields: the fields that count; nil means all.
     private func holds(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> Bool {
         switch node {
         case .terms(let tests): tests.contains { found.byTest[$0].contains { isIn(fields, $0, found) } }
@@ -135,7 +135,7 @@ package final class QueryMatcher {
         }
     }
 
-    /// Whether there is a match: the first ends the walk through all.
+    /// Whether there is a match. The first match ends the walk.
     private func holds(_ walk: (_ match: () -> Bool) -> Void) -> Bool {
         var isFound = false
         walk {
@@ -149,11 +149,12 @@ package final class QueryMatcher {
     struct Place {
         var first: Int
         var last: Int
-        /// Those between that belong to it, if not all do.
+        /// The occurrences between that belong to it, if not all do.
         var inner: [Int]?
     }
 
-    /// The matches of a word or a phrase, or of any of several, in the order of their beginnings, one for each.
+    /// Returns the matches of a word or a phrase, or of any of several, ordered by their beginnings, one for each
+    /// beginning.
     private func places(_ node: MatchNode, _ fields: Set<Int>?, _ found: Occurrences) -> [Place] {
         switch node {
         case .terms(let tests):
@@ -176,12 +177,12 @@ package final class QueryMatcher {
         fields?.contains(found.fields[found.items[occurrence].section]) ?? true
     }
 
-    /// From each place of the first token the next place of the second, the next of the third after that, and so on;
-    /// until `body` returns false.
+    /// Calls `body` with each phrase match until it returns false. Begins at each occurrence of the first token and
+    /// takes the next occurrence of the second token, then the next of the third, and so on.
     private func forEachPhrase(
         _ tests: [Int], _ slop: Int, _ fields: Set<Int>?, _ found: Occurrences, _ body: (Place) -> Bool
     ) {
-        // As the first goes forward, so do the next ones.
+        // All cursors only move forward.
         var cursors = Array(repeating: 0, count: tests.count)
         for first in found.byTest[tests[0]] where isIn(fields, first, found) {
             var last = first
@@ -200,9 +201,9 @@ package final class QueryMatcher {
         }
     }
 
-    /// From each place of any part the first of each other one, if the last of them begins near enough to the end of
-    /// the first, or of the longest that begins there. Calls `body` with the places of each part that do, until it
-    /// returns false.
+    /// Calls `body` with the matches of each part, until it returns false. Begins at each match of any part and takes
+    /// the next matches of all others. The last of them must begin near enough to the end of the first (of the longest
+    /// that begins there).
     private func forEachNeighbours(
         _ nodes: [(node: MatchNode, count: Int)], _ distance: Int, _ fields: Set<Int>?, _ found: Occurrences,
         _ body: ([ArraySlice<Place>]) -> Bool
@@ -229,7 +230,7 @@ package final class QueryMatcher {
         }
     }
 
-    /// Of those that begin together the shortest.
+    /// Keeps the shortest of the matches that begin together.
     private static func merged(_ lists: [[Place]]) -> [Place] {
         var known: Set<Int> = []
         return lists.joined().sorted { ($0.first, $0.last) < ($1.first, $1.last) }
@@ -238,17 +239,17 @@ package final class QueryMatcher {
 
     // MARK: Marking
 
-    /// What a reader would want to see marked: all that the query's parts find, but for what must not be there. Runs
-    /// of occurrences, from the first to the last; overlapping ones too.
+    /// Returns the runs of occurrences that a reader would want to see marked: all matches of the query's parts, except
+    /// of excluded ones. Runs are given by the first and the last occurrence, and may overlap.
     func marks(_ found: Occurrences) -> [ClosedRange<Int>] {
         var marks = Marks(count: found.items.count)
         mark(terms.root, nil, found, &marks)
         return marks.ranges
     }
 
-    /// Runs of occurrences. Many matches may share theirs: of those that begin together only longer ones count.
+    /// Runs of occurrences. Many matches may share runs: of those that begin together, only longer ones are added.
     private struct Marks {
-        /// By the first occurrence: the last one of the longest run.
+        /// By first occurrence: the last occurrence of the longest run.
         private var ends: [Int]
         private(set) var ranges: [ClosedRange<Int>] = []
 

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepares a query for matching texts: finds which tokens it asks for and how they must stand.
+// Prepares a query for matching texts: its distinct tests of tokens, and the required relations of their positions.
 
 import HornbeamPages
 
-/// The terms that a part of a query stands for.
+/// A test for the terms of a part of a query.
 enum TermTest: Hashable {
     case exact([UInt8])
     case prefix([UInt8])
-    /// A place in the query's list of patterns, or of fuzzy words.
+    /// An index in the query's list of patterns, or of fuzzy words.
     case pattern(Int)
     case fuzzy(Int)
 }
 
-/// A query's conditions on a text, with numbers of tests in place of words.
+/// A query's conditions on a text, with numbers of tests instead of words.
 indirect enum MatchNode {
     /// Any of these.
     case terms([Int])
-    /// One after the other, with at most `slop` other tokens between them.
+    /// In order, with at most `slop` other tokens between them.
     case phrase([Int], slop: Int)
-    /// Each at so many places.
+    /// Each at `count` positions.
     case near([(node: MatchNode, count: Int)], within: Int)
     case any([MatchNode])
     case all([MatchNode])
@@ -27,13 +27,13 @@ indirect enum MatchNode {
     case everything
 }
 
-/// The tests of a query, each once, and its tree over them.
+/// The distinct tests of a query, and its tree over them.
 struct QueryTerms {
     private(set) var tests: [TermTest] = []
     private(set) var root = MatchNode.any([])
     /// Tests of equal terms by the terms' hash.
     private var exact: [UInt32: [Int]] = [:]
-    /// The others, which are tried one by one.
+    /// The other tests, which are tried one by one.
     private var others: [Int] = []
     private var patterns: [WildcardPattern] = []
     private var fuzzyWords: [FuzzyTerm] = []
@@ -131,14 +131,14 @@ struct QueryTerms {
     }
 }
 
-/// A fuzzy word: tells which terms are near enough.
+/// A fuzzy word: decides which terms are near enough.
 private final class FuzzyTerm {
     private let length: Int
     private let limit: Int
     private let head: [UInt8]
     private var automaton: EditAutomaton
 
-    /// Returns nil for a word of more than `TermExpansion.scalarLimit` scalars. It stands for itself alone.
+    /// Returns nil for a word of more than `TermExpansion.scalarLimit` scalars, which matches only itself.
     init?(_ word: [UInt8], _ distance: Int?, _ prefixLength: Int) {
         let scalars = Array(String(decoding: word, as: UTF8.self).unicodeScalars)
         guard scalars.count <= TermExpansion.scalarLimit else { return nil }
