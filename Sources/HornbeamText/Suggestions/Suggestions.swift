@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody who searches might mean: how a word goes on, how it is spelled, what else is like a text. All from the
-// index's own terms, as its snapshot has them.
+// Suggestions for search: completions and corrections of words, and queries for similar texts. All are made from the
+// index's own terms, in the state of its snapshot.
 
 package import HornbeamPages
 import HornbeamTree
 
-/// A term of the index that is suggested.
+/// A suggested term of the index.
 package struct SuggestedTerm: Hashable, Sendable {
     package let term: String
     package let documentFrequency: UInt64
-    /// How many edits it is from what was asked for.
+    /// Edit distance from the word that was asked for.
     package let distance: Int
 }
 
 extension TextSearcher {
     // MARK: Completion
 
-    /// The terms that the last word of `text` may be the beginning of, those in most documents first, then in byte
-    /// order. Goes through all terms that begin so.
+    /// Returns terms that begin with the last word of `text`, in descending order of document frequency, then in byte
+    /// order. Reads all such terms.
     package func completions(of text: String, limit: Int) throws(StorageError) -> [SuggestedTerm] {
         guard limit > 0, let head = index.analyzer.phraseTokens(of: text).last else { return [] }
         // Longer terms come in any order behind their first 200 bytes.
@@ -34,9 +34,9 @@ extension TextSearcher {
 
     // MARK: Correction
 
-    /// The terms that are nearest to a token, by their distance, then those in most documents first; without the token
-    /// itself. Of those with the same first letter, and of all there are if none of them is near; what can't be is
-    /// sought past.
+    /// Returns the terms that are nearest to a token, without the token itself, ordered by distance, then by descending
+    /// document frequency. Considers terms with the same first letter, or all terms if none of these is near. Terms
+    /// that can't match are skipped by seeking.
     package func corrections(of token: [UInt8], limit: Int) throws(StorageError) -> [SuggestedTerm] {
         let length = String(decoding: token, as: UTF8.self).unicodeScalars.count
         guard limit > 0, length > 1, let expansion = try expansion() else { return [] }
@@ -55,9 +55,9 @@ extension TextSearcher {
         return []
     }
 
-    /// The query with each word that no document holds, and each prefix that no term begins with, replaced by the
-    /// nearest that some do; nil if there is nothing to replace, or nothing to replace it by. Patterns and fuzzy words
-    /// stay as they are.
+    /// Returns the query with replacements for each word that no document holds and each prefix that no term begins
+    /// with. They are replaced by the nearest existing terms. Returns nil if there is nothing to replace or no
+    /// replacement. Patterns and fuzzy words stay as they are.
     package func corrected(_ query: TextQuery) throws(StorageError) -> TextQuery? {
         let changed = try query.mapWords { (text, isBeginning) throws(StorageError) in
             try self.corrected(text, isBeginning: isBeginning)
@@ -65,7 +65,7 @@ extension TextSearcher {
         return changed == query ? nil : changed
     }
 
-    /// - Parameter isBeginning: whether the last word may go on.
+    /// - Parameter isBeginning: whether the last word is a prefix.
     private func corrected(_ text: String, isBeginning: Bool) throws(StorageError) -> String {
         var corrected: [UInt8] = []
         var end = 0
@@ -98,9 +98,9 @@ extension TextSearcher {
 
     // MARK: More of the same
 
-    /// The words of a document that say most about it: those with the greatest product of how often it has them and
-    /// their weight in the index, greatest first, as they stand in it. Words that no other document has are left out,
-    /// and what can't be asked for by itself.
+    /// Returns the words that characterise a document, as they are written in it: those with the greatest product of
+    /// frequency and weight in the index, in descending order. Leaves out words of no other document, and words that
+    /// can't be searched by themselves.
     package func characteristicWords(of texts: [String], limit: Int) throws(StorageError) -> [String] {
         var counts: [[UInt8]: (count: Int, word: String)] = [:]
         for text in texts {
@@ -127,11 +127,11 @@ extension TextSearcher {
         return found
     }
 
-    /// A query for the characteristic words, and for nothing else.
+    /// Returns a query for the characteristic words only.
     package func query(like texts: [String], limit: Int) throws(StorageError) -> TextQuery {
         let words = try characteristicWords(of: texts, limit: limit)
         let text = words.joined(separator: " ")
-        // Beside each other they may have other tokens than each has.
+        // Joined by spaces they may have other tokens than they have separately.
         let tokens = words.flatMap { index.analyzer.queryTokens(of: $0) }
         return index.analyzer.queryTokens(of: text) == tokens ? .words(text) : .any(words.map { .words($0) })
     }
@@ -142,11 +142,11 @@ extension TextSearcher {
     }
 }
 
-/// The best of many terms: about twice as many as are wanted are gathered, and the better half kept.
+/// The best of many terms. Collects about twice the limit and then keeps the better half.
 private struct BestTerms {
     private let limit: Int
     private var terms: [SuggestedTerm] = []
-    /// There are enough that come before it.
+    /// Only better terms than this one are added, since there are enough of them.
     private var last: SuggestedTerm?
     /// Sorting this few is cheap.
     private static let slack = 64
@@ -182,12 +182,13 @@ extension SuggestedTerm {
 }
 
 extension Analyzer {
-    /// A text by which a token is found and no other: as it is written, else the token itself; nil if there is none.
+    /// Returns a text that finds a token and no other: as it is written, or else the token itself. Nil if there is
+    /// none.
     fileprivate func text(of token: [UInt8], writtenAs word: String) -> String? {
         [word, String(decoding: token, as: UTF8.self)].first { queryTokens(of: $0) == [QueryToken(term: token)] }
     }
 
-    /// The tokens of a text with the bytes that each was made of. As `tokens`, convenient, not fast.
+    /// Returns the tokens of a text with their byte ranges. Like `tokens`, convenient, but not fast.
     package func sourceTokens(of text: String) -> [(token: [UInt8], place: Range<Int>)] {
         var tokens: [(token: [UInt8], place: Range<Int>)] = []
         var tokenizer = Tokenizer(self)
@@ -201,7 +202,7 @@ extension Analyzer {
 
 extension TextQuery {
     /// Returns the tree with the texts of words, phrases and prefixes replaced. The last word of a prefix is a
-    /// beginning. The part that must not be found stays as it is.
+    /// beginning. Excluded parts stay as they are.
     func mapWords<Failure: Error>(
         _ transform: (_ text: String, _ isBeginning: Bool) throws(Failure) -> String
     ) throws(Failure) -> TextQuery {
