@@ -41,8 +41,8 @@ class QueryNode {
     /// - Parameter minimum: matches that contribute less may be left out.
     func match(_ base: UInt32, _ within: WindowBits?, _ minimum: Double) throws(StorageError) { bits.clear() }
 
-    /// Tells the leaves which of the window's documents they score: the documents of `active` that match on the way
-    /// down.
+    /// Tells the leaves which of the window's documents they score: the documents of `active` that match each node on
+    /// the path to the leaf.
     func activate(_ active: WindowBits) {}
 }
 
@@ -109,7 +109,7 @@ final class AllNode: QueryNode {
         while agreeing < byCost.count {
             for part in byCost {
                 let next = try part.lowerBound(from: target)
-                // The same window is sufficient: `match` finds the documents.
+                // It is enough that they are in one window: `match` finds the documents.
                 agreeing = DocumentWindow.base(of: next) == DocumentWindow.base(of: target) ? agreeing + 1 : 1
                 target = max(target, next)
                 if target == .max || agreeing >= byCost.count { return target }

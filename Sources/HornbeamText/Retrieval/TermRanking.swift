@@ -300,7 +300,7 @@ extension TermRanking {
 
 // Several terms that produce candidates.
 extension TermRanking {
-    /// Ranks windows until one term that produces candidates is left and is rare. Returns where the rest begins, or nil
+    /// Ranks windows until only one term, a rare one, still produces candidates. Returns where the rest begins, or nil
     /// if there is no rest.
     private func rankWindows(_ best: inout TopK) throws(StorageError) -> UInt32? {
         var target: UInt32 = 0
