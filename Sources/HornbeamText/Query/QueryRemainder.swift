@@ -36,8 +36,8 @@ enum QueryRemainder {
         return .gone(unless: excluded.count > 1 ? .all(excluded) : excluded.first)
     }
 
-    /// The remainder of parts that must all match. Exclusions of removed parts apply to the other parts, too. If no
-    /// required part remains, at least one of the optional parts must match.
+    /// The remainder of parts that must all match. Exclusions of removed parts apply to the other parts, too. If
+    /// required parts are removed and none remains, at least one of the optional parts must match.
     static func all(
         _ parts: [TextQuery], asks: (TextQuery) -> Bool, _ remainder: (TextQuery) -> Self
     ) -> Self {
@@ -73,8 +73,7 @@ extension [QueryRemainder] {
 }
 
 extension TextQuery {
-    /// For “everything or these parts”, whose parts only add to the score of what stands beside it: the parts.
-    /// Otherwise nil.
+    /// For “everything or these parts”, whose parts are optional and only add to the score: the parts. Otherwise nil.
     var alternatives: [TextQuery]? {
         guard case .any(let parts) = self, parts.count > 1, parts.contains(.everything) else { return nil }
         return parts.filter { $0 != .everything }
