@@ -7,8 +7,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// Writes posting lists. Used for one flush. The lengths of documents must be written before and don't change during
-/// it.
+/// Writes posting lists. Used for one flush, before which the lengths of documents must be written.
 struct PostingListEditor: ~Copyable {
     private let dictionary: TermDictionary
     private let trees: TextTrees
@@ -120,8 +119,7 @@ struct PostingListEditor: ~Copyable {
         }
     }
 
-    /// Changes the postings. Returns the new entry. If its postings are inline, they are in `merged` and not in its
-    /// block.
+    /// Changes the postings. Returns the new entry. Inline postings are in `merged`, not in the entry's block.
     private mutating func rewrite(
         _ entry: TermEntry?, _ changes: borrowing TermChanges
     ) throws(StorageError) -> TermEntry {
@@ -209,8 +207,7 @@ struct PostingListEditor: ~Copyable {
         result.shortest = max(shortest, 1)
     }
 
-    /// Updates the leaders of a list of which a part was written: the old ones that are still present, and the new
-    /// postings.
+    /// Updates the leaders of a list of which a part was written, from the remaining old ones and the new postings.
     private mutating func addLeaders(_ before: Leaders, _ changes: borrowing TermChanges) {
         var kept = before
         for frequency in removed { kept.remove(frequency: frequency) }
@@ -472,9 +469,8 @@ extension PostingListEditor {
         }
     }
 
-    /// Writes `merged` as runs. If more will be appended, runs are full. Otherwise they have the same size, so that
-    /// each has room. Splitting a full run into a full one and a small rest would make another small run with each
-    /// change.
+    /// Writes `merged` as runs. They are full if more will be appended. Otherwise they have the same size, so that each
+    /// has room: splitting off only the rest of a full run would make another small run with each change.
     private mutating func writeRuns(_ number: UInt32, packs: Bool, isNew: Bool) throws(StorageError) {
         var perRun = PostingRun.blockLimit
         if !packs { perRun = PostingRun.even(PostingRun.blocks(merged.count), most: perRun) }
@@ -550,8 +546,7 @@ extension PostingListEditor {
             var (place, positions) = (end, 0)
             while place < blockEnd {
                 positions += Int(merged.frequencies[place])
-                // If documents have very many occurrences, a block has few documents, at least one, and is the run's
-                // last.
+                // If documents have very many occurrences, a block has few of them, and is the run's last.
                 if positions > Self.mostBlockPositions, place > end { return end > start ? end : place }
                 place += 1
             }
