@@ -229,13 +229,11 @@ final class TermRanking {
 
 // A single term that produces candidates.
 extension TermRanking {
-    /// Ranks the postings of the last term of `ranks` from `target` on. The other terms together can't reach the
-    /// threshold.
+    /// Ranks the postings of the last term of `ranks` from `target` on. The others can't reach the threshold together.
     private func rankDriven(from target: UInt32?, _ best: inout TopK) throws(StorageError) {
         guard let target else { return }
         let rest = ranks.rests[count - 1]
-        // A single term needs no margin for the rounding of sums, and a score that ties with the threshold isn't
-        // admitted.
+        // A single term needs no margin for the rounding of sums. A score that ties with the threshold isn't admitted.
         let isAlone = order.count == 1
         let driver = terms + ranks.places[count - 1]
         // With higher frequencies, rounding may make a bound less than a score it bounds.
