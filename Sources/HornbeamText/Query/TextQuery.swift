@@ -9,8 +9,8 @@ package indirect enum TextQuery: Hashable, Sendable {
     case words(String)
     /// Any of these.
     case any([TextQuery])
-    /// All of these, except parts whose texts have no token (`isVoid`). An empty list matches nothing. Parts in an `any`
-    /// with `everything` are optional. But if all required parts are void, one of the optional parts must match.
+    /// All of these, except parts whose texts have no token (`isVoid`). An empty list matches nothing. Parts in an
+    /// `any` with `everything` are optional. But if all required parts are void, one of the optional parts must match.
     case all([TextQuery])
     /// Matches of the first query that don't match the second. Scored like the first.
     case without(TextQuery, TextQuery)
