@@ -11,7 +11,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
-printf '<!-- figures -->\n<!-- end of figures -->\n<!-- entities -->\n<!-- end of entities -->\n<!-- workloads -->\n<!-- end of workloads -->\n<!-- scaling -->\n<!-- end of scaling -->\n<!-- full text -->\n<!-- end of full text -->\n' >report.md
+printf '<!-- figures -->\n<!-- end of figures -->\n<!-- entities -->\n<!-- end of entities -->\n<!-- mirror -->\n<!-- end of mirror -->\n<!-- scaling -->\n<!-- end of scaling -->\n<!-- full text -->\n<!-- end of full text -->\n' >report.md
 "$bench" list >/dev/null
 "$bench" run --smoke --json run.json >/dev/null
 "$bench" compare run.json run.json >/dev/null
@@ -38,4 +38,5 @@ grep -q 'phrase of 2 words' report.md
 grep -q '</svg>' report.svg
 grep -q '`entity-get`' report.md
 grep -q 'equality on `@Unique`' report.md
+grep -q '`mirror-restore`' report.md
 echo "bench-smoke: all workloads give right answers"

@@ -214,8 +214,8 @@ extension MirrorProof {
         print(
             "\(seeds.count) lives, \(failures) failed; \(all.rounds) rounds, \(all.workersKilled) programs and "
                 + "\(all.serversKilled) servers killed, \(all.connectionsCut) connections cut, \(all.pauses) pauses, "
-                + "\(all.fullDisks) full disks, \(all.migrations) migrations, \(all.failovers) failovers, \(all.looks) looks beside them"
-        )
+                + "\(all.fullDisks) full disks, \(all.migrations) migrations, \(all.failovers) failovers, "
+                + "\(all.looks) looks beside them")
         return failures == 0
     }
 }

@@ -15,8 +15,8 @@ let help = """
         --seed NUMBER        of keys, values and orders (default 1)
         --json FILE          write the figures
         --markdown FILE      put them into the document's part <!-- figures -->, those of
-                             entities into <!-- entities -->, and the workloads into
-                             <!-- workloads -->
+                             entities into <!-- entities -->, and those of the mirror into
+                             <!-- mirror -->
         --svg FILE           draw the ratios
         --smoke              every workload once with 500 entries: do all of them give right answers?
         --folder FOLDER      where stores lie meanwhile (default: the current one)

@@ -40,13 +40,13 @@ struct RowQuery {
 
     /// - Parameter isOrdered: whether the order of the rows matters.
     init(_ query: EntityQuery, _ tables: ModelTables, isOrdered: Bool = true) throws {
-        self.isOrdered = isOrdered
+        let conjuncts = query.filter.conjuncts
+        self.isOrdered = isOrdered && !conjuncts.contains(where: \.isOfOneID)
         conditions = ConditionSQL(tables)
         named = conditions.named(try tables.table(query.type))
         source = named.source
         limit = query.limit
         offset = query.offset
-        let conjuncts = query.filter.conjuncts
         if isOrdered {
             for term in query.sort { order.append(try self.term(term)) }
             if order.isEmpty { try orderByLinks(conjuncts) }
@@ -177,6 +177,11 @@ struct RowQuery {
             return isLarge ? .max : sum
         }
     }
+}
+
+extension Filter {
+    /// Whether at most one entity passes, because it asks for an id.
+    fileprivate var isOfOneID: Bool { if case .compare(0, .equal, _) = self { true } else { false } }
 }
 
 extension [LinkDependency] {

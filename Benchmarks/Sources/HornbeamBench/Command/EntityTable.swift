@@ -149,16 +149,16 @@ extension EntityTable.Row {
 extension Report {
     var hasEntities: Bool { workloads.contains { EntityTable.workloads.contains($0) } }
 
-    private var entityTables: [(head: String, table: Table)] {
+    /// - Parameter isDetailed: with the slowest queries and the processor's time.
+    private func entityTables(isDetailed: Bool) -> [(head: String, table: Table)] {
         var tables: [(String, Table)] = []
         let times = EntityTable.times(self)
         if times.rows.count > 1 {
             tables.append(("Medians of single queries, of saves the whole:", times))
-            tables.append(
-                (
-                    "The slowest of a hundred, and the processor's time of a query, of saves the whole:",
-                    EntityTable.details(self)
-                ))
+        }
+        if times.rows.count > 1, isDetailed {
+            let head = "The slowest of a hundred, and the processor's time of a query, of saves the whole:"
+            tables.append((head, EntityTable.details(self)))
         }
         if let coding = EntityTable.coding(self) {
             tables.append(("An entity by the row format and by Foundation's coders:", coding))
@@ -167,12 +167,12 @@ extension Report {
     }
 
     var entityText: String {
-        entityTables.map { "\n\($0.head)\n\n\($0.table.text)" }.joined(separator: "\n")
+        entityTables(isDetailed: true).map { "\n\($0.head)\n\n\($0.table.text)" }.joined(separator: "\n")
     }
 
     var entityMarkdown: String {
-        (["Taken on \(date) by `\(command)`."] + entityTables.flatMap { [$0.head, $0.table.markdown] })
-            .joined(separator: "\n\n")
+        let tables = entityTables(isDetailed: false).flatMap { [$0.head, $0.table.markdown] }
+        return (["Taken on \(date) by `\(command)`."] + tables).joined(separator: "\n\n")
     }
 
     /// In seconds: of the whole, or the median of single ones.

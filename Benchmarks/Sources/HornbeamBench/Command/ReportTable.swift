@@ -33,6 +33,7 @@ extension Report {
     var ordinary: [String] {
         workloads.filter { workload in
             figures(workload, Figure.machine).isEmpty && !EntityTable.workloads.contains(workload)
+                && !mirrorWorkloads.contains { $0.name == workload }
                 && figures.contains { $0.workload == workload && $0.corpus == nil }
         }
     }
@@ -86,6 +87,27 @@ extension Report {
         }
         return Table(rows: rows)
     }
+
+    /// The mirror's: what there is no peer for, and reads in turns with libpq.
+    private var mirror: Table? {
+        var rows = [["workload", "operations/s", "p50", "p99", "libpq p50", "times as long"]]
+        for (workload, _) in mirrorWorkloads {
+            guard let ours = speed(workload, HornbeamEngine.name) else { continue }
+            let figure = figures(workload, HornbeamEngine.name).last
+            var row = ["`\(workload)`", number(ours.median), time(figure?.latency?.p50), time(figure?.latency?.p99)]
+            if let median = latency(workload, HornbeamEngine.name), let theirs = latency(workload, "libpq") {
+                row += [time(theirs), String(format: "%.2f", Double(median) / Double(theirs))]
+            } else {
+                row += ["–", "–"]
+            }
+            rows.append(row)
+        }
+        return rows.count > 1 ? Table(rows: rows) : nil
+    }
+
+    var mirrorText: String? { mirror?.text }
+
+    var mirrorMarkdown: String? { mirror.map { "Taken on \(date) by `\(command)`.\n\n\($0.markdown)" } }
 
     private func details(_ figure: Figure?) -> [String] {
         guard let figure else { return [] }

@@ -66,11 +66,12 @@ enum ReportCommand {
         if report.hasOrdinary { print(report.text) }
         if report.hasEntities { print(report.entityText) }
         if report.hasFullText { print(report.fullText) }
+        if let mirror = report.mirrorText { print(mirror) }
         if let markdown = arguments.text("markdown") {
             if report.hasOrdinary { try replacePart("figures", of: markdown, with: report.markdown) }
             if report.hasEntities { try replacePart("entities", of: markdown, with: report.entityMarkdown) }
             if report.hasFullText { try replacePart("full text", of: markdown, with: report.fullTextMarkdown) }
-            try replacePart("workloads", of: markdown, with: ListCommand.markdown)
+            if let mirror = report.mirrorMarkdown { try replacePart("mirror", of: markdown, with: mirror) }
         }
         if let svg = arguments.text("svg") { try Data(Chart(report).svg.utf8).write(to: URL(fileURLWithPath: svg)) }
     }

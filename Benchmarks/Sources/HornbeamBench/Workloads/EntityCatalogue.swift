@@ -59,7 +59,7 @@ private let changeWorkloads = [
     ("log-acknowledge", "100 changes acknowledged in a transaction of their own"),
 ]
 
-private let mirrorWorkloads = [
+let mirrorWorkloads: [(name: String, summary: String)] = [
     ("mirror-save-alone", "a package saved in a durable transaction of its own, without a mirror"),
     ("mirror-copy", "the first copy of packages and their maintainers into a PostgreSQL server on this machine"),
     ("mirror-changes", "packages saved, 500 in a transaction, until all are in PostgreSQL"),
@@ -92,7 +92,7 @@ let entityScenarios: [Scenario] =
     + scenarios("totals", totalsWorkloads).prefix(1) + scenarios("changes", changeWorkloads).prefix(1) + [
         Scenario(
             name: "mirror",
-            workloads: mirrorWorkloads.map { Workload(name: $0.0, summary: $0.1, needs: .mirror) }),
+            workloads: mirrorWorkloads.map { Workload(name: $0.name, summary: $0.summary, needs: .mirror) }),
         Scenario(
             name: "coding",
             workloads: [

@@ -96,7 +96,7 @@ import BenchHarness
             server.address, schema: "bench", models: Package.self, Maintainer.self, options: options)
         let peer = try LibpqPackages(server.address)
         var random = SplitMix(state: run.seed &+ 3)
-        let chosen = (0..<2_000).compactMap { _ in samples.packages.randomElement(using: &random) }
+        let chosen = (0..<5_000).compactMap { _ in samples.packages.randomElement(using: &random) }
         try compare(
             run, "mirror-get", chosen.map(\.id), reader, { try $0.find(Package.self, $1)?.sum ?? 0 }, peer.package)
         try compare(
