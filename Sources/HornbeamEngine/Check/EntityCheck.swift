@@ -14,7 +14,7 @@ package struct EntityCheck {
 
     package init(_ core: StoreTransaction) { self.init(core, registered: nil) }
 
-    /// - Parameter registered: those whose code is known; nil for those that the transaction knows.
+    /// - Parameter registered: registered indexes whose code is known; nil for those that the transaction knows.
     package init(_ core: StoreTransaction, registered: RegisteredIndexes?) {
         self.core = core
         transaction = core.transaction
@@ -57,7 +57,7 @@ package struct EntityCheck {
         }
     }
 
-    /// Does `body`, which looks at an entity. That something of its row is not readable is a problem.
+    /// Runs `body`, which examines an entity. An unreadable row is reported as a problem.
     private func reporting(
         _ what: @autoclosure () -> String, _ problem: (String) -> Void, _ body: () throws -> Void
     ) throws {
@@ -98,7 +98,7 @@ package struct EntityCheck {
         }
     }
 
-    /// An entity is stored or deleted, never both, and what is deleted can be restored.
+    /// An entity is either stored or deleted, and every deleted entity must be restorable.
     private func checkTombstones(_ type: EntityType, _ problem: (String) -> Void) throws {
         guard type.isTombstone, type.counterpart != nil else { return }
         let entities = try core.store(type.counterpartName)
@@ -158,7 +158,7 @@ package struct EntityCheck {
         let rows = try store.count()
         let entries = Int(clamping: try transaction.count(index.tree))
         if rows != entries { problem("\(name) has \(entries) entries for \(rows) rows") }
-        // The entries that share the last cut key. They lie side by side.
+        // The entries that share the last cut key. They are adjacent.
         var (cut, whole): ([UInt8], Set<[UInt8]>) = ([], [])
         try forEachEntry(index.tree) { key, value in
             guard let rowID = index.rowID(key: key, value: value) else {
@@ -168,7 +168,7 @@ package struct EntityCheck {
                 guard let row = try store.row(rowID) else {
                     return problem("\(name): an entry for \(rowID), which has no row")
                 }
-                // The keys that it should have can't be told.
+                // The expected keys are unknown.
                 if index.flaw != nil { return }
                 let own = try index.key(of: row)
                 if !key.elementsEqual(index.entry(own, rowID).key) {

@@ -45,7 +45,7 @@ struct KeptCheck {
             }
         }
         guard let places = trees.places else { return }
-        // Each entry has its place. If there are as many, no place is without an entry.
+        // Each entry has a record in the tree of places. If the counts are equal, no record is without an entry.
         let counts = (try transaction.count(trees.entries), try transaction.count(places))
         if counts.0 != counts.1 { problem("\(name) has \(counts.0) entries, and \(counts.1) places of rows") }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks registered indexes against the entities: of those whose code the program has given each entry, of the others
-// that they are what the catalogue says. What branches keep of the rows below them, the trees' own check looks at.
+// Checks registered indexes against the entities. If the program has given an index's code, each entry is checked. The
+// other indexes are compared with the catalogue. The reduced values in branches are checked by the trees' own check.
 
 import HornbeamPages
 import HornbeamTree
@@ -95,7 +95,7 @@ struct RegisteredCheck {
     private func checkMissed(
         _ missed: TreeID, _ index: StoredIndex, _ type: EntityType, _ name: String, _ problem: (String) -> Void
     ) throws {
-        // Rows of other columns nobody reads: the index is to be built anew.
+        // Rows with other columns are not read: the index has to be rebuilt anyway.
         let isRead = index.record.columns == RegisteredCatalogue.fingerprint(type.description)
         var cursor = try core.transaction.cursor(missed)
         while try cursor.next() {

@@ -7,7 +7,7 @@ import FoundationEssentials
 
 /// An expression that a component of an index or a comparison is of: see `ComputedSubject`.
 package protocol ComputedExpression: Sendable {
-    /// Whether both give the same for every row.
+    /// Whether both expressions give the same value for every row.
     func isSame(as other: any ComputedExpression) -> Bool
 }
 
@@ -42,8 +42,8 @@ package struct ComputedSubject: Equatable, @unchecked Sendable {
     /// The subject of stored properties of a type and of one another, with dots between them.
     package init(_ names: String, of type: any Any.Type) { self.init(.named(names, of: type)) }
 
-    /// The property that a key path of an order is of. Which of the steps is its last one, if one is, can't be told
-    /// from the key path alone; a property that is asked about can be followed by each.
+    /// The property of a key path in an order. The key path alone doesn't tell which step comes last, so the property
+    /// can be followed by each of `steps`.
     package init(_ keyPath: AnyKeyPath, behind steps: [AnyKeyPath]) {
         self.init(.ordered(keyPath, behind: steps))
     }
@@ -108,8 +108,8 @@ package struct CollatedColumn: Equatable, Sendable {
     }
 }
 
-/// A component of a key that is worked out from a row. The property must give the same for the same entity, always:
-/// an index over it is of a version, which changes when the property's code does.
+/// A key component that is computed from a row. The property must always give the same value for the same entity. An
+/// index over it has a version, which must change with the property's code.
 package struct ComputedComponent: Sendable {
     package let subject: ComputedSubject
     package let label: String

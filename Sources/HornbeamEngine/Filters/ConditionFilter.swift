@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored conditions as filters, and filters as stored conditions. Whatever is read is validated against the entity
-// type.
+// Stored conditions as filters, and filters as stored conditions. Conditions that are read are validated against the
+// entity type.
 
 import FoundationEssentials
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on the elements of arrays, as far as they are data: an index of elements answers them.
+// Conditions on the elements of arrays, in the part that is data: an index of elements answers them.
 
 /// A comparison of an element that an index of elements may answer.
 package struct ElementTerm: Sendable {

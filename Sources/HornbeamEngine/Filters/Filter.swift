@@ -43,7 +43,7 @@ package indirect enum Filter: Sendable {
     case related(RelationSource)
     /// A condition that only the typed layer can evaluate. The label is for `explain`.
     case opaque(label: String, @Sendable (RowReader) throws -> Bool)
-    /// One comparison that only the typed layer can evaluate. An index over what is compared may answer it.
+    /// One comparison that only the typed layer can evaluate. An index over the compared value may answer it.
     case computed(ComputedTest)
     /// Any element of an array passes, which an index of its elements may answer.
     case anyElement(AnyElementTest)
@@ -53,7 +53,7 @@ package indirect enum Filter: Sendable {
 }
 
 extension Filter {
-    /// The parts of which all must hold; empty for `all`. Nested `and`s are resolved.
+    /// The parts of a conjunction, all of which must hold; empty for `all`. Nested `and`s are flattened.
     package var conjuncts: [Filter] {
         switch self {
         case .all: return []
@@ -92,7 +92,7 @@ extension Filter {
         }
     }
 
-    /// Both. What is an `and` already takes the other in, so that its parts need not be gathered.
+    /// The conjunction of both filters. If the other filter is an `and`, its parts are reused.
     package func and(_ other: Filter) -> Filter {
         guard case .and(let more) = other else {
             let part = other.asPart
@@ -289,7 +289,7 @@ package struct SortTerm: Sendable {
 
     package static let bestScore = SortTerm(.score, descending: true)
 
-    /// Whether it is that one.
+    /// Whether the term sorts by descending score.
     package var isBestScore: Bool {
         if case .score = key { descending } else { false }
     }

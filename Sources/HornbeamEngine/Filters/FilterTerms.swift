@@ -19,7 +19,7 @@ extension Filter {
         }
     }
 
-    /// Whether rows that are equal in what it needs pass alike: it asks for no row's id.
+    /// Whether the filter depends on columns alone, and not on a row's id.
     var isOfColumns: Bool {
         switch self {
         case .links, .linkCount, .ids, .related, .opaque, .anyElement: false

@@ -32,7 +32,7 @@ struct StringMatcher {
         return test.isNegated
     }
 
-    /// - Parameter text: the same text, for what bytes don't tell.
+    /// - Parameter text: the same text as a string, for the cases that bytes don't decide.
     func matches(_ utf8: Bytes, text: () throws(HornbeamError) -> String?) throws(HornbeamError) -> Bool {
         if let plain {
             let isAmong = isAmong(utf8, plain)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The full-text condition of a filter: a query over columns, and what each of these counts.
+// The full-text condition of a filter: a query over columns, with the weight of each.
 
 package import HornbeamText
 
@@ -8,11 +8,11 @@ package final class TextMatch: Sendable {
     package let columns: [Int]
     /// The full-text index whose words are meant, by its name; nil leaves that to the columns.
     package let index: String?
-    /// Its fields are places in `columns`.
+    /// The query's fields are indices into `columns`.
     package let query: TextQuery
     /// Weights of the columns, in their order. Empty if all count alike.
     package let weights: [Double]
-    /// Why nothing can be searched so, told by whoever runs it.
+    /// The error that running the search throws, if the condition can't be searched.
     package let problem: HornbeamError?
 
     package init(columns: [Int], query: TextQuery, weights: [Double] = [], using index: String? = nil) {
@@ -23,7 +23,7 @@ package final class TextMatch: Sendable {
         problem = nil
     }
 
-    /// Makes a condition that can't be searched. It is a condition all the same, so that it has its place in a query.
+    /// Makes a condition that can't be searched. Running it throws `problem`.
     package init(columns: [Int], problem: HornbeamError) {
         self.columns = columns
         index = nil
@@ -42,7 +42,7 @@ package final class TextMatch: Sendable {
         if let words { words } else { query.text(fields: []) }
     }
 
-    /// Whether an index must know where words stand to answer it.
+    /// Whether an index needs the positions of words to answer it.
     func needsPositions(_ analyzer: Analyzer) -> Bool {
         words == nil && (!weights.isEmpty || query.needsPositions(analyzer))
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several full-text indexes says what a word is: the same one for a filter, with or without the index's help,
-// for highlights and for snippets, so that what is found is what is marked.
+// Chooses the full-text index whose analyzer defines words. Filters (with or without the index's help), highlights and
+// snippets all use the same index, so that the marked words are the found ones.
 
 package import HornbeamText
 
 enum TextWording {
-    /// The place of the index that says it of some columns, among those that are there, as they are declared: the one
-    /// over exactly these, in their order or in another one; else the first that has all of them among its own; else
-    /// the first that has one of them.
+    /// The position of the index that defines words for some columns, in the order of declaration: an index over
+    /// exactly these columns in this order, else in another order, else the first that has all of them, else the first
+    /// that has one of them.
     static func place(of columns: [Int], in indexes: [[Int]]) -> Int? {
         if let exact = indexes.firstIndex(of: columns) { return exact }
         let wanted = Set(columns)
@@ -24,14 +24,15 @@ package protocol SearchedIndex: AnyObject {
     var storesPositions: Bool { get }
     /// Whether it has some entities only.
     var isPartial: Bool { get }
-    /// Whether it can tell what a search over its columns finds.
+    /// Whether the index can answer a search over its columns.
     func answers(_ match: TextMatch) -> Bool
 }
 
 extension Array where Element: SearchedIndex {
-    /// The one that answers a `matches` condition: of those over exactly its columns, in their order, the one that is
-    /// named, or the first whose words are those of the condition. One that has some entities only comes after those
-    /// that have all, and only if `holding` says that it has those that are asked for.
+    /// The index that answers a `matches` condition. Candidates are over exactly the condition's columns, in their
+    /// order, have the name that the condition gives (if it gives one), and the same analyzer as the first of them. A
+    /// partial index is returned only if no complete one answers and `holding` says that it has all entities in
+    /// question.
     package func answering(_ match: TextMatch, holding: (Element) throws -> Bool) rethrows -> Element? {
         var (first, partial, held): (Element?, Element?, Element?)
         for index in self where index.columns == match.columns {
@@ -46,7 +47,7 @@ extension Array where Element: SearchedIndex {
         return held
     }
 
-    /// The one that answers a `matches` condition if only some entities are asked for.
+    /// The index that answers a `matches` condition, even if it has some entities only.
     package func answering(_ match: TextMatch) -> Element? { answering(match) { _ in true } }
 
     /// The index whose analyzer a `matches` condition goes by, whether or not the index answers it. Nil means
@@ -68,7 +69,7 @@ extension TextMatch {
 }
 
 extension IndexDescription {
-    /// For a full-text index: whether it can tell what a search over its columns finds.
+    /// Whether a full-text index can answer a search over its columns.
     package func answers(_ match: TextMatch) -> Bool {
         positions || knownAnalyzer.map { !match.needsPositions($0) } ?? false
     }

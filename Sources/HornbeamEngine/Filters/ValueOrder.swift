@@ -32,7 +32,7 @@ extension Value {
     /// Equal exactly where keys are: NaN equals NaN, and nothing else.
     package var comparable: Value {
         switch self {
-        // No number of this place can be an array.
+        // A column of numbers holds no arrays.
         case .double(let number) where number.isNaN: .array([])
         case .date(let seconds) where seconds.isNaN: .array([])
         case .decimal(let number) where number.isNaN: .array([])
@@ -96,7 +96,7 @@ package func membership<Property: Equatable & Sendable>(_ values: [Property]) ->
     return { wanted.contains(order.stored($0).comparable) }
 }
 
-/// The order of values as stored columns have it: Swift's, and NaN behind all numbers.
+/// The order of values in stored columns: Swift's, with NaN after all numbers.
 package enum ValueOrder {
     package static func precedes<Property: Comparable>(_ left: Property, _ right: Property) -> Bool {
         // In Swift a decimal that is NaN equals itself and is less than all others.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drift: the code of a registered index was changed and its version wasn't, so that what is stored is other code's. No
-// look at the catalogue shows it. A probe asks the code for a few entities, spread over all of them, and compares.
+// Detects drift: the code of a registered index was changed but its version wasn't, so the stored entries come from
+// other code. The catalogue doesn't show this. A probe runs the code for a sample of entities and compares the entries.
 
 import HornbeamPages
 import HornbeamTree
@@ -15,7 +15,8 @@ public enum DriftPolicy: Sendable {
     case rebuild
 }
 
-/// Compares entries with what the code gives now, in both directions: from rows to entries, and from entries to rows.
+/// Compares entries with those that the code makes now, in both directions: from rows to entries, and from entries to
+/// rows.
 struct DriftProbe {
     /// Samples of each direction: that many calls of the program's code at most.
     static let samples = 32

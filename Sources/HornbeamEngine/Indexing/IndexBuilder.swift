@@ -7,7 +7,7 @@ import HornbeamText
 package import HornbeamTree
 
 package struct IndexBuilder {
-    /// A row's key in an index, as it is sorted: with the row id behind it, always.
+    /// A row's key in an index, with the row id always appended for sorting.
     private struct Entry {
         let sorted: [UInt8]
         /// Whether the tree has the key without the row id.
@@ -33,7 +33,7 @@ package struct IndexBuilder {
     }
 
     /// `.uniqueViolation` if two rows have the same key in a unique index.
-    /// - Parameter names: those of the indexes to build; their trees are there and empty.
+    /// - Parameter names: the indexes to build. Their trees exist and are empty.
     package func build(_ names: Set<String>) throws {
         let total = Int(clamping: try transaction.count(type.rows))
         guard total > 0 else { return }
@@ -77,8 +77,8 @@ package struct IndexBuilder {
     }
 
     /// The entry before `entry`, in the order of the keys, that has the same key.
-    /// - Parameter group: the entries since the last other key in the tree. A cut key may stand for several whole ones,
-    ///   and among its entries, which come by their row ids, equal ones need not be neighbours.
+    /// - Parameter group: the entries since the last other key in the tree. A cut key may stand for several whole ones.
+    ///   Its entries are in the order of row ids, so equal whole keys need not be adjacent.
     private func holder(of entry: Entry, _ index: EntityIndex, _ group: inout [Entry]) throws -> Entry? {
         let isCut = entry.key.count == IndexKeyBytes.cutSize
         guard let first = group.first, first.key == entry.key else {
@@ -92,7 +92,7 @@ package struct IndexBuilder {
         return nil
     }
 
-    /// The key that a cut one stands for; nil if a component is nil, which exempts it.
+    /// The whole key behind a cut one. Returns nil if a component is nil, which exempts the key.
     private func wholeKey(_ entry: Entry, _ index: EntityIndex) throws -> [UInt8]? {
         guard let whole = try row(entry).map({ try index.fullKey(of: $0) }), !whole.isExempt else { return nil }
         return whole.key

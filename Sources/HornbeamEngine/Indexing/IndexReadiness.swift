@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a state of the file can answer for a registered index, and if not, why, and what to do about it.
+// Whether a state of the file can answer for a registered index; if not, the reason and the remedy.
 
 import HornbeamPages
 import HornbeamTree
@@ -55,7 +55,7 @@ extension IndexRegistration {
         "it is being built in the background: wait for the value of its IndexBuild or, if the program that built it "
         + "has ended, register it again"
 
-    /// The difference between the stored index and the one that is asked for.
+    /// The difference between the stored index and the requested one.
     private static func difference(_ asked: IndexRegistration, _ stored: StoredIndex) -> String {
         if stored.record.version != asked.version {
             return "the database has its version “\(stored.record.version)”, and not “\(asked.version)”"

@@ -9,7 +9,7 @@ import Synchronization
 /// The work to do before an index can follow its rows.
 package enum RegistrationWork: Equatable {
     case none
-    /// The tree's reduced values, as far as a program without the code has left them unknown.
+    /// The tree's reduced values, which a program without the code has left unknown.
     case completion
     /// The rows that it has missed.
     case missedRows
@@ -104,7 +104,7 @@ package struct IndexRegistering {
             do {
                 try catchUp(index, maintained, type)
             } catch is HornbeamError {
-                // A row as it was can't be read, say. What the rows are now is enough to build it.
+                // For example, a row's former state can't be read. The current rows are enough to build the index.
                 return try run(.building)
             }
             try transaction.completeReductions(tree)
@@ -175,8 +175,8 @@ public struct RegisteredIndexDescription: Sendable, Equatable {
         /// The program hasn't registered it since the database was opened. It has missed the changes of this many
         /// entities, and gets them when it is registered again.
         case unregistered(missed: Int)
-        /// It is being built in the background, or was until the database was closed: so many of its entities are
-        /// looked at. If there is a former index of the name, that is listed too.
+        /// The index is being built in the background, or was until the database was closed. `done` of its `total`
+        /// entities have been read. A former index of the name is listed too.
         case building(done: Int, total: Int)
         /// The file's record of it is damaged. Nobody can ask it, nor register another one of its name, before it is
         /// dropped by `unregister`.

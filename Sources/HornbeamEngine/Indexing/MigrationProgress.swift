@@ -7,7 +7,7 @@ public struct MigrationProgress: Sendable, Equatable {
     public enum Step: String, Sendable {
         /// Rows get other columns: conversions, derived properties, properties that are forgotten.
         case migratingRows
-        /// Links get another form: those of a relation, or those of a type, which lie together, on the way there.
+        /// Links are converted: those of a relation, or, as an intermediate step, those of a whole type.
         case migratingLinks
         /// Rows that are older than a property get its default.
         case completingRows

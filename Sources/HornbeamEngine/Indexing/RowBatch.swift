@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of many rows, made by several threads for one that reads the rows in a transaction of its own: it copies
-// them, some at a time, and has the entries in the order of the rows, as if it had made them itself.
+// Makes the entries of many rows on several threads. One thread reads the rows in its transaction and copies a batch of
+// them; it gets the entries in the order of the rows, as if it had made them itself.
 
 import Dispatch
 import Foundation
@@ -10,7 +10,7 @@ import Synchronization
 
 /// Rows of an entity type that an index is built of.
 package struct RowBatch: Sendable {
-    /// That call an index's function at the same time.
+    /// Number of threads that call an index's function at the same time.
     package static let standardThreads = min(8, ProcessInfo.processInfo.activeProcessorCount)
     /// Numbers of bytes and of rows from which on the rows' entries are made.
     private static let sizeBound = 1 << 18
@@ -47,8 +47,8 @@ package struct RowBatch: Sendable {
         self.bytes.append(contentsOf: bytes)
     }
 
-    /// Gives the entries of its rows to a sorter, and has no rows then. What one of them can't be indexed for is thrown
-    /// of the first of these, whatever the threads.
+    /// Adds the entries of the rows to a sorter and removes the rows. If rows can't be indexed, throws the error of the
+    /// first such row, whatever the number of threads.
     mutating func finish(into sorter: inout EntrySorter) throws {
         // Several parts for each thread: one row may take as long as a hundred others.
         let count = min(threads == 1 ? 1 : threads * 4, (places.count + Self.leastRows - 1) / Self.leastRows)

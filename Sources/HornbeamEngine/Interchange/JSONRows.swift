@@ -68,8 +68,8 @@ package struct JSONRows {
 
     // MARK: Reading
 
-    /// Saves the entity of one line, replacing one of the same id. Relations that the line names are set, others left
-    /// as they are. `.invalid`, with nothing changed, if the line is no such entity.
+    /// Saves the entity of one line, and replaces an entity with the same id. Relations that the line names are set;
+    /// others are left as they are. If the line is no such entity, throws `.invalid` and changes nothing.
     @discardableResult
     package func save(line: Bytes) throws -> RowID {
         guard let members = try JSONParser.members(line) else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row of a deleted entity, made from the stored row and its links without the entity itself: reading one with its
-// relations, and making dynamic values and a tree of JSON of it, took ten times as many instructions. What it writes is
-// what `Deleted` reads.
+// Makes the row of a deleted entity from the stored row and its links, without reading the entity. Reading the entity
+// with its relations, and making dynamic values and a tree of JSON of it, took ten times as many instructions.
+// `Deleted` reads the format that is written here.
 
 import HornbeamPages
 import HornbeamTree
@@ -12,7 +12,7 @@ extension EntityStore {
     /// none. Columns and relations that only the store still has are kept too. Returns nil if the entity isn't stored.
     package func tombstone(of rowID: RowID, in deleted: EntityStore) throws -> [UInt8]? {
         var writer = deleted.makeRow()
-        // First, because reading links may change trees, where the row lies.
+        // First, because reading links may change the trees that the row is in.
         var links = JSONBytes()
         try appendLinks(of: rowID, to: &links)
         guard let row = try row(rowID) else { return nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives the rows of a type the ids of what their relations lead to, where an index over these is new, or the links have
-// been migrated.
+// Fills the id columns of a type's to-one relations, where an index over these columns is new or the links have been
+// migrated.
 
 import HornbeamPages
 import HornbeamTree
@@ -9,9 +9,8 @@ struct LinkedIDFill {
     let schema: Schema
     let transaction: Transaction
 
-    /// The types to fill, with the names of those of their indexes that go by the ids. A column that was there before
-    /// isn't trusted where an index over it is new or relations were renamed: an older program may not have maintained
-    /// it.
+    /// The types to fill, each with the names of its indexes over such ids. An existing column is filled again if an
+    /// index over it is new or relations were renamed, because an older program may not have maintained it.
     static func types(
         _ schema: Schema, _ work: [SchemaChange], _ plan: MigrationPlan, movesLinks: Bool
     ) -> [(type: EntityType, indexes: Set<String>)] {

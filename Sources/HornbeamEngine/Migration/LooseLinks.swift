@@ -37,7 +37,7 @@ enum LooseLinks {
                 if let list = loose[link.list] {
                     try list.put(link, in: transaction)
                 } else if schema.role(of: link.list, in: type) == nil {
-                    // Pairs are made anew, and need no trees. This is nobody's.
+                    // Pairs are made anew and need no trees. This link belongs to no list.
                     throw type.damagedLinks("there is no list \(link.list)")
                 }
                 try reports.advance()
@@ -130,8 +130,8 @@ enum LooseLinks {
             if side.isOwnInverse, side.isToMany, target < source { continue }
             let from = LinkEnd(source, position.rawValue)
             var to = LinkEnd(target, other.form == .reverse ? source.rawValue : 0)
-            // If entities led to many and kept their first links, two of them may disagree about it: the one that comes
-            // first has it, and none is linked twice. If they agree, this is the other half.
+            // If entities led to many and kept their first links, two of them may disagree. The first one in row order
+            // wins, and no entity is linked twice. If they agree, this is the other half.
             if side.isOwnInverse, !side.isToMany,
                 try transaction.link(side.list, from) != nil || transaction.link(side.list, to) != nil
             {
@@ -157,7 +157,7 @@ enum LooseLinks {
 }
 
 extension EdgeSide {
-    /// Whether this is the one of two sides by whose links both are put together: a to-many one, which has positions.
+    /// Whether the links of both sides are rebuilt from this side: a to-many side, which has positions.
     fileprivate var isPacked: Bool {
         guard let other, let inverse, other.form != .reverse else { return true }
         if isToMany != (other.form == .many) { return isToMany }

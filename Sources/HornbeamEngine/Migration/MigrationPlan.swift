@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared migrations against what is stored: which of them apply, what has to be done for them, and what the store
-// holds afterwards. Pure; the catalogue acts on it, and compares the result with the models.
+// Compares declared migrations with the stored schema: which migrations apply, which work they need, and which schema
+// results. Pure; the catalogue does the work and compares the result with the models.
 
 /// The combined effect of a list of migrations' structural steps on one store.
 struct MigrationPlan {
-    /// Something to do to trees whose content stays as it is. In order: names are those of its moment.
+    /// A change to trees whose content stays as it is. Moves are in order: names are those at the time of the move.
     enum Move {
         case renameType(EntityDescription, to: String)
         case dropType(EntityDescription)
@@ -48,7 +48,7 @@ struct MigrationPlan {
     private(set) var trimmed: Set<Side> = []
     /// Relations whose other side is forgotten.
     private(set) var widowed: Set<Side> = []
-    /// The names that types have in the file, of those that are renamed.
+    /// The names in the file of the types that are renamed.
     private var origins: [String: String] = [:]
 
     /// The name that a type has in the file, however often it is renamed.
@@ -56,7 +56,7 @@ struct MigrationPlan {
 
     /// Changes of a type's relations, for its deleted entities, in order.
     private var linkSteps: [String: [TombstoneMigration.LinkStep]] = [:]
-    /// The migrations of deleted entities, by the name of the type that they lie in.
+    /// The migrations of deleted entities, by the name of the type of tombstones.
     private(set) var tombstones: [String: TombstoneMigration] = [:]
 
     /// Whether relations of a type are renamed or dropped.
@@ -136,8 +136,8 @@ struct MigrationPlan {
         if let deleted = types[oldDeleted], types[newDeleted] == nil { moveType(deleted, to: newDeleted) }
     }
 
-    /// A step that finds nothing to rename is one that has been done, unless it names a nested type without the outer
-    /// ones: its entities would be left behind.
+    /// A step that finds nothing to rename counts as done, unless it names a nested type without the outer ones: its
+    /// entities would be left behind.
     private func refuseShortName(_ old: String, _ new: String) throws {
         guard types[new] == nil,
             let meant = types.keys.sorted().first(where: { $0.hasSuffix(".\(old)") && declared[$0] == nil })
@@ -334,7 +334,8 @@ struct MigrationPlan {
         change(type, place, .forget(place)) { $0.remove(at: place) }
     }
 
-    /// Notes a step on a type's rows. Indexes that depend on the column at `place` go: its values become others.
+    /// Notes a step on a type's rows. Indexes that depend on the column at `place` are dropped, because its values
+    /// change.
     private mutating func change(
         _ type: String, _ place: Int?, _ step: RowMigration.Step, _ columns: (inout [ColumnDescription]) -> Void
     ) {

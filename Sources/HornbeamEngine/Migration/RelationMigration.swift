@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links in another form: a relation that leads to many entities instead of one, or to one instead of many, and one that
-// gains or loses its other side. Nothing is lost that a migration doesn't say may be: what is ambiguous is refused.
+// Converts links when a relation changes: from to-one to to-many or back, or when it gains or loses its inverse. Data
+// is lost only if a migration permits it. An ambiguous change is refused.
 
 import HornbeamPages
 import HornbeamTree
 
 /// A relation whose links have to change their form.
 struct RelationChange {
-    /// One side of it as it is, and as it is to be.
+    /// One side of the relation, in its old or new form.
     struct Form {
         var description: RelationDescription
         /// The other side, declared here or there.
@@ -24,7 +24,7 @@ struct RelationChange {
 
     var name: String { after.description.name }
 
-    /// The changes from the types in the store to those that are declared.
+    /// The changes from the stored types to the declared ones.
     static func find(_ plan: MigrationPlan, _ merged: [EntityDescription]) -> [RelationChange] {
         let after = Dictionary(merged.map { ($0.name, $0) }) { _, last in last }
         var changes: [RelationChange] = []
@@ -151,8 +151,7 @@ struct RelationMigration {
         if change.isWidowed { return }
         let isOwnInverse =
             change.before.inverse == change.before.description.name && change.before.description.target == change.type
-        // The other half is in the tree that is being rewritten: what the halves disagree about, `LooseLinks.pack`
-        // decides.
+        // The other half is in the tree that is being rewritten: `LooseLinks.pack` decides where the halves disagree.
         if isOwnInverse { return }
         guard let inverse = change.before.inverse else {
             _ = try transaction.delete(opened(tree("b", change)), target.key + source.key)
@@ -174,7 +173,7 @@ struct RelationMigration {
 
     // MARK: The other side
 
-    /// Makes what belongs to the targets from this side's links: the reverse look-up, or the other side's links in the
+    /// Makes the entries of the targets from this side's links: the reverse look-up, or the other side's links in the
     /// order of the sources' row ids.
     private func makeOtherSide(_ change: RelationChange, _ linked: [String: UInt64]) throws {
         let reverse = try empty(tree("b", change))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are older than a property get the value that their model reads there, its default, so that filters, sorts
-// and indexes, which look at rows, agree with what is read. Only columns that a row lacks are written: no index that is
-// already there can change by it.
+// Fills in a property's default in rows that are older than the property, so that filters, sorts and indexes, which
+// read rows, agree with the values that models read. Only missing columns are written, so existing indexes can't
+// change.
 
 import HornbeamPages
 import HornbeamTree
@@ -35,8 +35,8 @@ package struct RowCompletion {
         return count > 0
     }
 
-    /// Rows without an optional property need nothing: nil is what they read as. Unless it has another default, which
-    /// any one row shows.
+    /// Rows without an optional property need nothing, because they read as nil. They do if the property has another
+    /// default, which any row shows.
     private func needsValues(_ added: [ColumnDescription]) throws -> Bool {
         guard !added.isEmpty else { return false }
         if !added.allSatisfy(\.type.isOptional) { return true }
@@ -95,7 +95,7 @@ package struct RowCompletion {
         return "if it was called \(names), declare \(step); else "
     }
 
-    /// The row with all that it lacks, of which `column` is one.
+    /// The row with all of its missing columns filled in. `column` is one of them.
     private func completed(_ old: RowReader, _ column: Int) throws -> [UInt8] {
         let name = type.description.columns[column].name
         let place = "\(type.name) \(try old.value(0).text) has no value for “\(name)”"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that doesn't know a property makes entities without it. If it can't be nil, a later program reads its
-// default there, and filters, which look at rows, must find that. So the store remembers which types such programs have
-// had open for writing, and the next program that knows all properties has the rows completed.
+// A program that doesn't know a property makes entities without it. If the property can't be nil, a later program reads
+// its default there, and filters, which read rows, must find that value. So the store remembers which types such
+// programs have opened for writing, and the next program that knows all properties completes the rows.
 
 import HornbeamTree
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites all rows of a type by the steps that apply to them, in one pass: from the old tree into a new one that takes
-// its place, so that memory holds one row at a time.
+// Rewrites all rows of a type by the steps that apply to them, in one pass: from the old tree into a new one that
+// replaces it, so that memory holds one row at a time.
 
 import HornbeamPages
 import HornbeamTree
@@ -8,10 +8,10 @@ import HornbeamTree
 /// The steps of one type's rows.
 struct RowMigration {
     enum Step {
-        /// Converts the column at a place. With `onlyUnreadable` it leaves values that the new type can read, which is
-        /// stored like the old one.
+        /// Converts the column at a position. With `onlyUnreadable` it leaves values that the new type can read; the
+        /// new type is then stored like the old one.
         case convert(Int, MigrationStep.Conversion, onlyUnreadable: Bool)
-        /// A column behind all others; with the columns that its closure sees.
+        /// Adds a column after all others, with the columns that its closure sees.
         case fill([ColumnDescription], String, @Sendable (StoredRow) throws -> Value)
         case forget(Int)
     }
@@ -49,8 +49,8 @@ struct RowMigration {
         try reports.finish()
     }
 
-    /// Whether the new type of a conversion can't read a stored value: one in the column at a place, or one of a
-    /// deleted entity. Reads rows until it finds such a value.
+    /// Whether the new type of a conversion can't read some stored value of the column, in a row or in a deleted
+    /// entity. Reads rows until it finds such a value.
     static func hasUnreadable(
         _ conversion: MigrationStep.Conversion, _ type: EntityDescription, _ place: Int, deleted: EntityDescription?,
         in transaction: Transaction
@@ -84,14 +84,15 @@ struct RowMigration {
         return try made(type, nil, row) { try row.write(layout) }
     }
 
-    /// Takes a deleted entity through the steps. It is in no opening's way: what can't be made of it is null.
+    /// Takes a deleted entity through the steps. It never makes an opening fail: a value that can't be converted
+    /// becomes null.
     func apply(toDeleted row: inout MigratingRow) throws {
         for step in steps {
             try apply(step, to: &row) { _, _, body in (try? body()) ?? .null }
         }
     }
 
-    /// - Parameter make: calls what makes the value of a property of the row.
+    /// - Parameter make: calls the closure that makes the value of a property.
     private func apply(
         _ step: Step, to row: inout MigratingRow,
         _ make: (_ row: MigratingRow, _ property: String, _ body: () throws -> Value) throws -> Value

@@ -116,8 +116,8 @@ package enum SchemaCatalogue {
 
     // MARK: Versions
 
-    /// Grows with every change of the schema; 0 in stores without one. Whoever reads beside another process that
-    /// changes the schema would read rows by the wrong columns: this tells.
+    /// Grows with every change of the schema; 0 in stores without one. A reader compares it to notice that another
+    /// process has changed the schema: it would read rows by the wrong columns otherwise.
     package static func version(in transaction: Transaction) throws -> UInt64 {
         guard let tree = try transaction.tree(treeName), let stored = try transaction.get(tree, Array("version".utf8))
         else { return 0 }

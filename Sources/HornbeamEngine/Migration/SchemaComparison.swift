@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared against stored: what a type becomes, what has to be done for it, and what can't be done. Pure; the catalogue
-// acts on it.
+// Compares declared types with stored ones: the resulting type, the work to be done, and the changes that aren't
+// possible. Pure; the catalogue does the work.
 
 import HornbeamText
 
-/// A type as this database sees it: declared columns first, then those only the store has; and the position of each in
-/// the rows.
+/// A type as this database sees it: declared columns first, then columns that only the store has, and the position of
+/// each in the rows.
 struct Merged {
     var description: EntityDescription
     /// Number of columns that are declared.
@@ -14,7 +14,7 @@ struct Merged {
 }
 
 extension Merged {
-    /// A type whose columns are all declared and lie as they are numbered.
+    /// A type whose columns are all declared and are stored in the order of their numbers.
     init(unchanged description: EntityDescription) {
         self.init(
             description: description, declared: description.columns.count,
@@ -46,9 +46,8 @@ enum SchemaComparison {
         HornbeamError(.schemaMismatch, what)
     }
 
-    /// - Parameter outdated: names of indexes that are declared as they are stored and must be built anew all the
-    ///   same.
-    /// - Returns: the type, and what has to be done for it; nil if nothing.
+    /// - Parameter outdated: names of indexes that must be rebuilt although they are declared as they are stored.
+    /// - Returns: the type, and the work to be done for it; nil if there is none.
     static func merge(
         _ declared: EntityDescription, with stored: EntityDescription?, outdated: Set<String> = []
     ) throws(HornbeamError) -> (Merged, SchemaChange?) {
@@ -128,7 +127,8 @@ enum SchemaComparison {
         return change.built.isEmpty ? nil : change
     }
 
-    /// A declared type with those of its indexes as they are stored that differ in the version of a collation alone.
+    /// A declared type in which indexes that differ from the stored ones in a collation's version alone are as they are
+    /// stored.
     static func unrenewed(_ declared: EntityDescription, as stored: [EntityDescription]) -> EntityDescription {
         guard let former = stored.first(where: { $0.name == declared.name }) else { return declared }
         var declared = declared
@@ -154,14 +154,14 @@ enum SchemaComparison {
         return declared
     }
 
-    /// Whether nothing has to be written: the order of indexes and relations doesn't count, but for full-text indexes:
-    /// of several over the same properties the first says what words are.
+    /// Whether nothing has to be written. The order of indexes and relations doesn't matter, except for full-text
+    /// indexes: the first of several over the same properties defines words.
     private static func isSame(_ new: EntityDescription, _ old: EntityDescription) -> Bool {
         new.columns == old.columns && Set(new.indexes) == Set(old.indexes) && Set(new.relations) == Set(old.relations)
             && new.indexes.filter { $0.kind == .text } == old.indexes.filter { $0.kind == .text }
     }
 
-    /// Deleted entities have the id of their type, which is the one that was declared.
+    /// Deleted entities have the id of their type, which is the declared one.
     private static func checkID(
         _ declared: ColumnDescription, _ stored: ColumnDescription, _ type: String
     ) throws(HornbeamError) {
@@ -209,7 +209,7 @@ enum SchemaComparison {
         }
         for change in work.indices {
             guard let type = merged.first(where: { $0.description.name == work[change].stored.name }) else { continue }
-            // No more than that: what isn't declared keeps its rules there.
+            // Inverses alone: an undeclared relation keeps its rules.
             let inverses = Dictionary(type.description.relations.map { ($0.name, $0.inverse) }) { _, last in last }
             for place in work[change].stored.relations.indices {
                 let relation = work[change].stored.relations[place]
@@ -233,7 +233,7 @@ enum SchemaComparison {
     }
 
     /// Checks that descriptions are sound in themselves and with each other.
-    /// - Parameter declared: the names of those whose collations this system must have.
+    /// - Parameter declared: names of the types whose collations this system must have.
     static func validate(
         _ types: [EntityDescription], declared: Set<String>, allowsUnknownTargets: Bool
     ) throws(HornbeamError) {

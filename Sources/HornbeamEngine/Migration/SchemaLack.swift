@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells in words what a file lacks of its models, for a program that opens it without the right to bring it up to them.
+// Describes the changes that a file needs for its models, for a program that may not make them.
 
 extension SchemaUpdate {
-    /// Each thing that is to be done. What concerns deleted entities is left out: it follows their type.
+    /// The changes to be made, one text each. Changes of deleted entities are left out: they follow their type.
     var lacks: [String] {
         var lacks = plan.moves.compactMap { words($0) }
         for type in plan.rows.keys.sorted() where !isTombstone(type) { lacks.append("the migration of \(type)") }
@@ -10,7 +10,7 @@ extension SchemaUpdate {
         for link in links where !isTombstone(link.type) {
             lacks.append("the present form of \(link.type).\(link.name)")
         }
-        // Rows that lack what this program doesn't know are only to be noted.
+        // For types with columns that this program doesn't know, only a note is due.
         for type in gaps.ended.map(\.type) + gaps.begun where !isTombstone(type) {
             lacks.append("values in some rows of \(type)")
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleted entities go through a migration with the others of their type. They lie as JSON by names (Deleted.swift), so
-// a change of names alone, which touches no row, changes them; and what is to be forgotten must be gone from them, too.
+// Migrates deleted entities together with their type. They are stored as JSON by names (Deleted.swift), so a mere
+// renaming, which touches no rows, changes them. Forgotten properties are removed from them, too.
 
 import HornbeamPages
 import HornbeamTree
@@ -13,22 +13,22 @@ struct TombstoneMigration {
         let new: String?
     }
 
-    /// The columns of the type that lies in the JSON, as they are in the file.
+    /// The columns of the type in the JSON, as they are in the file.
     let stored: [ColumnDescription]
     /// The columns of that type after the migration.
     let columns: [ColumnDescription]
     /// The steps from one to the other; nil where only names change.
     let rows: RowMigration?
     let links: [LinkStep]
-    /// The columns of the rows that the JSON lies in, after any steps on those.
+    /// The columns of the rows that hold the JSON, after any steps on them.
     private let outer: [ColumnDescription]
     private let entityColumn: Int
     private let linksColumn: Int
 
-    /// Prepares the migration. Returns nil if there is nothing to do, or if the tombstones have no JSON columns of
+    /// Prepares the migration. Returns nil if there is nothing to do, or if the tombstones have no JSON columns for
     /// entities and links.
     /// - Parameters:
-    ///   - tombstone: the type that the deleted entities lie in.
+    ///   - tombstone: the type of the deleted entities.
     ///   - old: the entities' type in the file.
     ///   - new: the entities' type after the migration.
     init?(
@@ -62,8 +62,7 @@ struct TombstoneMigration {
         try reports.finish()
     }
 
-    /// The entity's JSON as it is from now on. Of what isn't readable nothing could be restored, nor told what it
-    /// holds: it is left out.
+    /// The entity's JSON after the migration. Unreadable parts are left out, since they can't be restored.
     private func entity(_ row: RowReader) throws -> String {
         let members = try Self.members(row, entityColumn)
         let values = stored.map { column in

@@ -13,7 +13,7 @@ package struct LinkedRows {
     let isWhole: Bool
 }
 
-/// Rows whose relation leads to any of those that another query finds.
+/// Rows whose relation leads to any row that another query finds.
 package struct Join {
     let side: EdgeSide
     let query: EntityQuery
@@ -35,7 +35,7 @@ package struct IndexWalk {
     /// The order of ties: ascending rows, unless the whole order ends in the id.
     var ties = Ties.rows(descending: false)
 
-    /// Whether entries come as they lie in the tree, also those of one key.
+    /// Whether entries come in the order of the tree, including the entries of one key.
     var isAsItLies: Bool { leading == nil && ties == .rows(descending: isReversed) }
 }
 
@@ -44,7 +44,7 @@ package enum AccessPath {
     case rowScan
     /// Ranges of row ids, ascending.
     case rows([EntryRange])
-    /// Rows by their ids, forwards or backwards. With nil for row ids that are put in order.
+    /// Rows by their ids, forwards or backwards. With nil the row ids are sorted first.
     case byID(IDRange, reversed: Bool?)
     /// Rows in this order. Ids that name no row are left out.
     case list([RowID], name: Plan.Access)
@@ -52,7 +52,7 @@ package enum AccessPath {
     /// The rows of another path that are linked, in the order of linking.
     indirect case among(LinkedRows, AccessPath)
     case join(Join)
-    /// Without a walk as the entries lie, for row ids that are put in order.
+    /// Without a walk in the order of the entries the row ids are sorted first.
     case index(IndexMatch, IndexWalk?)
     /// Rows with an element in ranges of an array index, by their row ids.
     case elements(ElementMatch)
@@ -127,7 +127,8 @@ extension AccessPath {
         }
     }
 
-    /// Upper bound of the candidates, as far as it is known without reading; of a long list of values an estimate.
+    /// Upper bound of the candidates, as far as it is known without reading. For a long list of values it is an
+    /// estimate.
     package func candidates(rows: Int) -> Int {
         switch self {
         case .rowScan: rows

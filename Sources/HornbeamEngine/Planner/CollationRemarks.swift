@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why an index over a text isn't used though the query compares that text, or sorts by it: because its collation is
-// another one, or of another version. Said in plans, for people who wonder.
+// Remarks in plans on indexes that aren't used although the query compares or sorts by their text, because they have
+// another collation or another version of it.
 
 extension Planner {
     /// Returns the remarks on indexes by collations.
     func collationRemarks() throws -> [String] { try versionRemarks() + otherCollations() }
 
-    /// One for each index that no query uses, if this one asks for a property of it.
+    /// One remark for each index with another version that has a property of the query.
     private func versionRemarks() throws -> [String] {
         let others = type.indexes.filter { $0.flaw != nil }
         guard !others.isEmpty else { return [] }
@@ -24,7 +24,8 @@ extension Planner {
         }
     }
 
-    /// One for each index of another collation than what is asked of its texts, where no index has that one.
+    /// One remark for each index that has a text of the query by another collation, if no index has the query's
+    /// collation for this text.
     private func otherCollations() throws -> [String] {
         let asked = conjuncts.flatMap { textsAsked($0) } + sort.compactMap { textAsked($0) }
         guard !asked.isEmpty else { return [] }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of index entries: what an index holds of an entity, in the form of a row whose other columns are null, so
-// that whoever reads columns (aggregates, groups, filters) reads these, and no row is looked up. A key tells the values
-// themselves, but for three: −0.0 is 0.0 in it, a text is in its composed form, and a decimal has no zeros at its end,
-// which Swift holds equal.
+// Rows made of index entries. Such a row holds the values in the entry; its other columns are null. Readers of columns
+// (aggregates, groups, filters) read it, and no row is looked up. A key holds the values themselves, with three
+// exceptions: −0.0 is 0.0, a text is in its composed form, and a decimal has no trailing zeros. Swift holds these
+// equal.
 
 import HornbeamKeys
 import HornbeamPages
@@ -11,7 +11,7 @@ import HornbeamPages
 enum Covering {
     case no
     case values
-    /// Where the key tells it: texts are to come as they were written.
+    /// Where the key tells the exact value: texts must come as they were written.
     case exactValues
 }
 
@@ -35,7 +35,7 @@ final class CoveredRow {
         }
     }
 
-    /// A component of the key, and where its column lies in a row.
+    /// A component of the key, and the position of its column in a row.
     private struct Part {
         let form: Form
         let place: RowLayout.Place
@@ -48,7 +48,7 @@ final class CoveredRow {
     private let parts: [Part]
     /// The offset of the first part in a key.
     private let offset: Int
-    /// Number of bytes of the last key that its row was made of, and of those before them.
+    /// Number of leading bytes of the last key, up to the end of the parts that its row was made of.
     @exclusivity(unchecked) private(set) var readSize = 0
     /// Columns of the variable area in their order in the row: the offset of each end, and the part that is its text.
     private let variables: [(end: Int, part: Int?)]
@@ -177,8 +177,8 @@ final class CoveredRow {
         return end
     }
 
-    /// Notes where a text or data lie; where they end in the key, the terminator included, nil if they must be read in
-    /// the row.
+    /// Notes the position of a text or of data. Returns the end of its bytes in the key, including the terminator, or
+    /// nil if the value must be read from the row.
     private func terminated(_ component: Int, _ key: Bytes, _ start: Int) -> Int? {
         let mask = parts[component].mask
         let isText = if case .text = parts[component].form { true } else { false }
@@ -187,8 +187,8 @@ final class CoveredRow {
         var end = start
         while end < key.count, key[end] != mask {
             let byte = key[end] ^ mask
-            // Not the only text that has this key: all but ASCII may be composed of others, and three characters are
-            // what others, such as the kelvin sign, are composed to.
+            // Other texts may have the same key: non-ASCII text may be composed of other characters, and three ASCII
+            // characters are the composed form of others, such as the kelvin sign.
             if needsOrigin && (byte >= 0x80 || byte == 0x4B || byte == 0x3B || byte == 0x60) { return nil }
             if byte == 1 {
                 isEscaped = true
@@ -202,7 +202,8 @@ final class CoveredRow {
         return end + 1
     }
 
-    /// Makes the text of a decimal; where its bytes end in the key, nil for what must be read in the row.
+    /// Makes the text of a decimal. Returns the end of its bytes in the key, or nil if the value must be read from the
+    /// row.
     private func decimal(_ component: Int, _ key: Bytes, _ start: Int) -> Int? {
         var reader = KeyReader(Bytes(rebasing: key[start...]))
         let number =
@@ -228,7 +229,7 @@ final class CoveredRow {
         return number.isNegative ? [UInt8(ascii: "-")] + digits : digits
     }
 
-    /// Copies what the variable area holds; the size of the row.
+    /// Copies the content of the variable area. Returns the size of the row.
     private func assembled(_ key: Bytes) -> Int {
         let start = layout.emptyRow.count
         var size = 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that read an index alone: whether it holds all that is asked for, and the ranges of which equal values are
+// Plans that read an index alone: whether it holds everything the query needs, and the ranges in which equal values are
 // counted.
 
 extension Planner {
@@ -15,7 +15,7 @@ extension Planner {
         }
         guard CoveredRow.covers(index, needs.columns, type) else { return .no }
         if !needs.wantsExactText || !CoveredRow.hasText(index, type) { return .values }
-        // Rows of which a key doesn't tell the text are read one by one, which a scan of all rows does faster.
+        // Rows whose text the key doesn't tell are looked up one by one. A scan of all rows is faster.
         return inOrder ? .exactValues : .no
     }
 
@@ -33,8 +33,8 @@ extension Planner {
         return nil
     }
 
-    /// The ranges of an index that hold exactly the query's rows, and all that is read of these: nil if these have to
-    /// be seen one by one. Of several indexes that of the longest runs.
+    /// The ranges of an index that hold exactly the query's rows and every column that is read. Returns nil if rows
+    /// have to be read one by one. If several indexes qualify, returns the one with the longest runs.
     func groupScan() throws -> GroupScan? {
         guard let needs = query.needs, needs.isOrderFree, query.isWhole, !needs.columns.isEmpty else { return nil }
         var best: GroupScan?
@@ -46,7 +46,7 @@ extension Planner {
         return best
     }
 
-    /// A scan of groups for what a choice leaves to be tested.
+    /// A scan of groups that tests the conjuncts that a choice leaves open.
     func groupScan(of choice: Candidate) -> GroupScan? {
         guard isOrderFree, choice.covering != .no, let needs = query.needs, case .index(let match, _) = choice.path
         else { return nil }
@@ -76,8 +76,8 @@ extension Planner {
         return nil
     }
 
-    /// Whether the query's sort is what follows the leading components, all of it and as it lies: then equal entries
-    /// come by their row ids.
+    /// Whether the components after the leading ones are exactly the query's sort, in the order of the tree. Then equal
+    /// entries come by their row ids.
     private func isInOrder(_ index: EntityIndex, behind leading: Int) -> Bool {
         var place = leading
         for term in sort {
@@ -91,7 +91,7 @@ extension Planner {
         return place == index.components.count
     }
 
-    /// A scan of groups as the plan that it stands for.
+    /// The plan that a scan of groups stands for.
     func counted(_ scan: GroupScan) -> Candidate {
         let answered = ConjunctSet(below: conjuncts.count)
         return Candidate(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a range of an index where entries of one key come by descending row ids: backwards all of them as they lie,
-// forwards each key's from its last to its first.
+// Walks a range of an index in which entries of one key come by descending row ids. A backward walk reads all entries
+// in reverse. A forward walk reads each key's entries from the last to the first.
 
 import HornbeamKeys
 import HornbeamPages
@@ -13,8 +13,8 @@ struct DescendingTies {
     /// Entries of its key come only if they are before it.
     let last: IndexPlace?
 
-    /// - Parameter skipped: entries to pass over; forwards, only those of the key that the first one wanted has are
-    /// read.
+    /// - Parameter skipped: number of entries to pass over. A forward walk reads only those that share the key of the
+    ///   first wanted entry.
     func run(skipping skipped: Int, _ body: (RowID, Bytes?) throws -> Bool) throws {
         guard skipped > 0 else { return try run(passing: 0, body) }
         let rest = try scan.rest(skipping: skipped, isReversed: isReversed) { key in

@@ -15,7 +15,7 @@ extension Planner {
         }
     }
 
-    /// The ranges with the fewest elements that tell what a condition finds.
+    /// The ranges with the fewest elements that answer a condition.
     func elements(_ condition: Filter) throws -> ElementMatch? {
         try store.elementIndexes.compactMap { index in
             switch condition {
@@ -63,7 +63,7 @@ package struct ElementMatch {
         guard let rowID = ElementIndex.rowID(entry) else {
             throw store.corrupt("index \(match.index.description.name)", "an entry names no row")
         }
-        // Entries of one row lie together where the keys are equal.
+        // Entries of one row are adjacent where the keys are equal.
         if found.last != rowID.rawValue { found.append(rowID.rawValue) }
     }
 }

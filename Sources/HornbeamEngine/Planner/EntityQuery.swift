@@ -9,17 +9,17 @@ package struct EntityQuery: Sendable {
     package var sort: [SortTerm]
     package var limit: Int?
     package var offset: Int
-    /// Only what comes behind this place in the query's order; the offset counts from there.
+    /// Only results after this position in the query's order; the offset counts from there.
     package var after: (@Sendable (EntityStore) throws -> QueryPosition)?
-    /// The needs for which the rows are read, nil for all of each row. Not looked at if only their ids are asked for.
+    /// The columns for which the rows are read, nil for whole rows. Ignored if only ids are asked for.
     package var needs: RowNeeds?
-    /// Whether any of what is equal in the sort may come first.
+    /// Whether rows that are equal in the sort may come in any order.
     package var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
     package var requiresIndex = false
     /// Whether the caller gets rows, row ids or the number of results.
     package var wanted = Wanted.rows
-    /// Whether the caller accepts the rows as they lie, each with its place in the order.
+    /// Whether the caller accepts rows in stored order, each with its position in the query's order.
     package var placesRows = false
     /// Whether the caller may stop before the last result. The planner then prefers a path in the query's order to a
     /// sort in memory.
@@ -29,7 +29,7 @@ package struct EntityQuery: Sendable {
 
     var wantsRows: Bool { wanted == .rows }
 
-    /// Whether the filter alone says what the results are.
+    /// Whether the filter alone determines the results.
     package var isWhole: Bool { limit == nil && offset == 0 && after == nil }
 
     package init(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a plan: streams candidates in order, tests what the access path left open, and stops when the limit is full.
-// Rows are borrowed from their pages: whoever gets one must not change the store before it is done with it.
+// Runs a plan: streams candidates in order, tests the conditions that the access path left open, and stops at the
+// limit. Rows are borrowed from their pages: a caller must not change the store while it uses one.
 
 import HornbeamPages
 import HornbeamText
@@ -11,10 +11,9 @@ package final class Executor {
     private let plan: QueryPlan
     private let store: EntityStore
     private let filter: RowFilter
-    /// A list, or what links lead to, may name entities that were never saved.
+    /// A list of ids, or the targets of links, may contain entities that were never saved.
     private let isList: Bool
-    /// The place behind which results begin, if the path may begin too early: rows that don't come behind it are passed
-    /// over.
+    /// The position after which results begin, if the path may begin before it: rows up to it are passed over.
     private var start: (order: RowOrder, place: RowOrder.Place)?
     /// Rows that must still be looked at in any case. Here, not in a variable of the closures that count it down: each
     /// of their looks would be checked for another's.
@@ -23,7 +22,7 @@ package final class Executor {
     private var skipped = 0
     /// Makes rows of the path's entries, where these hold all that is asked for.
     private let covered: CoveredRow?
-    /// Counts what the steps have to do with; nearly always nil.
+    /// Counts the work of each step; nearly always nil.
     private let tally: PlanTally?
 
     package convenience init(_ query: consuming EntityQuery, _ store: EntityStore) throws {
@@ -54,8 +53,8 @@ package final class Executor {
     /// Number of results, nil if it isn't known without reading.
     package var knownCount: Int? { plan.knownCount }
 
-    /// The plan's index from run to run of rows that are equal in what is needed of them; nil if it doesn't tell that,
-    /// or the order matters.
+    /// Scans the plan's index from run to run of rows that are equal in the needed columns. Returns nil if the index
+    /// doesn't hold these, or the order matters.
     func groupScan(_ needs: RowNeeds) -> GroupScan? {
         guard covered != nil, needs.isOrderFree, plan.sort.isEmpty, plan.limit == nil, plan.offset == 0,
             plan.position == nil, case .index(let match, _) = plan.path
@@ -63,8 +62,8 @@ package final class Executor {
         return GroupScan(match, needs, leaving: plan.residual, store)
     }
 
-    /// The row ids of all results in order, if reading all rows as they lie and putting each into its place takes less
-    /// than reading them one by one in this order. Otherwise nil.
+    /// The row ids of all results in order, if reading all rows in stored order costs less than looking up each row in
+    /// this order. Otherwise nil.
     package func order() throws -> [RowID]? {
         // The count comes before the path, because nearly all lists are short.
         guard let count = plan.pathCount, try store.places(count), plan.limit == nil, plan.offset == 0,
@@ -84,7 +83,7 @@ package final class Executor {
         return order
     }
 
-    /// The row ids of an index's range, if its entries lie in the order of the query. Many are read at once.
+    /// The row ids of an index's range, if its entries are in the order of the query. Many are read at once.
     private func orderAsItLies(_ match: IndexMatch, _ walk: IndexWalk) throws -> [RowID]? {
         guard let range = match.range, walk.isAsItLies, !walk.isReversed,
             match.index.components.allSatisfy({ $0.type.fixedWidth != nil })
@@ -125,7 +124,7 @@ package final class Executor {
 
     /// `dynamic`, here and at `candidates`, only hides the function from the optimizer, which would copy all scans
     /// below it for each closure that callers pass: 1.5 MB of code, and not faster.
-    /// - Parameter needsRows: whether `body` wants the rows; else it may get nil.
+    /// - Parameter needsRows: whether `body` needs the rows; otherwise it may get nil.
     package dynamic func run(needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool) throws {
         if let (index, match, among) = plan.path.ranked {
             let search = try IndexSearch(index, match, store)
@@ -150,9 +149,9 @@ package final class Executor {
         }
     }
 
-    /// The last result; none is read but that one if the counted trees tell where it is. The plan must be one without
-    /// an offset, for the first result alone, so that the path that gives the order has been chosen.
-    /// - Returns: nil if there is none; `isKnown` false if only all results tell.
+    /// The last result. If the counted trees tell its position, only that result is read. The plan must have no offset
+    /// and be for the first result alone, so that the path that gives the order has been chosen.
+    /// - Returns: nil if there is no result; `isKnown` is false if all results have to be read.
     func last() throws -> (isKnown: Bool, rowID: RowID?) {
         if case .nothing = plan.path { return (true, nil) }
         guard plan.sort.isEmpty, let count = try plan.pathCount ?? countOfLinks() else { return (false, nil) }
@@ -205,7 +204,8 @@ package final class Executor {
         _ = try waiting.finish(in: store) { try take($0, $1, body) }
     }
 
-    /// Calls `body` with the matching rows of a walk that may be given up, and then with those of a scan behind it.
+    /// Calls `body` with the matching rows of a walk that may be given up, and then with those of the scan that
+    /// replaces it.
     private func matching(_ fallback: ScanFallback, _ body: (RowID, RowReader?) throws -> Bool) throws {
         let order = try RowOrder(fallback.sort, type: store.type, core: store.core)
         var progress = WalkProgress(wanted: needed)
@@ -401,7 +401,7 @@ package final class Executor {
             }
         case .intersection(let parts):
             var found: RowSelection?
-            // A search gets what was found before, so that it need not find more than that.
+            // Searches come last: a search is restricted to the rows found before.
             for part in parts.filter({ !$0.isSearch }) + parts.filter(\.isSearch) {
                 if case .text(let index, let match, _) = part {
                     found = RowSelection(try IndexSearch(index, match, store).matches(among: found))
@@ -440,7 +440,7 @@ package final class Executor {
         return try store.selections.rows(match, of: entries) { try rowIDs(path) }
     }
 
-    /// Rows that are linked to what the join's query finds, in any order, possibly with repeats.
+    /// Rows that are linked to the rows of the join's query, in any order, possibly with repeats.
     private func sources(_ join: Join) throws -> [UInt64] {
         let edges = store.core.edges
         var found: [UInt64] = []

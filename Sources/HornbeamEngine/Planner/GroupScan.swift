@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of an index from run to run: entries that are equal in their leading components, and how many there are. Short
-// runs are walked through; of a long one the counted tree tells the number, and the cursor goes straight behind it, so
-// that the cost is that of the different values and not of the entries, and never more than that of the entries. (Known
-// as a loose index scan, or skip scan.) Whatever depends on values and how many rows have each is answered so.
+// Scans ranges of an index from run to run. A run is a number of entries that are equal in their leading components.
+// Short runs are walked through. The length of a long run comes from the counted tree, and the cursor moves past it. So
+// the cost grows with the number of different values, and never exceeds that of reading all entries. (Known as a loose
+// index scan, or skip scan.) Queries that need only values and their counts are answered in this way.
 
 import HornbeamKeys
 import HornbeamPages
@@ -29,23 +29,23 @@ package struct GroupScan {
     /// The components of these that rows are made of, and where they begin in a key.
     private let read: Range<Int>
     private let offset: Int
-    /// Whether a run is all there is of its values: its components are just the ones asked for.
+    /// Whether a run contains all rows with its values: its components are exactly the requested ones.
     let isExact: Bool
-    /// Whether a run may lie across the end of its range.
+    /// Whether a run may extend past the end of its range.
     private let isCut: Bool
     private let covering: Covering
     /// The conditions that are left to be tested on a row of each run.
     private let residual: Filter
     private let store: EntityStore
 
-    /// Entries of a run that are walked through before the rest of it is counted: about as many as take what counting
-    /// and going behind them does.
+    /// Number of entries of a run to walk through before the rest is counted. Walking so many costs about as much as
+    /// counting and moving past them.
     private static let walked = 16
 
     /// - Parameters:
-    ///   - match: whose ranges hold all that the query asks for but for `residual`.
-    ///   - needs: what is read of the rows.
-    /// - Returns: nil if the index doesn't hold all that is read.
+    ///   - match: its ranges hold everything the query asks for, except for `residual`.
+    ///   - needs: the columns that are read.
+    /// - Returns: nil if the index doesn't hold all of these columns.
     init?(_ match: IndexMatch, _ needs: RowNeeds, leaving residual: Filter = .all, _ store: EntityStore) {
         let index = match.index
         guard match.isCounted, !index.isHashed, residual.isOfColumns,
@@ -58,8 +58,8 @@ package struct GroupScan {
             leading = max(leading, place + 1)
             if needs.columns.contains(column), place >= match.fixed { asked.insert(place) }
         }
-        // The components that the ranges fix are the same in all rows. They need not be read if nobody asks for them
-        // and it is known how long they are.
+        // The components that the ranges fix are the same in all rows. They are skipped if no column of them is needed
+        // and their size is known.
         let isPrefixRead =
             match.prefix.isEmpty || match.prefix.count >= IndexKeyBytes.keptSize
             || index.columns[..<match.fixed].contains { all.columns.contains($0) }
@@ -72,15 +72,15 @@ package struct GroupScan {
         width = leading - match.fixed
         isCut = leading <= match.fixed
         isExact = asked.count == width && (!isCut || ranges.count == 1)
-        // Other texts than those that are asked for only tell runs apart.
+        // Texts that aren't requested only tell runs apart.
         let isWritten = needs.wantsTextOfOne && CoveredRow.hasText(needs.columns, store.type)
         covering = all.wantsExactText || isWritten ? .exactValues : .values
         self.residual = residual
         self.store = store
     }
 
-    /// Calls `body` with a row of each run, which may hold nothing but what is read of it, and the number of its rows.
-    /// - Parameter limit: so many runs are enough.
+    /// Calls `body` with a row of each run and the number of its rows. The row may lack columns that aren't read.
+    /// - Parameter limit: maximum number of runs.
     func run(atMost limit: Int? = nil, _ body: (RowReader, EqualRows) throws -> Void) throws {
         let covered = CoveredRow(index, store.type, covering, read, from: offset)
         let filter = try RowFilter(residual, type: store.type, core: store.core)
@@ -131,7 +131,7 @@ package struct GroupScan {
                     }
                     if isValid, count == Self.walked { (count, isValid) = try skip(equal.bytes, range, &cursor) }
                 }
-                // Equal keys of which nothing tells need not lie together, and not in order.
+                // Keys that don't tell the components may repeat and come out of order, so the limit doesn't apply.
                 if size == nil { left = .max } else if left != .max { left -= 1 }
                 if try acceptsAll || filter.accepts(rowID, row) {
                     try body(row, EqualRows(count: count, isAll: isExact && size != nil))
@@ -163,7 +163,7 @@ package struct GroupScan {
         }
     }
 
-    /// Counts a whole run, as far as it lies in its range, and goes behind it.
+    /// Counts the part of a run that is in its range, and moves past it.
     private func skip(_ run: [UInt8], _ range: EntryRange, _ cursor: inout Cursor) throws -> (Int, Bool) {
         var (from, to) = (run, KeyWriter.successor(ofPrefix: run) ?? [])
         if from.lexicographicallyPrecedes(range.from) { from = range.from }
@@ -176,8 +176,8 @@ package struct GroupScan {
         return (Int(entries: count), to.isEmpty ? false : try cursor.seek(to))
     }
 
-    /// Calls `body` with the first row of each group, going from one to the next; false if a key is so long that the
-    /// index alone doesn't tell: then what it was called with doesn't count.
+    /// Calls `body` with the first row of each group. Returns false if a key is so long that the index alone doesn't
+    /// tell groups apart: then the earlier calls don't count.
     package func forEachFirst(_ body: (RowID) throws -> Void) throws -> Bool {
         for range in ranges {
             var cursor = try store.transaction.cursor(index.tree)
@@ -208,11 +208,11 @@ package struct GroupScan {
 }
 
 extension EntityStore {
-    /// Calls `body` with rows that stand for all of the query's, each with the number of those that are equal to it in
-    /// what the query needs of rows; they may hold nothing else. One by one in the query's order, unless an index tells
-    /// more at once and the order doesn't matter. Planned once.
+    /// Calls `body` with rows that stand for all of the query's rows, each with the number of rows that are equal to it
+    /// in the columns that the query needs. They may lack other columns. Rows come one by one in the query's order,
+    /// unless an index gives several at once and the order doesn't matter. The query is planned once.
     /// - Parameters:
-    ///   - limit: so many groups are enough, which must be the first in ascending order of `columns`. `body` may get
+    ///   - limit: maximum number of groups, which must be the first in ascending order of `columns`. `body` may get
     ///     more.
     package func forEach(
         _ query: EntityQuery, atMost limit: Int? = nil, by columns: [Int] = [],

@@ -9,7 +9,7 @@ import HornbeamTree
 
 /// The meaning of an order by id for a query.
 struct IDOrder {
-    /// Whether the query is sorted by id, maybe behind something else, and rows lie in that order.
+    /// Whether the query is sorted by id, perhaps after other terms, and rows are stored in that order.
     let isThatOfRows: Bool
     /// Whether the id alone is the order.
     let isAll: Bool
@@ -19,8 +19,8 @@ struct IDOrder {
     /// The order by id of a query without a sort.
     static let none = IDOrder(isThatOfRows: false, isAll: false, terms: 0)
 
-    /// Nothing behind the id counts, which no two entities share; nor does an ascending id where rows lie in its
-    /// order, for ties come by rows.
+    /// Terms after the id don't count, since no two entities share an id. Neither does an ascending id where rows are
+    /// stored in its order, since ties come by row ids.
     static func of(
         _ sort: [SortTerm], _ conjuncts: [Filter], _ position: PlannedPosition?, _ store: EntityStore
     ) throws -> IDOrder {
@@ -29,14 +29,14 @@ struct IDOrder {
         }
         let isThatOfRows = try store.rowsLieByID
         var counts = !isThatOfRows || sort[place].descending
-        // If an id is no row id, rows don't tell its place. A list has another order if it is not sorted.
+        // If an id is no row id, the rows don't tell its position. A list has another order if it is not sorted.
         if let position, position.rowID == nil { counts = true }
         if place == 0, conjuncts.contains(where: \.hasOwnOrder) { counts = true }
         return IDOrder(isThatOfRows: isThatOfRows, isAll: place == 0 && counts, terms: counts ? place + 1 : place)
     }
 }
 
-/// Entities whose ids lie in a range.
+/// Entities whose ids are in a range.
 package struct IDRange {
     /// One of the parts that come one after the other.
     enum Part {
@@ -102,7 +102,7 @@ private struct IDKeyBounds {
         try KeyCoding.append(literal, as: type.idType, to: &key)
         // A longer one is no id's.
         guard key.bytes.count <= EntityStore.maximumIDSize else { return false }
-        // Keys don't begin with one another: what comes behind one comes behind it and a zero.
+        // No key is a prefix of another one: the next bound after a key is the key and a zero.
         let next = key.bytes + [0]
         switch comparison {
         case .greater: raise(next)
@@ -128,7 +128,7 @@ private struct IDKeyBounds {
 }
 
 extension Planner {
-    /// All that the conditions on ids leave, where these are the order. None of it is sorted in memory.
+    /// The entities that the conditions on ids leave, in the order of ids. Nothing is sorted in memory.
     func orderByID() throws -> Candidate? {
         let isReversed = sort[0].descending
         var bounds = try IDKeyBounds(conjuncts, type)
@@ -153,7 +153,7 @@ extension Planner {
     }
 
     /// Returns the range that conditions leave of ids that are no integers, and the conditions that it answers. Returns
-    /// nil if the conditions say nothing of such ids.
+    /// nil if no condition restricts such ids.
     func idKeys(of conditions: [Filter]) throws -> (range: IDRange, answered: ConjunctSet)? {
         guard !type.hasIntegralIDs else { return nil }
         let bounds = try IDKeyBounds(conditions, type)
@@ -189,7 +189,7 @@ extension Planner {
         return IDRange(parts: parts, isWhole: try isOfRows || !store.isTable && !store.mayMiss())
     }
 
-    /// Returns the number of entries of a range that are equal to the first one that a walk comes to.
+    /// Returns the number of entries of a range that are equal to the first entry of a walk.
     func firstGroup(_ match: IndexMatch, _ walk: IndexWalk) throws -> Int {
         guard let range = match.range, let leading = walk.leading, range.count > 0 else { return 0 }
         var cursor = try store.transaction.cursor(match.index.tree)
@@ -208,7 +208,7 @@ extension Planner {
 // MARK: - Walking
 
 extension EntityStore {
-    /// Whether all rows lie in the order of their ids.
+    /// Whether all rows are stored in the order of their ids.
     var rowsLieByID: Bool {
         get throws { try type.hasIntegralIDs && transaction.count(type.ids) == 0 }
     }
@@ -324,7 +324,7 @@ extension SortTerm {
 }
 
 extension Filter {
-    /// Whether what it finds has an order of its own.
+    /// Whether its results have an order of their own.
     fileprivate var hasOwnOrder: Bool {
         switch self {
         case .ids, .related: true

@@ -33,7 +33,7 @@ struct IndexMatcher {
         return try IndexMatcher(type: type, transaction: transaction, conjuncts: stated).columns(index)
     }
 
-    /// Matches an index with conjuncts on its columns, regardless of which rows it has.
+    /// Matches an index with conjuncts on its columns, regardless of its condition.
     func columns(_ index: EntityIndex) throws -> IndexMatch? {
         guard let leading = index.columns.first, conjuncts.contains(where: { $0.mentions(leading) }) else { return nil }
         if index.isHashed { return try hashed(index) }
@@ -128,7 +128,7 @@ struct IndexMatcher {
 
     // MARK: Lists
 
-    /// Number of values whose entries are counted. Of longer lists as many are counted, as a sample.
+    /// Number of values whose entries are counted. In longer lists as many values are counted, as a sample.
     private static let countedValues = 64
 
     private func list(
@@ -195,7 +195,7 @@ struct IndexMatcher {
         let all = Double(try transaction.count(index.tree))
         // The list may repeat values.
         let estimate = min(all, found / Double(Self.countedValues) * Double(values.count), Double(1 << 60))
-        // Of one row and less nothing else would be looked at.
+        // With a count of one or less, no other path would be considered.
         return IndexMatch(index, wanted: wanted, count: max(2, Int(estimate)), answered: answered, fixed: fixed)
     }
 
@@ -261,8 +261,9 @@ struct IndexMatcher {
             }
         }
         guard isNarrowed else { return nil }
-        // Everything but null: the marker of a present value, inverted where the order is. Behind a prefix that is as
-        // long as what is kept of a long key there may be that key's hash instead: everything then.
+        // Everything but null: the marker of a present value, inverted for a descending component. A prefix that is as
+        // long as the kept part of a long key may be followed by that key's hash instead of a marker: then the range is
+        // everything.
         let isCut = prefix.count >= IndexKeyBytes.keptSize
         let marker: UInt8 = component.descending ? 0xFE : 1
         let from = bounds.from ?? (isCut ? prefix : prefix + [marker])

@@ -26,7 +26,7 @@ struct IndexScan {
         store.corrupt("index \(index.description.name)", "an entry names no row")
     }
 
-    /// All entries as they lie in the tree: in order but for cut keys.
+    /// All entries in the order of the tree, which is that of the keys except for cut keys.
     func entries(_ body: (RowID, Bytes?) throws -> Bool) throws {
         let isUnique = index.isUnique
         var cursor = try transaction.cursor(index.tree)
@@ -43,7 +43,7 @@ struct IndexScan {
         }
     }
 
-    /// Appends the row ids of all entries as they lie in the tree.
+    /// Appends the row ids of all entries in the order of the tree.
     func addRowIDs(to found: inout [UInt64]) throws {
         guard !index.isUnique else {
             return try entries { rowID, _ in
@@ -55,7 +55,7 @@ struct IndexScan {
         defer { numbers.deallocate() }
         var cursor = try transaction.cursor(index.tree)
         var isValid = range.from.isEmpty ? try cursor.first() : try cursor.seek(range.from)
-        // As many as the tree says: no key is looked at but the last one and the one behind it.
+        // The number comes from the tree, so only the last key and the one after it are compared.
         var left = range.count
         while isValid, left > 0 {
             let capacity = min(left, Self.entriesOfRead)
@@ -114,9 +114,9 @@ struct IndexScan {
         }
     }
 
-    /// Entries of one key lie by ascending row ids, so they are gathered on the way back and handed on the other way
-    /// round; where they are many, they are read forwards from their beginning instead.
-    /// - Parameter last: entries of its key come only if they are behind it.
+    /// Entries of one key are stored by ascending row ids. So they are collected on the way back and passed on in
+    /// reverse. If they are many, they are read forwards from the first one instead.
+    /// - Parameter last: entries of its key are passed on only if they come after it.
     func backward(behind last: IndexPlace, _ body: (RowID, Bytes?) throws -> Bool) throws {
         try backward(passing: 0, behind: last, body)
     }
@@ -131,7 +131,7 @@ struct IndexScan {
         if rest.group.count >= IndexKeyBytes.keptSize || rest.skipped == 0 {
             return try rest.scan.backward(passing: rest.skipped, behind: nil, body)
         }
-        // The entries of one key lie as they come: what is left of them is behind the last one to be left out.
+        // The entries of one key come in stored order: the rest of them is after the last one to be left out.
         var cursor = try transaction.cursor(index.tree)
         guard try cursor.seek(index: rest.first + UInt64(rest.skipped - 1)),
             let rowID = index.rowID(key: cursor.key, value: cursor.value)
@@ -157,7 +157,7 @@ struct IndexScan {
         var cursor = try transaction.cursor(index.tree)
         var isValid = try range.to.isEmpty ? cursor.last() : before(range.to, &cursor)
         while isValid, let entry = try cursor.entry(), entry.key.order(start) >= 0 {
-            // A key has a byte at least, without which a run of it could not be told from none.
+            // A key has at least one byte: an empty one would look like no run at all.
             guard let size = index.keySize(entry.key), size > 0,
                 let rowID = index.rowID(key: entry.key, value: entry.value)
             else { throw damaged() }
@@ -193,7 +193,7 @@ struct IndexScan {
 
     /// Entries of one key that were met on the way back.
     private struct Run: ~Copyable {
-        /// More than this are not gathered.
+        /// Maximum number of collected entries.
         static let bound = 64
         private let memory: UnsafeMutableRawBufferPointer
         /// Size of the key, 0 if there is none, for a key has a byte at least.
@@ -209,7 +209,7 @@ struct IndexScan {
         var isEmpty: Bool { size == 0 }
         var key: Bytes { Bytes(start: memory.baseAddress, count: size) }
 
-        /// A key that is shorter than what is kept of long ones.
+        /// Begins with a key that is shorter than the kept part of long keys.
         @inline(__always)
         mutating func begin(_ key: Bytes, _ rowID: RowID) {
             if let target = memory.baseAddress, let source = key.baseAddress { target.copyShort(source, key.count) }
@@ -261,7 +261,7 @@ struct IndexScan {
         entry.count == key.count + 8 && entry.starts(with: key)
     }
 
-    /// All entries of one key, or those behind one row, in the order of the row ids. False if `body` ended it.
+    /// All entries of one key, or those after one row, in the order of the row ids. Returns false if `body` ended it.
     private func group(_ key: [UInt8], behind last: RowID?, _ body: (RowID, Bytes?) throws -> Bool) throws -> Bool {
         var cursor = try transaction.cursor(index.tree)
         var isValid = try cursor.seek(last.flatMap(\.next).map { key + $0.key } ?? key)
@@ -275,8 +275,8 @@ struct IndexScan {
 
     // MARK: Passing over entries
 
-    /// The rest of a scan behind some entries: the scan from the group on that the first entry wanted is in, and how
-    /// many of this group's are left out.
+    /// The rest of a scan after some entries: the scan from the group of the first wanted entry on, and the number of
+    /// entries of this group to leave out.
     struct Rest {
         let scan: IndexScan
         /// The bytes with which the group's keys begin.
@@ -286,9 +286,10 @@ struct IndexScan {
         let skipped: Int
     }
 
-    /// Counted trees find it without reading what is before it. Nil if there are no more entries than `skipped`.
-    /// - Parameter size: how much of an entry's key is that of its group, whose entries don't come as they lie, or not
-    ///   all the same way round; nil if it has none.
+    /// Finds the rest by counted trees, without reading the skipped entries. Returns nil if there are no more than
+    /// `skipped` entries.
+    /// - Parameter size: the size of the leading part of an entry's key that makes its group. The entries of a group
+    ///   don't come in stored order, or not all in the same direction. Nil if the entry has no such part.
     func rest(skipping skipped: Int, isReversed: Bool, group size: (Bytes) -> Int?) throws -> Rest? {
         let all = try transaction.count(index.tree)
         let begin = range.from.isEmpty ? 0 : try transaction.count(index.tree, from: [], to: range.from)
@@ -336,10 +337,10 @@ struct IndexScan {
     }
 
     /// All entries that begin with `kept`, in the order of their rows' keys. Ranges never end within such a group:
-    /// their bounds are no longer than what is kept. False if `body` ended it.
+    /// their bounds are no longer than the kept part. Returns false if `body` ended it.
     /// - Parameters:
-    ///   - passed: how many of them, from the first on, are left out.
-    ///   - rowsDescend: whether those of one key come by descending row ids.
+    ///   - passed: number of entries to leave out at the beginning.
+    ///   - rowsDescend: whether the entries of one key come by descending row ids.
     func longGroup(
         _ kept: [UInt8], descending: Bool, passing passed: Int, rowsDescend: Bool = false,
         _ body: (RowID, Bytes?) throws -> Bool

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A full-text condition asked of its index: what the planner and the executor want to know.
+// A full-text condition in its index, with the values that the planner and the executor need.
 
 package import HornbeamText
 import HornbeamTree
 
-/// One search in the state of a transaction, changes that wait in it included.
+/// One search in the state of a transaction, including changes that are still pending in it.
 package struct IndexSearch {
     package let searcher: TextSearcher
     private let match: TextMatch
@@ -55,7 +55,7 @@ package struct IndexSearch {
             guard let last = tokens.last else { return 0 }
             let before = try tokens.dropLast().map { try frequency(of: $0) }.min() ?? .max
             return min(before, try frequency(ofPrefix: last))
-        // The terms that they stand for would have to be looked up.
+        // Counting these would take a look-up of the matching terms.
         case .wildcard, .fuzzy: return searcher.statistics.documentCount / 8
         case .everything: return searcher.statistics.documentCount
         }
@@ -83,7 +83,7 @@ package struct IndexSearch {
 
     private var weights: [Double]? { match.weights.isEmpty ? nil : match.weights }
 
-    /// All row ids, or those that are among some, ascending.
+    /// All matching row ids, ascending, restricted to `rows` if given.
     func matches(among rows: RowSelection? = nil) throws -> [UInt64] {
         try searcher.matches(match.query, filter: rows.map { .selection($0) } ?? .all)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that come from related entities: where few of these pass what is asked of them, their sources are found by the
-// other ends of their links.
+// Plans that start from related entities: if few of these pass the condition, their sources are found by the other ends
+// of their links.
 
 extension Planner {
     /// For a condition that any related entity passes another one, by way of these.
@@ -14,8 +14,8 @@ extension Planner {
         }
     }
 
-    /// The join that finds exactly what one condition holds for, with about how many that are, and the price of finding
-    /// them; nil for other conditions.
+    /// The join that finds exactly the rows that meet one condition, with the estimated number of these and the price
+    /// of finding them. Returns nil for other conditions.
     func join(_ condition: Filter) throws -> (join: Join, sources: Int, price: Double)? {
         guard case .links(let test) = condition, test.quantifier == .any, condition.isWithin(Filter.plannedDepth)
         else { return nil }
@@ -27,7 +27,7 @@ extension Planner {
         guard let plan = try Self.planUnlessRefused(query, targets) else { return nil }
         let all = try targets.count()
         let read = plan.path.candidates(rows: all)
-        // About a third of what only rows can tell.
+        // If only rows can tell, a third is assumed to pass.
         let found = plan.knownCount ?? read / 3 + 1
         let links = try store.core.edges.estimatedCount(side)
         let sources = Int(min(Double(rows), Double(found) * (Double(links) / Double(max(1, all)) + 1)))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last result of a query, without going through those before it: counted trees tell where it is, or the order is
-// gone through from its other end.
+// Finds the last result of a query without going through those before it. Counted trees tell its position, or the order
+// is walked from its other end.
 
 extension StoreTransaction {
     /// The last result of a query without limit and offset; nil if there is none. Where neither counts nor a sort help,
-    /// all results are gone through.
+    /// all results are read.
     package func lastRow(_ query: EntityQuery) throws -> RowID? {
         let store = try store(query.type)
         var one = query
@@ -20,7 +20,8 @@ extension StoreTransaction {
                 return false
             }
             guard let position else { return nil }
-            // The first one of those that are last in the order; among these the order of the rows goes on.
+            // Found: the first row of the last group of equal rows. The walk goes on to the last one, in the order of
+            // row ids.
             one = query
             one.after = { _ in position }
         } else {
@@ -35,8 +36,7 @@ extension StoreTransaction {
 }
 
 extension EntityQuery {
-    /// The query in the opposite order, in which equal ones come as before; nil if its order has no opposite that can
-    /// be asked for.
+    /// The query in the opposite order, in which equal rows keep their order. Returns nil if its order has no opposite.
     fileprivate var flipped: EntityQuery? {
         guard !sort.isEmpty, after == nil else { return nil }
         var flipped = self

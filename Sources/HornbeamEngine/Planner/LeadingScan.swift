@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a range of an index whose leading components alone make the order, or these and the id. Entries that are equal
-// in these lie together, by their other components; they are gathered and come by their row ids, so that ties are the
-// same by every index, or by their ids.
+// Walks a range of an index that is in the query's order by its leading components alone, or by these and the id.
+// Entries that are equal in these components are adjacent, in the order of their other components. They are collected
+// and passed on by their row ids, or by their ids, so that ties are the same by every index.
 
 import HornbeamPages
 import HornbeamTree
@@ -85,8 +85,8 @@ struct LeadingScan {
         return true
     }
 
-    /// - Parameter isWhole: whether the rows are equal in the leading components; else these are longer than what an
-    ///   index keeps of a key, and the rows tell their order.
+    /// - Parameter isWhole: whether the rows are equal in the leading components. If not, these are longer than the
+    ///   kept part of a key, and the rows tell their order.
     private func sort(_ rowIDs: inout [RowID], _ isWhole: Bool) throws {
         if rowIDs.count == 1 { return }
         if isWhole, case .rows(let descending) = ties {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on the id of what a to-one relation leads to, as conditions on the column that repeats it, where a type
-// has one: then indexes over it can answer them. A link to what isn't stored counts as none, but its id is in the
-// column. So where there may be such links the column only narrows what the links are still asked about.
+// Rewrites conditions on the id of a to-one relation's target as conditions on the column that repeats this id, if the
+// type has such a column. Then indexes over the column can answer them. A link to an entity that isn't stored counts as
+// none, but its id is in the column. So where there may be such links, the column only narrows the rows, and the links
+// are tested too.
 
 extension EntityStore {
     /// The conjuncts of a query by the columns of linked ids.
@@ -28,7 +29,7 @@ extension EntityStore {
 }
 
 extension Filter {
-    /// Whether there is a condition on related entities in it, as far as the planner looks.
+    /// Whether the filter contains a condition on related entities, down to the depth that the planner visits.
     fileprivate var hasLinks: Bool {
         switch self {
         case .links: true
@@ -38,7 +39,7 @@ extension Filter {
         }
     }
 
-    /// The filter with what `map` gives for conditions on related entities; these stay where it gives nil.
+    /// The filter with conditions on related entities replaced by the result of `map`; they stay where it returns nil.
     fileprivate func mappingLinks(_ levels: Int, _ map: (LinkTest) -> Filter?) -> Filter {
         switch self {
         case .links(let test): map(test) ?? self
@@ -49,8 +50,8 @@ extension Filter {
         }
     }
 
-    /// A condition on an entity's id as one on a column that holds this id, or null for no entity. Nil if it asks for
-    /// more than the id.
+    /// A condition on an entity's id as one on a column that holds this id, or null for no entity. Returns nil if the
+    /// condition needs more than the id.
     fileprivate func ofID(in column: Int) -> Filter? {
         let isLinked = Filter.not(.isNull(column: column))
         switch self {

@@ -3,7 +3,7 @@
 // up in the links; so where something else finds few rows, only these are asked for, and the others' links stay unread.
 
 extension Planner {
-    /// The entity's links, or the path to other rows that finds those of them sooner that pass the filter.
+    /// The entity's links, or a path to other rows that finds the links that pass the filter at lower cost.
     func narrowed(_ list: Candidate) throws -> Candidate {
         guard case .linked(let links) = list.path, conjuncts.count > 1, rows > 0 else { return list }
         try texts?.look(conjuncts, store, rows: rows, wantsIndex: false)
@@ -30,7 +30,7 @@ extension Planner {
         }
         if kinds.contains(.id) {
             consider(try soleID())
-            // Its rows would begin behind the position in their own order.
+            // The range would begin after the position in the order of ids, not of links.
             if position == nil { consider(try idRange()) }
         }
         if kinds.contains(.within) { consider(try idList(below: .infinity)) }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads many rows whose wanted order isn't the stored order. It goes through all rows in stored order and puts each
-// wanted one into its place, which for many rows is faster than one look-up for each.
+// Reads many rows whose requested order isn't the stored order. It reads all rows in stored order and puts each
+// requested one into its position. For many rows that is faster than one look-up for each.
 
 import HornbeamPages
 import HornbeamTree
 
 extension EntityStore {
-    /// Whether putting this number of rows into their places costs less than looking each of them up.
+    /// Whether reading all rows in stored order costs less than looking up this number of rows.
     package func places(_ count: Int) throws -> Bool {
         guard count >= 256 else { return false }
         return Double(count) * Price.scatteredRow > Double(try self.count()) * Price.placedRow
     }
 
-    /// Calls `body` with each stored row of `order` and its place in `order`, by ascending row id. `body` must not
+    /// Calls `body` with each stored row of `order` and its index in `order`, by ascending row id. `body` must not
     /// change the store. Reads all rows between the lowest and the highest row id.
     /// - Parameter order: row ids without duplicates.
     package func forEachPlaced(_ order: [RowID], _ body: (Int, RowReader) throws -> Void) throws {
@@ -24,7 +24,7 @@ extension EntityStore {
         }
     }
 
-    /// Finds places by a table with an entry for each row id of the range.
+    /// Finds indices by a table with an entry for each row id of the range.
     private func forEachOfDense(
         _ order: [RowID], _ first: UInt64, _ last: UInt64, _ body: (Int, RowReader) throws -> Void
     ) throws {
@@ -37,7 +37,7 @@ extension EntityStore {
         }
     }
 
-    /// Finds places by a sorted list of the row ids.
+    /// Finds indices by a sorted list of the row ids.
     private func forEachOfSparse(
         _ order: [RowID], _ first: UInt64, _ last: UInt64, _ body: (Int, RowReader) throws -> Void
     ) throws {

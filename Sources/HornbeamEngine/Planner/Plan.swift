@@ -19,7 +19,7 @@ public struct Plan: Sendable, Hashable {
         case index(name: String, ranges: Int, entries: Int, reversed: Bool)
         /// The targets of a relation.
         case relation(name: String, targets: Int)
-        /// Rows whose relation leads to what another query finds, about so many.
+        /// Rows whose relation leads to the results of another query, about `targets` of them.
         case join(relation: String, targets: Int)
         /// A full-text search; `ranked` if the order is that of the scores.
         case text(index: String, query: String, ranked: Bool)
@@ -53,13 +53,12 @@ public struct Plan: Sendable, Hashable {
     public var isCovering: Bool
     /// Whether the number of results is known without reading an entry.
     public var isCountKnown: Bool
-    /// Indexes that would be used if they, or the query, were otherwise: those of another collation, or of another
-    /// version of it.
+    /// Indexes that could be used with another collation, or another version of their collation.
     public var remarks: [String] = []
-    /// Whether rows that are equal in what is read of them come as one, with their number: of many of them the index
-    /// tells it without reading them. In plans of aggregates.
+    /// Whether rows that are equal in the needed columns come as one row with their number. The index tells the number
+    /// without reading these rows. In plans of aggregates.
     public var isByValue = false
-    /// The hand-kept index that the ids come from, or that what the access gives is looked for in.
+    /// The hand-kept index that the ids come from, or that the access path's results are looked up in.
     public var list: String?
 
     package init(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outcome of a plan: counts of what each step had to do with, beside the plan's estimates. A run that nobody
-// analyzes counts nothing.
+// The outcome of a plan: counts of the work of each step, beside the plan's estimates. A run that isn't analyzed counts
+// nothing.
 
 import HornbeamTree
 
-/// A plan that was carried out, and what its steps had to do with: what `explain(.analyze, in:)` gives. Many rows read
-/// for few results want another index, or another component in one.
+/// A plan that was carried out, with counts of the work of its steps: the result of `explain(.analyze, in:)`. If many
+/// rows are read for few results, an index, or another component in one, may help.
 public struct PlanRun: Sendable, Hashable {
     public enum Kind: Sendable {
         /// Runs the query and counts.
@@ -20,10 +20,10 @@ public struct PlanRun: Sendable, Hashable {
     }
 
     public var plan: Plan
-    /// In the order in which they were done: parts before the union or the intersection that they belong to. Empty
-    /// where the access path gives one candidate after the other.
+    /// In the order of execution: parts before the union or the intersection that they belong to. Empty where the
+    /// access path gives one candidate after the other.
     public var parts: [Part] = []
-    /// Candidates whose row was looked at, or the index entry that stands for it, to test or to return it.
+    /// Number of candidates whose row, or index entry in its place, was read to test or to return it.
     public var rowsRead = 0
     /// Number of rows that passed the test that the access path left.
     public var rowsPassed = 0
@@ -48,8 +48,8 @@ public struct PlanRun: Sendable, Hashable {
 }
 
 extension PlanRun: CustomStringConvertible {
-    /// The plan's lines, then those of the run. Neither pages nor the duration are in them: they depend on more than
-    /// the query and what it finds.
+    /// The plan's lines, then those of the run. Pages and the duration are left out: they depend on more than the query
+    /// and its results.
     public var description: String {
         var lines = ["\(plan)"]
         for part in parts { lines.append("gathered \(part.found) rows by \(part.access)") }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The position at which a query goes on, as the planner and the executor need it.
+// The position after which a query continues, as the planner and the executor need it.
 
 import HornbeamPages
 
@@ -8,7 +8,7 @@ package struct PlannedPosition {
     let position: QueryPosition
     /// The row id of the position's entity, nil if the entity is not stored and its id doesn't tell it.
     package let rowID: RowID?
-    /// Whether the path begins behind it.
+    /// Whether the path begins after it.
     private(set) var isReached = false
 
     package init(_ position: QueryPosition, _ store: EntityStore) throws {
@@ -34,7 +34,7 @@ package struct PlannedPosition {
         return copy
     }
 
-    /// The first row id behind it, for results in the order of row ids.
+    /// The first row id after it, for results in the order of row ids.
     func nextRow(_ type: EntityType) throws(HornbeamError) -> UInt64 {
         guard let rowID else {
             throw HornbeamError(
@@ -53,10 +53,10 @@ package struct PlannedPosition {
                 + "place: sort by a property, or go on after one that is there")
     }
 
-    /// Its place in an order. Whether what is equal to one that is gone came before it or comes behind it, nothing
-    /// tells.
+    /// Its place in an order. If its entity is gone, it is unknown whether entities that are equal to it came before or
+    /// after it.
     ///
-    /// `.invalid` if it is gone and the order goes by what only the store tells of it.
+    /// Throws `.invalid` if the entity is gone and the order depends on data that isn't in its row.
     package func place(_ order: RowOrder, _ store: EntityStore) throws -> RowOrder.Place {
         if order.needsStored, try rowID.map({ try !store.isSaved($0) }) ?? true {
             throw HornbeamError(

@@ -61,7 +61,7 @@ extension StoreTransaction {
         return count
     }
 
-    /// - Parameter sort: what the query was sorted by: an index that gives the order is one that a query may require.
+    /// - Parameter sort: the query's own sort: an index that gives this order is one that a query may require.
     private func counter(_ query: EntityQuery, _ sort: [SortTerm]) throws -> Executor {
         do {
             return try executor(query)

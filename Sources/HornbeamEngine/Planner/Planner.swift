@@ -18,14 +18,14 @@ package struct QueryPlan {
     let offset: Int
     /// Number of results before limit and offset, nil if it isn't known exactly without reading.
     let pathCount: Int?
-    /// The position behind which the results come.
+    /// The position after which the results come.
     let position: PlannedPosition?
     /// The order in which the path gives its candidates, if there is a position to compare with.
     let accessOrder: [SortTerm]
     let covering: Covering
     /// The terms that decide between equal scores if the path gives the best first.
     let ties: [SortTerm]
-    /// The search whose scores the sort goes by, behind something else.
+    /// The search whose scores the sort contains after another term.
     let scores: (index: EntityTextIndex, match: TextMatch)?
     /// When to leave the path for a scan.
     let fallback: ScanFallback?
@@ -50,12 +50,12 @@ package struct Planner: ~Copyable {
         var answered: ConjunctSet
         var isOrdered: Bool
         var cost: Double
-        /// Whether the path begins exactly behind the position, if there is one.
+        /// Whether the path begins exactly after the position, if there is one.
         var isBehind = false
         var covering = Covering.no
     }
 
-    /// Kinds of conjuncts that something else than an index range may answer: what isn't there is not looked for.
+    /// Kinds of conjuncts that a path other than an index range may answer. Kinds that are absent are not looked for.
     struct Kinds: OptionSet {
         let rawValue: UInt8
         static let nothing = Kinds(rawValue: 1)
@@ -146,8 +146,8 @@ package struct Planner: ~Copyable {
         try finish(try choice())
     }
 
-    /// The plan as a value to look at. Not made with each plan: its texts take longer than a short query.
-    /// - Parameter asOne: whether rows that are equal in what is needed of them may come as one.
+    /// The plan as a value for display. Not made with each plan: its texts take longer than a short query.
+    /// - Parameter asOne: whether rows that are equal in the needed columns may come as one.
     package func explanation(asOne: Bool = false) throws -> Plan {
         var choice = try choice()
         var scan = asOne ? try groupScan() : nil
@@ -210,7 +210,7 @@ package struct Planner: ~Copyable {
         return best
     }
 
-    /// Whether the scan looks at all rows for some of them, which the query doesn't want.
+    /// Whether the scan reads all rows to find some of them although the query requires an index.
     private func isRefused(_ scan: Candidate) -> Bool {
         guard query.requiresIndex else { return false }
         return !scan.isOrdered || !conjuncts.isEmpty && !(idOrder.isThatOfRows && query.limit != nil)
@@ -232,7 +232,7 @@ package struct Planner: ~Copyable {
 
     private var hasScore: Bool { sort.contains { if case .score = $0.key { true } else { false } } }
 
-    /// Whether the order is that of a ranked search, equal scores by whatever else.
+    /// Whether the order is that of a ranked search, with any other terms for equal scores.
     var hasBestFirst: Bool { sort.first?.isBestScore ?? false }
 
     private func finish(_ choice: Candidate) throws -> QueryPlan {
@@ -283,8 +283,8 @@ package struct Planner: ~Copyable {
         return Candidate(path: .rowScan, answered: ConjunctSet(), isOrdered: sort.isEmpty, cost: cost)
     }
 
-    /// The rows of a range of integer ids. Those whose ids are no row ids (negative, or of 2^40 and more) lie behind
-    /// all others, and are tested one by one.
+    /// The rows of a range of integer ids. Rows whose ids are no row ids (negative, or of 2^40 and more) come after all
+    /// others and are tested one by one.
     func idRange() throws -> Candidate? {
         guard let bounds = try IDBounds(conjuncts, type) else { return try idKeys() }
         let isOrdered = sort.isEmpty
@@ -325,7 +325,7 @@ package struct Planner: ~Copyable {
         return nil
     }
 
-    /// The rows that a list of wanted ids names, in the order of their row ids. Nil where looking these up would take
+    /// The rows of a list of wanted ids, in the order of their row ids. Returns nil if looking these up would take
     /// longer than a path that is known.
     func idList(below bound: Double) throws -> Candidate? {
         for (position, conjunct) in conjuncts.enumerated() {
@@ -359,7 +359,7 @@ package struct Planner: ~Copyable {
     /// The candidates that a list of ids or a relation names.
     func list() throws -> Candidate? {
         guard kinds.contains(.list) else { return nil }
-        // For a list in its own order only the rows behind the position.
+        // For a list in its own order only the rows after the position.
         let last = sort.isEmpty ? position?.rowID : nil
         for (position, conjunct) in conjuncts.enumerated() {
             let path: AccessPath
@@ -463,13 +463,13 @@ package struct Planner: ~Copyable {
             covering: covering)
     }
 
-    /// An ordered range from the position on, and whether it begins exactly behind it.
+    /// An ordered range from the position on, and whether it begins exactly after it.
     private func narrowed(_ match: IndexMatch, _ walk: IndexWalk) throws -> (IndexMatch, Bool) {
         guard let position, let range = match.range else { return (match, false) }
         var key = try position.position.row.withBytes { bytes in
             try match.index.leadingKey(of: try RowReader(bytes, of: type), walk.leading)
         }
-        // One that the range would not hold stands before or behind all of it: left to be tested.
+        // A position outside of the range comes before or after all of it: rows are compared with it.
         guard key.starts(with: match.prefix) else { return (match, false) }
         let isWhole = key.count < IndexKeyBytes.keptSize
         if !isWhole { key.removeLast(key.count - IndexKeyBytes.keptSize) }
@@ -484,7 +484,7 @@ package struct Planner: ~Copyable {
             if to.isEmpty || !end.isEmpty && end.lexicographicallyPrecedes(to) { to = end }
         } else {
             var start = key
-            // Behind the row itself, where entries end in their row.
+            // After the row itself, if entries end with their row id.
             if isWhole, walk.isAsItLies, !match.index.isUnique, let next = position.rowID?.next {
                 start += next.key
                 isBehind = true
@@ -541,8 +541,8 @@ package struct Planner: ~Copyable {
         return reversed.map { IndexWalk(isReversed: $0, leading: query.ignoresTies ? nil : place) }
     }
 
-    /// The walk if the id comes next in the sort, behind `place` components. The id orders entries that are equal in
-    /// these; nothing can come behind it.
+    /// The walk if the id comes next in the sort, after `place` components. The id orders entries that are equal in
+    /// these; later terms have no effect.
     private func tied(_ index: EntityIndex, _ place: Int, _ reversed: Bool?, idsDescend: Bool) -> IndexWalk? {
         if place == index.components.count, idOrder.isThatOfRows {
             // Either way, if the id is all of the order.
@@ -552,8 +552,7 @@ package struct Planner: ~Copyable {
         return reversed.map { IndexWalk(isReversed: $0, leading: place, ties: ties) }
     }
 
-    /// About how many rows two paths have in common that find so many each, if these are independent. Counts may be
-    /// damaged.
+    /// Estimated number of rows that two independent paths have in common. Counts may be damaged.
     func common(_ first: Int, _ second: Int) -> Int {
         Int(min(Double(rows), Double(first) * Double(second) / Double(max(1, rows)))) + 1
     }

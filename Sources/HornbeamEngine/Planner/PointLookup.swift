@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries for one whole unique key, or for one id, which find one entity at most, and those for a whole key of an index
-// by hashes that one entity has: the look-up that any plan would come to, without making one. What `explain` says of
-// them is what the planner would do: the range of the same index.
+// by hashes that one entity has. They do the look-up that any plan would come to, without making a plan. `explain`
+// shows the planner's equivalent: a range of the same index.
 
 import HornbeamKeys
 import HornbeamPages

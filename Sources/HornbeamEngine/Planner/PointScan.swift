@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes through a tree and a long list of wanted keys together: where the next one lies near, in the same leaf, else
-// down from the root. Nothing is counted before.
+// Walks a tree and a long list of wanted keys together. The next key is looked for in the same leaf if it is near,
+// otherwise from the root. Nothing is counted before.
 
 import HornbeamKeys
 import HornbeamPages
@@ -43,7 +43,7 @@ struct PointScan {
 }
 
 extension IndexMatch {
-    /// The rows of the wanted values, and the entries' keys. None if the match has ranges.
+    /// The rows of the wanted values, and the entries' keys. Finds nothing if the match has ranges.
     func forEachEntry(in store: EntityStore, _ body: (RowID, Bytes?) throws -> Bool) throws {
         try PointScan(self, store).run { key, value in
             guard let rowID = index.rowID(key: key, value: value) else {
@@ -55,7 +55,7 @@ extension IndexMatch {
 }
 
 extension EntityStore {
-    /// The row ids of those of many ids that are known, in any order.
+    /// The row ids of the known ones among many ids, in any order.
     func rowIDs(ofAny ids: [Value]) throws -> [RowID] {
         if ids.count < 64 || type.hasIntegerIDs { return try ids.compactMap { try rowID(ofAny: $0) } }
         var found: [RowID] = []

@@ -10,7 +10,7 @@ package enum Price {
     package static let row = 10.0
     /// Look up a row in any other order, such as that of an index.
     static let scatteredRow = 17.0
-    /// Read a row as it lies, and put it into its place in a known order.
+    /// Read a row in stored order, and put it into its position in a known order.
     static let placedRow = 4.0
     /// Find the next entry of an index, in its order.
     package static let entry = 0.5
@@ -26,7 +26,7 @@ package enum Price {
     static let key = 60.0
     /// Go to another range of an index.
     static let seek = 25.0
-    /// Look up whether a row is linked, and its place among the links.
+    /// Look up whether a row is linked, and its position among the links.
     package static let link = 8.0
     /// Look up and test a row that a ranked search has found.
     static let hitTest = 4.5
@@ -49,7 +49,7 @@ package enum Price {
     /// Ask for the links of a row.
     static let linkTest = 17.0
 
-    /// The share of callers that read to the end, among those that may stop before the last result.
+    /// The share of callers that read to the end although they may stop before the last result.
     static let unstopped = 0.125
 }
 
@@ -84,8 +84,8 @@ extension Planner {
         query.limit.map { Double($0) + Double(query.offset) }
     }
 
-    /// The share of candidates that pass the conjuncts outside `answered`: the smallest share that is known, times the
-    /// smallest guess for those whose share isn't.
+    /// The estimated share of candidates that pass the conjuncts outside `answered`: the smallest known share, times
+    /// the smallest guess for the others.
     private func selectivity(without answered: ConjunctSet) -> Double {
         var share = 1.0
         var guess = 1.0
@@ -121,7 +121,7 @@ extension Planner {
         let collecting = isOrdered || row == 0 ? 0 : Double(count) * Price.gathered
         let isInOrder = isOrdered || sort.isEmpty
         if isInOrder, query.limit == nil, !query.mayStop {
-            // All candidates are looked at, however many pass.
+            // All candidates are read, however many pass.
             return collecting + Double(count) * each + Price.path
         }
         let passed = answered.union(narrowed)
@@ -157,7 +157,7 @@ extension Planner {
     /// The price of candidates that are all read and sorted.
     private func sorting(_ count: Int, _ share: Double, _ each: Double, limit: Int?) -> Double {
         let passing = Double(count) * share
-        // Without a limit all are sorted. Those that are handed on are looked up again, or copied.
+        // Without a limit all are sorted. Returned rows are looked up again, or copied.
         let kept = limit.map { min(passing, Double($0) + Double(query.offset)) }
         let sorted = query.limit == nil ? passing * Price.sortedRow : 0
         let handing = query.wantsRows ? (kept ?? passing) * Price.row : 0

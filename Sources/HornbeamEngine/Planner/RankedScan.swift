@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the hits of a full-text search from the best score down: tests the rest of the query's filter, begins behind a
+// Walks the hits of a full-text search from the best score down: tests the rest of the query's filter, begins after a
 // position, and orders equal scores.
 
 import HornbeamPages
@@ -15,7 +15,7 @@ struct RankedScan {
     /// Counts rows for `explain(.analyze)`; nearly always nil.
     let tally: PlanTally?
 
-    /// - Parameter rows: those that may be found; nil for all.
+    /// - Parameter rows: the rows to search in; nil for all.
     func run(
         among rows: RowSelection?, _ needsRows: Bool, _ body: (RowID, RowReader?, Double?) throws -> Bool
     ) throws {
@@ -57,7 +57,7 @@ struct RankedScan {
         throw store.corrupt("e:\(store.type.name)", "full text names \(rowID), which has no row")
     }
 
-    /// The hit that a ranked list goes on after, with the score that it has now.
+    /// The hit after which a ranked list continues, with its present score.
     private func last() throws -> TextHit? {
         guard let position = plan.position else { return nil }
         if let hit = position.position.hit { return TextHit(row: hit.row.rawValue, score: hit.score) }
@@ -70,8 +70,8 @@ struct RankedScan {
         return TextHit(row: rowID.rawValue, score: score)
     }
 
-    /// Equal scores go by what else the query is sorted by, as in any sort; if there is nothing, by the smaller id.
-    /// Integer ids that are their row ids need no look.
+    /// Equal scores are ordered by the other terms of the query's sort, or else by the smaller id. Integer ids that are
+    /// their own row ids need no look-up.
     private func tieBreak(_ fail: @escaping (any Error) -> Void) throws -> TextTieBreak? {
         plan.ties.isEmpty ? try idTieBreak(fail) : try tieBreak(by: plan.ties, fail)
     }
@@ -85,7 +85,7 @@ struct RankedScan {
         func place(_ row: UInt64) throws -> RowOrder.Place {
             if let known = places[row] { return known }
             let rowID = RowID(rawValue: row)
-            // The position's own entity may be gone; it keeps the place that it had.
+            // The position's own entity may be gone; its former place is used.
             if let start, start.rowID == rowID { return start }
             let place = try order.place(rowID, try hitRow(rowID))
             if places.count >= remembered { places.removeAll(keepingCapacity: true) }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of a query's results as places that can be compared: columns, counts of links and scores become key bytes
-// that sort as they do; what only the typed layer can order stays a value. Equal places go by the row id, always
-// ascending.
+// The order of a query's results as places that can be compared. Columns, counts of links and scores become key bytes
+// that sort as they do. A value that only the typed layer can order stays a value. Equal places go by the row id,
+// always ascending.
 
 import HornbeamKeys
 import HornbeamPages
 
-/// The position at which a query goes on: behind the place of this entity, which need not be stored any more.
+/// The position at which a query continues: after this entity, which need not be stored any more.
 package struct QueryPosition: Sendable {
     package let id: Value
-    /// A row of the type; of a hit empty, if nothing but the score tells its place.
+    /// A row of the type. For a hit it is empty if the score alone determines its place.
     package let row: [UInt8]
     /// Set for a hit of a search.
     let hit: HitPlace?
@@ -25,8 +25,7 @@ package struct QueryPosition: Sendable {
     }
 }
 
-/// The place where a search found an entity: its row then, and the score. A reference, since every plan has room for a
-/// position.
+/// A search's hit: its row at that time and its score. A reference, since every plan has room for a position.
 package final class HitPlace: Sendable {
     let row: RowID
     let score: Double
@@ -44,7 +43,7 @@ package final class RowOrder {
     package struct Place {
         var parts: [Part]
         var rowID: RowID
-        /// Why nothing that is equal but for the row id can be told to come behind it, if so: it is gone.
+        /// The error for a comparison that only the row id could decide, if the row is gone; otherwise nil.
         var gone: HornbeamError?
     }
 
@@ -56,7 +55,7 @@ package final class RowOrder {
     }
 
     private enum Segment {
-        /// One key of all of them.
+        /// One key for consecutive terms.
         case key([KeyPart])
         case opaque(
             key: (RowReader) throws -> any Sendable, order: (any Sendable, any Sendable) -> Int, descending: Bool)
@@ -64,12 +63,12 @@ package final class RowOrder {
 
     private let segments: [Segment]
     private let scores: [RowID: Double]
-    /// Whether a place is nothing but bytes, which sort as places do.
+    /// Whether a place is only bytes, which sort as places do.
     let isBytes: Bool
     /// Whether a place needs more than the values of an entity: when it was saved, or its links.
     let needsStored: Bool
 
-    /// - Parameter scores: of a full-text search, for a sort by them; what isn't there has the score 0.
+    /// - Parameter scores: scores of a full-text search, for a sort by them. Rows without an entry have the score 0.
     package init(_ terms: [SortTerm], type: EntityType, core: StoreTransaction, scores: [RowID: Double] = [:]) throws {
         var segments: [Segment] = []
         func add(_ part: KeyPart) {
@@ -128,7 +127,7 @@ package final class RowOrder {
         for term in terms { try append(term, rowID, row, to: &key) }
     }
 
-    /// Bytes that sort as the places do; nil if what only the typed layer can order is in them.
+    /// Bytes that sort as the places do. Returns nil if a part can only be ordered by the typed layer.
     package func key(_ rowID: RowID, _ row: RowReader) throws -> [UInt8]? {
         guard segments.count == 1, case .key(let terms) = segments[0] else { return nil }
         return try key(terms, rowID, row)
@@ -162,13 +161,13 @@ package final class RowOrder {
         return order == 0 ? left.rowID < right.rowID : order < 0
     }
 
-    /// Whether a place comes behind another one, which may be that of something that is gone: then an error if they are
-    /// equal.
+    /// Whether a place comes after another one. The other place may belong to an entity that is gone: then equal places
+    /// throw.
     func isBehind(_ position: Place, _ place: Place) throws(HornbeamError) -> Bool {
         try isBehind(position, order: order(position, place), place.rowID)
     }
 
-    /// Whether a row with this key comes behind a position. For orders with `isBytes` only.
+    /// Whether a row with this key comes after a position. For orders with `isBytes` only.
     func isBehind(_ position: Place, _ key: Bytes, _ rowID: RowID) throws(HornbeamError) -> Bool {
         var order = 0
         if case .bytes(let bytes)? = position.parts.first { order = bytes.withUnsafeBytes { $0.order(key) } }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a walk in the query's order is given up for a scan. The planner doesn't know which share of the rows passes a
-// condition that is tested on rows, nor when a caller stops. Where few rows pass, looking up each row of an index takes
-// several times as long as reading them all. So the walk is watched: when what is left of it seems to take longer than
-// a scan, the scan goes on behind its last place. A wrong guess costs about a scan, and the sort of what is wanted.
+// Decides when a walk in the query's order is given up for a scan. The planner doesn't know which share of the rows
+// passes a condition that is tested on rows, nor when a caller stops. Where few rows pass, looking up each row of an
+// index takes several times as long as reading them all. So the walk is watched: when the rest of it seems to take
+// longer than a scan, a scan continues after its last place. A wrong guess costs about a scan and the sort of the
+// wanted rows.
 
 /// The scan that may replace a walk, with the prices that decide when.
 struct ScanFallback {
     let filter: Filter
     let sort: [SortTerm]
-    /// Whether the walk may have left out some that are equal to the one that it came to: then it found none that
-    /// passes.
+    /// Whether ties may come in any order, so that the walk may have left out rows that are equal to its last one. The
+    /// scan then starts over: no row of the walk has passed.
     let ignoresTies: Bool
     /// The price of a candidate of the walk: to find, to look up and to test it.
     fileprivate let candidate: Double
     fileprivate let rows: Int
     /// Upper bound of the candidates of the walk.
     fileprivate let candidates: Int
-    /// Whether the caller may stop before it has what it wants.
+    /// Whether the caller may stop before it has all wanted results.
     fileprivate let mayStop: Bool
     /// The price of reading and testing all rows.
     fileprivate let scan: Double
@@ -24,14 +25,14 @@ struct ScanFallback {
 
 /// The progress of a walk.
 struct WalkProgress {
-    /// Results that are still wanted; `.max` if the caller may want any number.
+    /// Number of results that are still wanted; `.max` if the caller may want any number.
     private var wanted: Int
     private var looked = 0
     private var passed = 0
     /// Candidates since the last one that passed.
     private var drought = 0
-    /// The state when `looked` doubled the last time but one. What came since is at least half of all, and tells how it
-    /// goes lately.
+    /// The state when `looked` doubled the last time but one. The candidates since then are at least half of all, and
+    /// show the recent rate.
     private var start = (looked: 0, passed: 0)
     private var doubled = (looked: 0, passed: 0)
 
@@ -52,7 +53,7 @@ struct WalkProgress {
         }
         guard looked % Self.step == 0 else { return false }
         if looked >= 2 * doubled.looked { (start, doubled) = (doubled, (looked, passed)) }
-        // The average of all candidates, or of the last ones if it is longer: rows that pass may lie together.
+        // The average over all candidates, or over the last ones if it is greater: passing rows may be clustered.
         let gap = max(
             Double(looked) / Double(passed + 1), Double(looked - start.looked) / Double(passed - start.passed + 1))
         var left = Double(wanted) * gap

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans with a full-text search: one among other paths to rows, or the one that gives the order of scores.
+// Plans with a full-text search: as one of several paths to rows, or as the path that gives the order of scores.
 
 import HornbeamText
 import HornbeamTree
@@ -69,7 +69,7 @@ extension Planner {
             implied = try index.implied(by: conjuncts, type)
             return implied != nil
         }
-        // One that has all entities implies nothing.
+        // A complete index implies nothing.
         if let index { return (index, index.isPartial ? implied ?? ConjunctSet() : ConjunctSet()) }
         guard let index = type.textIndex(for: match) else { return nil }
         let condition = try index.description.condition?.text(type.description) ?? ""
@@ -103,8 +103,9 @@ extension Planner {
         return Double(fewest) * Price.gatheredForSearch < Price.hitTest * Double(rows) ? best : nil
     }
 
-    /// Whether to gather such a path's rows takes less than to test the rows of a search's hits. What is gathered is
-    /// kept, so the rows that searches among the same have tested count too; if not, these are remembered.
+    /// Whether gathering such a path's rows takes less than testing the rows of a search's hits. Gathered rows are
+    /// cached, so the number of rows that earlier searches have tested counts too. If it isn't worthwhile yet, the
+    /// tests are added to that number.
     private func isWorthwhile(_ others: Candidate, beside found: Double) throws -> Bool {
         let count = others.path.candidates(rows: rows)
         let gathering = Double(count) * Price.gatheredForSearch

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts rows that no index gives in order, keeping only as many as the limit can need. The places of rows in the order
-// are bytes in one block, and the sort looks at nothing else. Only properties whose order Swift alone knows are
-// compared value by value.
+// are bytes in one block, and the sort reads nothing else. Only properties whose order Swift alone knows are compared
+// value by value.
 //
-// Without a limit small rows are copied behind their keys, so that they need not be looked up again.
+// Without a limit small rows are copied after their keys, so that they need not be looked up again.
 
 import HornbeamKeys
 import HornbeamPages

@@ -7,8 +7,8 @@ import HornbeamPages
 import HornbeamText
 import HornbeamTree
 
-/// The paths by full-text indexes, each with about how much it finds. A class, so that a planner can look when it has
-/// to and remember what it saw.
+/// The paths by full-text indexes, each with its estimated number of rows. A class, so that a planner can look them up
+/// when needed and remember the result.
 final class TextPaths {
     struct Path {
         /// The conjunct's.
@@ -32,7 +32,7 @@ final class TextPaths {
     /// Rows below which a scan takes less than the look at an index.
     private static let fewRows = 64
 
-    /// - Parameter wantsIndex: whether a scan is no choice, however few rows there are.
+    /// - Parameter wantsIndex: whether a scan is refused, however few rows there are.
     func look(_ conjuncts: [Filter], _ store: EntityStore, rows: Int, wantsIndex: Bool) throws {
         found = try conjuncts.indices.compactMap {
             try Self.path($0, conjuncts[$0], of: conjuncts, store, rows: rows, wantsIndex: wantsIndex)
@@ -82,8 +82,8 @@ final class TextPaths {
         }
     }
 
-    /// The index whose words a condition goes by, or another one to which words are the same, if that one lacks some
-    /// of the rows.
+    /// The index whose words a condition means, or another index with the same words if that one lacks some of the
+    /// rows.
     private static func index(
         for match: TextMatch, among conjuncts: [Filter], _ type: EntityType
     ) throws -> (EntityTextIndex, implied: ConjunctSet)? {

@@ -4,8 +4,8 @@
 
 import HornbeamTree
 
-/// The unions that the conjuncts of a query have. A class, so that a planner can look for them only if it must, and
-/// remember what it found.
+/// The unions that the conjuncts of a query have. A class, so that a planner can look for them only when needed and
+/// remember the result.
 final class UnionPaths {
     /// The way to the rows of an `or`, or of one of its branches.
     struct Branch {
@@ -21,7 +21,7 @@ final class UnionPaths {
         var cost: Double { price + Price.row * Double(count) }
     }
 
-    /// The unions found, by the conjunct's place; nil before the search.
+    /// The unions found, by the conjunct's position; nil before the search.
     @exclusivity(unchecked) fileprivate(set) var found: [(place: Int, union: Branch)]?
 
     /// About how many rows pass a conjunct; nil if it has no union.
@@ -118,7 +118,7 @@ extension Planner {
             isExact: others.count == 0 && bounds.answered.count == parts.count)
     }
 
-    /// The path that one condition has.
+    /// The path for one condition.
     private func branch(ofOne part: Filter, of parts: [Filter]) throws -> Branch? {
         switch part {
         case .compare(0, .equal, let value):
@@ -139,7 +139,7 @@ extension Planner {
                 Branch(path: .elements($0), count: $0.match.count, isExact: $0.isExact, price: $0.match.seekCost)
             }
         default:
-            // Beside the branch the other conjuncts hold.
+            // In the branch the other conjuncts hold too.
             let all = conjuncts + parts
             return try TextPaths.path(0, part, of: all, store, rows: rows, wantsIndex: query.requiresIndex).map {
                 Branch(path: $0.path, count: $0.count, isExact: $0.isExact)

@@ -186,8 +186,8 @@ public enum JSONForm<Property: Codable>: ColumnForm {
         return try row.decoded(text, column)
     }
 
-    /// The type's own `init(from:)` decides what JSON it takes: a value that it refuses is an error, not an unknown
-    /// one.
+    /// The type's own `init(from:)` decides which JSON it accepts: a value that it refuses is an error, not an unknown
+    /// value.
     public static func readIfKnown(_ row: RowReader, column: Int) throws(HornbeamError) -> Property? {
         try read(row, column: column)
     }

@@ -10,7 +10,7 @@ public protocol ColumnValue: Sendable {
     static var columnType: ColumnType { get }
     /// The stored form. Must fit `columnType`.
     var columnValue: Value { get }
-    /// From the stored form; nil if it does not fit.
+    /// Makes a value from its stored form; nil if that does not fit.
     init?(columnValue: Value)
     /// Writes the value into `column` of a row. The default goes through `columnValue`.
     func write(to row: inout RowWriter, column: Int)

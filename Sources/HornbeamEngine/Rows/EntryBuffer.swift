@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries in memory, one behind the other in one block of bytes. Index builds sort and merge them, and lists sort their
+// Entries in memory, one after the other in one block of bytes. Index builds sort and merge them, and lists sort their
 // rows by them.
 
 package import HornbeamKeys
@@ -7,7 +7,7 @@ package import HornbeamPages
 
 /// Keys, each with a number and a value of the caller's.
 package struct EntryBuffer: Sendable {
-    /// The place of a key in `keys`. Its value follows it.
+    /// The position of a key in `keys`. Its value follows it.
     package struct Place {
         let start: Int
         let size: UInt32
@@ -15,7 +15,7 @@ package struct EntryBuffer: Sendable {
         let number: UInt64
     }
 
-    /// All keys and values. The caller may write the next key behind the last entry.
+    /// All keys and values. The caller may write the next key after the last entry.
     package var keys = KeyWriter()
     /// The end of the last entry.
     private var end = 0
@@ -35,7 +35,7 @@ package struct EntryBuffer: Sendable {
         value.withUnsafeBytes { addWritten(number: UInt64(flag), value: $0) }
     }
 
-    /// Adds the entry whose key was written behind the others.
+    /// Adds the entry whose key was written after the others.
     package mutating func addWritten(number: UInt64, value: Bytes = Bytes(start: nil, count: 0)) {
         let size = keys.bytes.count - end
         if let last = places.last, last.number >= number { isAscending = false }
@@ -45,12 +45,12 @@ package struct EntryBuffer: Sendable {
         end = keys.bytes.count
     }
 
-    /// Forgets the key that was written behind the others.
+    /// Forgets the key that was written after the others.
     mutating func removeWritten() {
         keys.truncate(to: end)
     }
 
-    /// Calls `body` with the key that was written behind the others.
+    /// Calls `body` with the key that was written after the others.
     @inline(__always)
     func withWritten<Result, Failure: Error>(_ body: (Bytes) throws(Failure) -> Result) throws(Failure) -> Result {
         try keys.bytes.withBytes { (bytes) throws(Failure) in try body(Bytes(rebasing: bytes[end...])) }
@@ -115,7 +115,7 @@ package struct EntryBuffer: Sendable {
     /// Number of values between the one in use and the one that is prefetched.
     private static let ahead = 8
 
-    /// Adds the entries of another one behind its own.
+    /// Adds the entries of another buffer after its own.
     mutating func append(_ other: EntryBuffer) {
         let start = end
         keys.bytes.append(contentsOf: other.keys.bytes[..<other.end])

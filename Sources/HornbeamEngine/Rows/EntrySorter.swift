@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sorts more entries than fit into memory: runs of a bounded size are sorted in memory and kept in trees of the same
-// transaction, then merged. What fits into one run never leaves memory.
+// transaction, then merged. If all entries fit into one run, they never leave memory.
 
 import HornbeamPages
 package import HornbeamTree
@@ -85,7 +85,7 @@ private final class SortedRun {
 
     init(_ cursor: consuming Cursor) { self.cursor = cursor }
 
-    /// Goes to the next entry; false at the end. The entry is copied: what the merge does ends slices.
+    /// Moves to the next entry; false at the end. The entry is copied because merging invalidates slices.
     func advance() throws -> Bool {
         guard try cursor.next() else { return false }
         key.removeAll(keepingCapacity: true)

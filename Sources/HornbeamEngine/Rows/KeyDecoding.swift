@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Components of keys read back as values: the other direction of `KeyCoding`. Whatever is read may come from a damaged
-// file: what is no component of the type throws.
+// Components of keys read back as values: the inverse of `KeyCoding`. Keys may come from a damaged file: bytes that are
+// no component of the type throw.
 
 import FoundationEssentials
 package import HornbeamKeys

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts keys that lie in one block of bytes, without reference counting. The sort moves marks of 16 bytes.
+// Sorts keys in one block of bytes, without reference counting. The sort moves marks of 16 bytes.
 //
 //     mark:  head (8 bytes of the key, as a big-endian number) | number of the entry
 //
-// 1. The head of each key begins behind the bytes that all keys of the range have in common.
+// 1. The head of each key begins after the bytes that all keys of the range have in common.
 // 2. Marks are sorted by their heads: many by a radix sort, from the last byte to the first; few by comparisons.
 // 3. Marks with equal heads form a range of their own. Keys that have ended come first, by their sizes (a head has
-//    zeros behind the end of its key). The others are sorted by the bytes behind the heads.
+//    zeros after the end of its key). The others are sorted by the bytes after the heads.
 
 import HornbeamPages
 
-/// Sorts places by the keys that lie there.
+/// Sorts entries by their keys.
 struct KeySort {
     struct Mark {
         var head: UInt64
@@ -21,7 +21,7 @@ struct KeySort {
 
     private let bytes: Bytes
     private let places: UnsafeBufferPointer<EntryBuffer.Place>
-    /// Whether the numbers of the places ascend, so that equal keys are in order already.
+    /// Whether the entries' numbers ascend, so that equal keys are in order already.
     private let isAscending: Bool
 
     /// Fewer marks are sorted by comparisons: a radix sort counts into 2,048 numbers first.
@@ -30,7 +30,7 @@ struct KeySort {
     /// bounds the stack.
     private static let maximumDepth = 16
 
-    /// - Parameter bytes: the bytes that the places point into. Both must outlive the sort.
+    /// - Parameter bytes: the bytes that the places refer to. Both must outlive the sort.
     init(_ bytes: Bytes, _ places: UnsafeBufferPointer<EntryBuffer.Place>, isAscending: Bool) {
         self.bytes = bytes
         self.places = places
@@ -75,7 +75,7 @@ struct KeySort {
         }
     }
 
-    /// Sorts marks with equal heads by the bytes behind the heads.
+    /// Sorts marks with equal heads by the bytes after the heads.
     private func finish(_ marks: Marks, _ spare: Marks, behind start: Int, depth: Int) {
         var marks = marks
         let size = places[marks[0].number].size
@@ -93,7 +93,7 @@ struct KeySort {
         }
     }
 
-    /// Moves the marks of keys that end before `start` to the front and sorts them. The others keep their order behind
+    /// Moves the marks of keys that end before `start` to the front and sorts them. The others keep their order after
     /// them. The ended keys differ only in the number of zeros at their ends, so a shorter key comes first.
     /// - Returns: the number of ended keys.
     private func splitEnded(_ marks: Marks, _ spare: Marks, behind start: Int) -> Int {
@@ -129,7 +129,7 @@ struct KeySort {
         return Bytes(rebasing: bytes[place.start + start..<place.start + Int(place.size)])
     }
 
-    /// Eight bytes of a key, with zeros behind its end.
+    /// Eight bytes of a key, with zeros after its end.
     @inline(__always)
     private func head(_ place: EntryBuffer.Place, behind start: Int) -> UInt64 {
         let left = Int(place.size) &- start
@@ -144,7 +144,7 @@ struct KeySort {
         return head
     }
 
-    /// The number of bytes behind `start` that all keys have in common.
+    /// The number of bytes after `start` that all keys have in common.
     private func sharedSize(_ marks: Marks, behind start: Int) -> Int {
         let first = key(places[marks[0].number], behind: start)
         var shared = first.count

@@ -31,7 +31,7 @@ package struct RowID: Hashable, Comparable, Sendable {
         }
     }
 
-    /// The one behind it, if there can be one.
+    /// The next row id, if there is one.
     package var next: RowID? { rawValue == .max ? nil : RowID(rawValue: rawValue + 1) }
 
     /// Eight bytes, big-endian: the form in keys.
@@ -44,13 +44,13 @@ package struct RowID: Hashable, Comparable, Sendable {
         withUnsafeBytes(of: rawValue.littleEndian) { Array($0) }
     }
 
-    /// From the eight bytes of a key at `offset`; nil if it is too short.
+    /// Reads the eight bytes of a key at `offset`; nil if it is too short.
     package init?(key: Bytes, at offset: Int = 0) {
         guard offset >= 0, key.count >= offset + 8 else { return nil }
         rawValue = UInt64(bigEndian: key.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// From a value of exactly eight bytes.
+    /// Reads a value of exactly eight bytes; nil for other sizes.
     package init?(stored: Bytes) {
         guard stored.count == 8 else { return nil }
         rawValue = UInt64(littleEndian: stored.loadUnaligned(as: UInt64.self))

@@ -5,7 +5,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// The key of an entry: one row id, or two of them behind each other.
+/// The key of an entry: one row id, or two row ids in succession.
 struct RowKey {
     /// Big-endian.
     private let numbers: (UInt64, UInt64)
@@ -88,7 +88,7 @@ extension Transaction {
 }
 
 extension Int {
-    /// A number of entries, which may be damaged: then still one that can be added to others and multiplied a little.
+    /// A number of entries, bounded in case it is damaged, so that it can be added to others and multiplied a little.
     package init(entries count: UInt64) {
         self = Int(Swift.min(count, 1 << 46))
     }

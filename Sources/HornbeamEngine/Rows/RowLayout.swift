@@ -10,9 +10,9 @@
 //
 // Columns are numbered as declared; `stored` says at which position of the row each one lies.
 
-/// The places of one entity type's columns. Immutable, shared by all readers and writers of its rows.
+/// The positions of one entity type's columns. Immutable, shared by all readers and writers of its rows.
 package final class RowLayout: Sendable {
-    /// The place of one column.
+    /// One column of the layout.
     struct Field: Sendable {
         let name: String
         /// The column's type without its optionality.
@@ -67,7 +67,7 @@ package final class RowLayout: Sendable {
     let type: String
     /// The fields by column number.
     let fields: [Field]
-    /// The places by column number, as many as fields. Constant as long as the layout lives.
+    /// The positions by column number, as many as fields. Constant as long as the layout lives.
     nonisolated(unsafe) let places: UnsafePointer<Place>
     let count: Int
     /// Columns of the variable area.

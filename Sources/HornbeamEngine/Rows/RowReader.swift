@@ -4,16 +4,15 @@
 
 package import HornbeamPages
 
-/// A row as it lies in its page. Borrowed: it lives as long as the slice and the layout it was made from, that is until
-/// its transaction ends or, in a write transaction, until the next change. Not to be kept after the call it was given
-/// to.
+/// A row in its page. Borrowed: it is valid as long as the slice and the layout it was made from, that is until its
+/// transaction ends or, in a write transaction, until the next change. It must not be kept after the call that received
+/// it.
 public struct RowReader {
     private let start: UnsafeRawPointer
     private let size: Int
-    /// Borrowed as the bytes are: so a reader is plain numbers, and copying one counts no references, which took 200
-    /// instructions a row. What keeps it: an entity type holds its layout, a schema its types, and whoever made the
-    /// reader the schema, through the transaction that the bytes belong to. A layout without a type is kept by
-    /// whoever hands it over.
+    /// Borrowed like the bytes, so a reader is plain numbers and copying it counts no references, which took 200
+    /// instructions a row. An entity type owns its layout, a schema owns its types, and the transaction of the bytes
+    /// owns the schema. A layout without a type is kept alive by the caller that passes it.
     package unowned(unsafe) let layout: RowLayout
     /// The layout's, without a look at it.
     private let places: UnsafePointer<RowLayout.Place>
@@ -104,8 +103,8 @@ public struct RowReader {
         place.stored >= count || start.load(fromByteOffset: place.nullByte, as: UInt8.self) & place.nullBit != 0
     }
 
-    /// Whether the row was written with this column. False for rows that are older than the property, and for those
-    /// written without knowing it: these hold null where there can be none.
+    /// Whether the row was written with this column. False for rows that are older than the property or were written
+    /// without knowing it: these hold null even if the property can't be nil.
     public func contains(column: Int) -> Bool {
         guard column >= 0, column < columns else { return false }
         let place = places[column]
@@ -139,7 +138,7 @@ public struct RowReader {
         return Bytes(rebasing: bytes[variableStart + start..<variableStart + end])
     }
 
-    /// All bytes but those of one column of fixed width, if it has a value.
+    /// Hashes all bytes, except those of one column of fixed width that has a value.
     package func hash(into hasher: inout Hasher, without column: Int?) {
         let (before, after) = bytes(around: column)
         hasher.combine(bytes: before)
@@ -153,7 +152,7 @@ public struct RowReader {
         return before.elementsEqual(otherBefore) && after.elementsEqual(otherAfter)
     }
 
-    /// Returns the bytes before and behind a column of fixed width. If it is null, all bytes are before it.
+    /// Returns the bytes before and after a column of fixed width. If it is null, all bytes are before it.
     private func bytes(around column: Int?) -> (Bytes, Bytes) {
         guard let column, let field = layout.fields.indices.contains(column) ? layout.fields[column] : nil,
             !field.isVariable, !isNull(field)
@@ -181,9 +180,9 @@ public struct RowReader {
     }
 }
 
-// Raw columns: the fast paths of the known types. Nil means null; another type than the column's is an error.
+// Raw columns: the fast paths of the known types. Nil means null. A column of another type throws.
 extension RowReader {
-    /// Returns a pointer to the column's place, or nil if it is null. Not the place itself: a copy of it is made of all
+    /// Returns a pointer to the column's position, or nil if it is null. A pointer, since a copy would be made of all
     /// its parts.
     @inline(__always)
     private func place(_ column: Int) throws(HornbeamError) -> UnsafePointer<RowLayout.Place>? {
@@ -199,7 +198,7 @@ extension RowReader {
         return isNull ? nil : place
     }
 
-    /// A number of the fixed area, which lies in the row.
+    /// A number in the fixed area of the row.
     @inline(__always)
     private func number<Number: FixedWidthInteger & BitwiseCopyable>(
         _ offset: Int, as type: Number.Type
@@ -273,7 +272,7 @@ extension RowReader {
         guard place.kind == .text else { throw undecodable(column, as: "a string") }
         let end = Int(number(place.offset, as: UInt32.self))
         let from = place.previousEnd < 0 ? 0 : Int(number(place.previousEnd, as: UInt32.self))
-        // A column that doesn't lie in the row gets its error there.
+        // A damaged offset gets its error there.
         guard from <= end, end <= size &- variableStart else { return try rawBytes(column) }
         return Bytes(start: start + (variableStart &+ from), count: end &- from)
     }

@@ -15,7 +15,8 @@ public struct RowWriter {
     /// then the fixed area says where each one ends.
     private var written = 0
     private var lastVariable = -1
-    /// The places of each variable column's bytes in `bytes`, by stored position. Empty as long as they come in order.
+    /// The range of each variable column's bytes in `bytes`, by stored position. Empty as long as columns come in
+    /// order.
     private var spans: [Range<Int>] = []
     private var failure: HornbeamError?
     /// Whether the failure is one of a property, so that it has to be said whose.
@@ -25,14 +26,14 @@ public struct RowWriter {
         self.layout = layout
         fixedStart = RowLayout.headerSize(columns: layout.count)
         variableStart = layout.emptyRow.count
-        // Room for what most rows have, so that writing them asks for memory once.
+        // Enough for most rows, so that memory is allocated once.
         bytes = []
         bytes.reserveCapacity(layout.emptyRow.count + 200)
         bytes.append(contentsOf: layout.emptyRow)
     }
 
-    /// The finished row, or the first error that writing met.
-    /// - Parameter owner: whose row it is, for errors: of which type, where nothing more is known.
+    /// The finished row. Throws the first error of writing it.
+    /// - Parameter owner: describes the row's entity in errors; nil for the name of the type alone.
     package mutating func finish(of owner: @autoclosure () -> String? = nil) throws(HornbeamError) -> [UInt8] {
         if let failure { throw named(failure, owner()) }
         guard bytes.count - variableStart <= Int(UInt32.max) else {
@@ -85,7 +86,7 @@ public struct RowWriter {
         }
     }
 
-    /// From now on variable columns may come in any order, and again.
+    /// From now on variable columns may come in any order, and repeatedly.
     private mutating func leaveOrder() {
         guard spans.isEmpty else { return }
         var spans = [Range<Int>](repeating: 0..<0, count: layout.count)
@@ -162,7 +163,7 @@ public struct RowWriter {
     /// After they were, from `start` on.
     private mutating func endVariable(_ place: RowLayout.Place, from start: Int) {
         if spans.isEmpty {
-            // More than fits is refused at the end.
+            // Too many bytes are refused at the end.
             store(UInt64(bytes.count - variableStart), at: place.offset, width: 4)
             written += 1
         } else {

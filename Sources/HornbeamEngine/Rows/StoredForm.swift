@@ -2,10 +2,10 @@
 // Between a Swift type and the values of a column, for migrations: they meet types that are no property of a model any
 // more, so no overload can be picked for a property. The form of a type is found once, not for each row.
 
-/// The form of a Swift type's values in a column: the same that `@EntityModel` gives a property of that type.
+/// The form of a Swift type's values in a column: the form that `@EntityModel` gives a property of that type.
 ///
-/// `@unchecked Sendable`: the closures capture types and other forms, nothing that changes. That a type may cross
-/// threads is not known to the compiler where the type is found by a cast.
+/// `@unchecked Sendable`: the closures capture types and other forms, nothing that changes. Where the type is found by
+/// a cast, the compiler doesn't know that it may cross threads.
 package struct StoredForm<Property>: @unchecked Sendable {
     package let type: ColumnType
     package let encode: (Property) throws -> Value
@@ -19,7 +19,7 @@ package struct StoredForm<Property>: @unchecked Sendable {
             .invalid, "\(Property.self) can't be stored: make it Codable, or conform it to ColumnValue")
     }
 
-    /// The form of a property whose column has this type. In generic code it may be JSON, whatever the type is.
+    /// The form of a property whose column has this type. In generic code it may be JSON, whatever the property's type.
     package static func find(in column: ColumnType) -> StoredForm? {
         let form = column.unwrapped == .json ? json() : forms()
         return form?.type.unwrapped == column.unwrapped ? form : nil
@@ -39,7 +39,7 @@ package struct StoredForm<Property>: @unchecked Sendable {
     }
 }
 
-/// Optionals and arrays of what isn't a column value itself.
+/// Optionals and arrays of types that aren't column values themselves.
 private protocol Wrapping {
     static func form<Property>(as _: Property.Type) -> StoredForm<Property>?
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stored row as the steps of a migration see it: columns by name, with what earlier steps have made of them.
+// A stored row in the steps of a migration: columns by name, with the values that earlier steps have made.
 
 import HornbeamPages
 
@@ -7,9 +7,9 @@ import HornbeamPages
 public struct StoredRow {
     let row: MigratingRow
 
-    /// The value of a stored property, by the name it has in the store (after the renames that come before this step)
-    /// and as the type it was stored with; nil in an optional type stands for no value. `.invalid` if there is no
-    /// property of that name, or it is of another type; `.undecodable` if there is no value and the type has no nil.
+    /// The value of a stored property, by its name in the store (after the renames that come before this step) and its
+    /// stored type. In an optional type nil stands for no value. Throws `.invalid` if there is no property of that name
+    /// or it has another type, and `.undecodable` if there is no value and the type isn't optional.
     public func value<Property>(_ name: String, as _: Property.Type = Property.self) throws -> Property {
         let form = try StoredForm<Property>.find()
         guard let place = row.columns.firstIndex(where: { $0.name == name }) else {
@@ -49,7 +49,7 @@ struct MigratingRow {
         cells = columns.indices.map { .stored($0) }
     }
 
-    /// A row of which no cell is the reader's: one that lies in another form than a row's.
+    /// A row whose cells all have given values, for rows in another form than a reader's.
     init(_ reader: RowReader, _ columns: [ColumnDescription], values: [Value]) {
         self.reader = reader
         self.columns = columns
@@ -63,13 +63,13 @@ struct MigratingRow {
         }
     }
 
-    /// The row's bytes in another layout, whose columns are these, numbered as they lie.
+    /// The row's bytes in another layout, which has these columns in their order.
     func write(_ layout: RowLayout) throws(HornbeamError) -> [UInt8] {
         var row = RowWriter(layout: layout)
         for (place, cell) in cells.enumerated() {
             switch cell {
             case .stored(let column):
-                // Also where the row is older than the column: then it has null there from now on.
+                // If the row is older than the column, the column is null from now on.
                 row.setRaw(try reader.rawBytes(column), place)
             case .value(let value): row.set(value, place)
             }

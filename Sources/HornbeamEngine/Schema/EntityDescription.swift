@@ -67,18 +67,17 @@ public struct IndexDescription: Codable, Hashable, Sendable {
     public var name: String
     public var kind: Kind
     public var components: [Component]
-    /// For full-text indexes: what words are, as `TextAnalyzer` describes itself. Nil for `words`.
+    /// For full-text indexes: the analyzer, as `TextAnalyzer` describes itself. Nil for `words`.
     public var analyzer: String?
-    /// For full-text indexes: whether they keep where in a text each word stands.
+    /// For full-text indexes: whether they store the positions of words.
     public var positions: Bool
     /// For unique indexes: whether nil differs from nil, so that any number of entities may have it.
     public var nilsDistinct: Bool
-    /// For value, unique and hash indexes: the rule by which their texts are in order and equal. Nil for that of
-    /// Swift's `String`.
+    /// For value, unique and hash indexes: the collation of their texts. Nil for the order of Swift's `String`.
     public var collation: String?
-    /// The version of what that rule goes by: keys of another one are in another order.
+    /// The version of that collation: keys of another version are in another order.
     public var collationVersion: String?
-    /// For full-text indexes: the entities that they have. Nil for all.
+    /// For full-text indexes: the condition on the entities that they contain. Nil for all.
     package var condition: StoredCondition?
     /// The analyzer with which this program has declared it: one of several versions, perhaps, of a tokenizer of its
     /// own.
@@ -143,7 +142,7 @@ extension IndexDescription {
     /// The properties that its entries depend on.
     var properties: Set<String> { Set(components.map(\.column)).union(condition?.properties ?? []) }
 
-    /// The analyzer of a full-text index, nil if it is one that nobody has named.
+    /// The analyzer of a full-text index, nil if it isn't a known one.
     package var knownAnalyzer: Analyzer? {
         guard let analyzer else { return .words }
         if let declared = declared.analyzer, declared.specification == analyzer { return declared }
@@ -171,7 +170,7 @@ public struct RelationDescription: Codable, Hashable, Sendable {
         /// Each related entity is deleted too if no link of this relation leads to it any more, other than its own.
         /// Links that go otherwise, by a save or `detach`, delete nothing.
         case whenOrphaned
-        /// The links go; each related entity is told by `didLoseLink`, and may change itself.
+        /// The links are removed; each related entity is told by `didLoseLink`, and may change itself.
         case notify
     }
 
@@ -214,7 +213,8 @@ extension EntityDescription {
 
     package static func isTombstone(_ name: String) -> Bool { counterpartName(of: name) != tombstoneName(of: name) }
 
-    /// The type of a type's deleted entities; for that one the type itself.
+    /// The name of the type of a type's deleted entities; for a type of deleted entities, the name of the original
+    /// type.
     static func counterpartName(of name: String) -> String {
         guard name.hasPrefix("Deleted<"), name.hasSuffix(">") else { return tombstoneName(of: name) }
         return String(name.dropFirst("Deleted<".count).dropLast())

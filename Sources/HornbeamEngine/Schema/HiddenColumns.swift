@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns that the store keeps for itself, behind the declared ones.
+// The columns that the store keeps for itself, after the declared ones.
 
 extension ColumnDescription {
     /// The names of hidden columns begin with a sign that no property's name can have.
@@ -27,7 +27,7 @@ extension ColumnDescription {
         return String(name.dropFirst(Self.hiddenSign.count).dropLast(Self.linkedIDSuffix.count))
     }
 
-    /// Whether it is one that the store keeps for itself.
+    /// Whether the store keeps the column for itself.
     package var isHidden: Bool { Self.isHidden(name) }
 
     static func isHidden(_ name: String) -> Bool { name.hasPrefix(hiddenSign) }

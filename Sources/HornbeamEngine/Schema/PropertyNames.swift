@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the names of properties to what they hold, for paths that are written as text: `contacts[].phones`. Swift's
-// runtime knows the stored properties of each type; so a path by names means just what one by key paths does.
+// Finds properties by their names, for paths that are written as text: `contacts[].phones`. Swift's runtime knows the
+// stored properties of each type, so a path by names means the same as one by key paths.
 
 @_spi(Reflection) import Swift
 
@@ -9,7 +9,7 @@ package enum PropertyNames {
     package static func all(of type: any Any.Type) -> [(name: String, type: any Any.Type)] {
         if type is any CustomReflectable.Type { return [] }
         var found: [(name: String, type: any Any.Type)] = []
-        // No key paths: those that the runtime would make can't be joined.
+        // No key paths: those from the runtime can't be joined.
         _ = _forEachField(of: type) { name, _, type, _ in
             found.append((String(cString: name), type))
             return true
@@ -38,10 +38,10 @@ extension AnyKeyPath {
     package var isNamed: Bool { !path.hasPrefix("computed ") }
 }
 
-/// The element type of arrays, behind any number of optionals.
+/// The element type of arrays, within any number of optionals.
 package protocol ArrayType {
     static var elementType: any Any.Type { get }
-    /// None for nil.
+    /// The elements; empty for nil.
     var anyElements: [Any] { get }
 }
 

@@ -4,7 +4,7 @@
 
 package import HornbeamKeys
 
-/// A rule of order and equality for text. `binary` is that of Swift's `String`, and what is meant where none is said.
+/// A rule of order and equality for text. The default, `binary`, is that of Swift's `String`.
 ///
 ///     @Index<Self>(\.name, collation: .unicode(locale: "sv")) private var byName
 ///     Person.filter(\.name == "ÅSA".collated(.unicode(caseSensitive: false)))
@@ -15,7 +15,7 @@ public struct TextCollation: Sendable, Hashable {
     /// The Unicode collation algorithm: letters first, then accents, then case. `a < A < aa`.
     public static let unicode = TextCollation(collation: .unicode(locale: nil))
     /// The Unicode collation algorithm with the rules of a locale, such as `sv` or `de-u-co-phonebk`. Texts that differ
-    /// in case alone, or in accents, can be made equal.
+    /// only in case, or only in accents, can be made equal.
     public static func unicode(
         locale: String? = nil, caseSensitive: Bool = true, diacriticSensitive: Bool = true
     ) -> TextCollation {
@@ -44,7 +44,7 @@ extension IndexDescription {
     package mutating func go(by collation: TextCollation) {
         guard collation != .binary else { return }
         self.collation = collation.collation.name
-        // One that can't be had is refused when the database is opened.
+        // An unavailable collation is refused when the database is opened.
         collationVersion = (try? collation.collator)?.version
     }
 
@@ -91,7 +91,7 @@ extension String {
 }
 
 extension TextCollation {
-    /// `.invalid` for a locale that nobody knows.
+    /// The collator. Throws `.invalid` for an unknown locale.
     package var collator: Collator {
         get throws(HornbeamError) {
             do {
@@ -121,7 +121,7 @@ extension TextCollation {
 }
 
 extension Collator {
-    /// The text's place; `.invalid` if it is too long for that.
+    /// The text's sort key. Throws `.invalid` if the text is too long for one.
     package func key(of text: String) throws(HornbeamError) -> [UInt8] {
         do {
             return try sortKey(of: text)

@@ -17,12 +17,12 @@ package final class EntityStore {
     package let transaction: Transaction
     private var nextRowID: UInt64?
     private var nextRowIDChanged = false
-    /// Row ids handed out for saves that have not happened yet, by the key of the id. Not in the trees: a refused save
-    /// leaves nothing behind.
+    /// Row ids handed out for saves that have not happened yet, by the key of the id. Not in the trees, so that a
+    /// refused save leaves nothing behind.
     private var reserved: [[UInt8]: RowID] = [:]
     /// The knowledge of the rows that saves in this transaction have without looking.
     @exclusivity(unchecked) private var known = RowCache()
-    /// Entries of unique indexes that their rows have let go of for others in the same batch. None outside of one.
+    /// Entries of unique indexes that their rows have released for others in the same batch. Empty outside of a batch.
     private var yielded = ReleasedKeys()
     @exclusivity(unchecked) var unlinked = UnlinkedRows()
     private var textWriters: [TextIndexWriter?]
@@ -36,7 +36,7 @@ package final class EntityStore {
     private let capture: RowCapture?
     /// The registered indexes of the type, nil if it has none, as in a read.
     private let registered: TypeIndexes?
-    /// Whether these are the rows of a registered index: those of entities have other columns, and other indexes.
+    /// Whether these are the rows of a registered index. Rows of entities have other columns and other indexes.
     let isTable: Bool
     /// Registered indexes that were asked for, with the state that they are good in.
     @exclusivity(unchecked) private var usable: UsableIndexes?
@@ -61,7 +61,8 @@ package final class EntityStore {
         textWriters = type.textIndexes.map { _ in nil }
     }
 
-    /// The indexes that queries may use: those declared, and registered ones that this state of the file has whole.
+    /// The indexes that queries may use: the declared ones, and registered ones that are complete in this state of the
+    /// file.
     package var queryIndexes: [EntityIndex] {
         @inline(__always) get throws {
             guard let registered = queriedIndexes else { return type.queriedIndexes }
@@ -99,7 +100,7 @@ package final class EntityStore {
         try rowBytes(rowID) != nil
     }
 
-    /// Whether it is saved, or remembered as one that is referred to.
+    /// Whether the row id belongs to a saved entity, or to one that is only referred to.
     package func isKnown(_ rowID: RowID) throws -> Bool {
         if try isSaved(rowID) { return true }
         return try transaction.get(type.unsaved, rowID) != nil
@@ -175,9 +176,9 @@ package final class EntityStore {
         }
     }
 
-    /// Inserts or replaces a row and brings its indexes along; relations are left alone. `.uniqueViolation`, with
-    /// nothing changed, if another entity holds one of its unique keys. What the replaced row has in columns that are
-    /// not declared stays. If the stored row differs in nothing but the time of the save, it is left alone.
+    /// Inserts or replaces a row and updates its indexes; relations are left alone. If another entity holds one of its
+    /// unique keys, throws `.uniqueViolation` and changes nothing. Undeclared columns of a replaced row keep their
+    /// values. If the stored row differs only in the time of the save, it is left alone.
     /// - Parameters:
     ///   - hasNoCounterpart: whether it is known that the type's counterpart has no entity of this id.
     ///   - hasLinkedIDs: whether `setLinkedIDs` has written the row; if not, its links stay as they are.
@@ -212,8 +213,8 @@ package final class EntityStore {
         return nil
     }
 
-    /// Puts a row in the place of another one, and brings the indexes along. Changes nothing if another entity holds a
-    /// unique key of the row: then it returns the first such index and that entity.
+    /// Replaces a row by another one, and updates its indexes. If another entity holds a unique key of the row, changes
+    /// nothing and returns the first such index and that entity.
     /// - Parameter remembers: whether to cache that the row exists.
     func put(
         _ row: [UInt8], _ rowID: RowID, over old: RowReader?, remembers: Bool = true
@@ -227,7 +228,7 @@ package final class EntityStore {
             if let held = try conflicts(of: new, rowID, changes).first { return (held, changes, nil) }
             followed = try registered?.changes(rowID, from: old, to: new)
             capture?.note(rowID, in: type.rows, old: old)
-            // An id that is its own row id has no place among the ids.
+            // An id that is its own row id is not in the tree of ids.
             let isNew = try old == nil && (rowID >= RowID.firstAssigned || mayMiss())
             return (nil, changes, isNew ? try new.value(0) : nil)
         }
@@ -237,14 +238,14 @@ package final class EntityStore {
             try transaction.put(type.rows, RowKey(rowID), row)
         }
         core.watch?.note(rowID, in: type.rows)
-        // Rows that deletions leave behind are saved while rows are removed: they are not worth remembering.
+        // Rows that deletions touch are saved while rows are removed: they are not worth caching.
         known.note(rowID, removals: core.counts.removals, remembers: remembers)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try follow(changes, followed, rowID, $0) }
         return nil
     }
 
-    /// Tells whoever observes that a row which was just saved counts as changed.
+    /// Reports to observers that a row which was just saved counts as changed.
     package func noteTouch(_ rowID: RowID) { capture?.noteTouch(rowID, in: type.rows) }
 
     /// Brings the ids up to date for an entity that was just saved for the first time.
@@ -261,8 +262,8 @@ package final class EntityStore {
         }
     }
 
-    /// Removes an entity: row, index entries, links from and to it, and its place among the ids. False if it was not
-    /// saved; its links and its place go all the same.
+    /// Removes an entity: row, index entries, links from and to it, and its id. Returns false if it was not saved; its
+    /// links and its id are removed all the same.
     @discardableResult
     package func delete(_ rowID: RowID) throws -> Bool {
         let id = try self.id(of: rowID)
@@ -295,7 +296,7 @@ package final class EntityStore {
 
     private func removeRow(_ rowID: RowID) throws -> Bool {
         if capture == nil, !type.hasIndexes, registered == nil {
-            // Nobody needs to know what it held.
+            // The old row is not needed.
             guard try transaction.delete(type.rows, RowKey(rowID)) else { return false }
             core.counts.removals += 1
             core.watch?.note(rowID, in: type.rows)
@@ -329,7 +330,7 @@ package final class EntityStore {
         }
     }
 
-    /// Throws what the full-text indexes have against these changes, before anything is changed.
+    /// Throws the full-text indexes' objections to these changes, before anything is changed.
     private func prepareTexts(_ changes: IndexChanges) throws {
         for change in changes.texts {
             let writer = try textWriter(change.index)
@@ -385,8 +386,8 @@ package final class EntityStore {
         yielded.insert(index, rowID, at: core.counts.yields)
     }
 
-    /// Returns the error for the first row that a unique index lacks, of those that let go of its key after `yields`
-    /// others: they were saved with that key again. Returns nil if there is none.
+    /// Returns the error for the first row that a unique index lacks, among rows that released a key after the first
+    /// `yields` of them: they were saved with that key again. Returns nil if there is none.
     func yieldedViolation(since yields: Int) throws -> HornbeamError? {
         guard let left = yielded.first(since: yields), let row = try row(left.rowID) else { return nil }
         let other = try holder(of: try left.index.key(of: row), row, left.index, except: left.rowID)
@@ -439,7 +440,7 @@ package final class EntityStore {
     // MARK: Full text
 
     /// The writer of one full-text index; gathers changes until `flush`.
-    /// - Parameter position: the index's place among those of the type.
+    /// - Parameter position: the index's position among the type's full-text indexes.
     private func textWriter(_ position: Int) throws -> TextIndexWriter {
         if let writer = textWriters[position] { return writer }
         core.hasGathered = true
@@ -459,7 +460,7 @@ package final class EntityStore {
         try flushText()
         if searchers.isEmpty { searchers = type.textIndexes.map { _ in nil } }
         if let known = searchers[index.place], known.isCurrent() { return known }
-        // Not while the next one is made: one that can't be made must not leave a former one.
+        // Removed first: if making the next one fails, the old one must not stay.
         searchers[index.place] = nil
         let searcher = try TextSearcher(index.index, in: transaction)
         searchers[index.place] = searcher
@@ -479,7 +480,7 @@ package final class EntityStore {
 
     var pending: Pending { Pending(reserved: reserved, yielded: yielded) }
 
-    /// The transaction went back to where `flush` had left it: what was read or gathered since counts no more.
+    /// Undoes reads and changes in memory after the transaction went back to the state that `flush` had left.
     func forget(keeping pending: Pending) {
         reserved = pending.reserved
         yielded = pending.yielded
@@ -513,7 +514,7 @@ extension EntityStore {
         return key.bytes
     }
 
-    /// In the bytes of what was given: its key has an end, and a second byte for each zero.
+    /// The size in bytes of the given id: its key has a terminator, and a second byte for each zero.
     private func tooLarge(_ id: Value, key: Int) -> StorageError {
         let size =
             switch id {
@@ -525,7 +526,7 @@ extension EntityStore {
         return .tooLarge(what: "the id of \(type.name.withArticle)", size: size, limit: limit)
     }
 
-    /// The row id of an entity, or nil for a value that is no entity's id, whatever it is.
+    /// The row id of an entity, or nil for a value that can't be an entity's id.
     package func rowID(ofAny id: Value) throws -> RowID? {
         do {
             return try rowID(of: id)
@@ -553,10 +554,10 @@ extension EntityStore {
         return rowID
     }
 
-    /// The row id of an entity, handed out now if need be.
+    /// The row id of an entity, assigned now if it has none.
     /// - Parameter saving: whether the entity's row is saved right after this; until then nothing is written. An id
-    ///   that is only referred to is remembered with its row id, so that it can be told without a row, and that it is
-    ///   known whether links lead to what isn't there.
+    ///   that is only referred to is stored with its row id, so that it can be read without a row, and so that it is
+    ///   known whether there are links to entities that aren't stored.
     package func ensureRowID(of id: Value, saving: Bool = false) throws -> RowID {
         if type.hasIntegerIDs, let rowID = RowID(integerID: id) { return try ensure(rowID, saving: saving) }
         let id = try converted(id)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An entity type as the engine works with it: its description, the layout of its rows, and the trees it lies in.
+// An entity type in the engine: its description, the layout of its rows, and its trees.
 //
 //     e:Type             row id → row
 //     i:Type             id as key → row id            (ids that can't be row ids themselves)
@@ -19,7 +19,7 @@ package import HornbeamTree
 
 /// Immutable and shared by all transactions: tree ids stay good for the life of the store.
 package final class EntityType: Sendable {
-    /// Columns by number: those declared, in their order, then those that only the store still has.
+    /// Columns by number: the declared ones in their order, then those that only the store still has.
     package let description: EntityDescription
     /// Columns from this number on only the store has: models neither read nor write them.
     let declared: Int
@@ -50,13 +50,13 @@ package final class EntityType: Sendable {
     /// Whether its ids are integers of 64 bits, which mostly are row ids as they are.
     let hasIntegerIDs: Bool
     package let relations: [EdgeSide]
-    /// The columns that hold ids of what relations lead to.
+    /// The columns that hold the ids of related entities.
     package let linkedIDs: [LinkedID]
     /// Whether links that its entities make may give others unique keys.
     package let linksUniqueKeys: Bool
     /// Whether one of the relations is required.
     let hasRequired: Bool
-    /// Whether deleting an entity does something to those that one of the relations leads to.
+    /// Whether deleting an entity affects the entities that one of its relations leads to.
     package let reaches: Bool
 
     package var name: String { description.name }
@@ -92,7 +92,7 @@ package final class EntityType: Sendable {
         reaches = relations.contains { $0.description.deleteRule.reaches }
     }
 
-    /// A type that lies nowhere, for who needs no more than names and types.
+    /// A type without storage, for looking up names and column types.
     package convenience init(named description: EntityDescription) {
         let none = TreeID(rawValue: 0)
         self.init(
@@ -104,25 +104,26 @@ package final class EntityType: Sendable {
     /// Whether its rows are deleted entities of another type.
     var isTombstone: Bool { EntityDescription.isTombstone(name) }
 
-    /// For a type the one that its deleted entities lie in, for that one the type itself.
+    /// The name of the type of its deleted entities; for such a type, the name of the original one.
     var counterpartName: String { EntityDescription.counterpartName(of: name) }
 
-    /// The full-text index over exactly these columns, in this order: the one of this name, or the first, of those that
-    /// have all entities if there are any.
+    /// The full-text index over exactly these columns, in this order, and with this name if one is given. Prefers an
+    /// index that has all entities, then the first one.
     package func textIndex(over columns: [Int], named name: String? = nil) -> EntityTextIndex? {
         let found = textIndexes.filter { $0.columns == columns && (name == nil || $0.description.name == name) }
         return found.first { !$0.isPartial } ?? found.first
     }
 
-    /// The full-text index that answers a `matches` condition, whatever entities are asked for.
+    /// The full-text index that answers a `matches` condition, whether or not it has all entities.
     package func textIndex(for match: TextMatch) -> EntityTextIndex? { textIndexes.answering(match) }
 
-    /// The one that answers it beside other conjuncts of a query; nil if there is none that has all they ask for.
+    /// The full-text index that answers it together with other conjuncts of a query; nil if none has all entities that
+    /// they ask for.
     package func textIndex(for match: TextMatch, among conjuncts: [Filter]) throws -> EntityTextIndex? {
         try textIndexes.answering(match) { try $0.implied(by: conjuncts, self) != nil }
     }
 
-    /// The full-text index that says what words are to a `matches` condition.
+    /// The full-text index whose analyzer a `matches` condition goes by.
     package func wording(of match: TextMatch) -> EntityTextIndex? { textIndexes.wording(of: match) }
 
     /// The number of a column; an error that names the type if there is none.
@@ -171,7 +172,7 @@ extension EntityType {
 /// A value or unique index with its columns resolved. A class, because plans and scans copy it all the time.
 package final class EntityIndex: Sendable {
     package struct Component: Sendable {
-        /// Negative for what isn't stored: −1 for the first computed component, and so on.
+        /// Negative for components that aren't stored: −1 for the first computed component, and so on.
         package let column: Int
         package let type: ColumnType
         package let descending: Bool
@@ -197,9 +198,9 @@ package final class EntityIndex: Sendable {
     package let condition: IndexCondition?
     /// The columns that the key is made of, be it by way of a computed component.
     package let sources: [Int]
-    /// Whether a component is made of what only the program's code knows.
+    /// Whether a component is computed by the program's code.
     package let isOfCode: Bool
-    /// Why its keys aren't those that this program would make, so that nothing can be asked of it; nil if they are.
+    /// The reason why its keys aren't those that this program would make, so that it can't be queried; nil if they are.
     package let flaw: String?
 
     package init(
@@ -226,11 +227,11 @@ package final class EntityTextIndex: SearchedIndex, Sendable {
     package let description: IndexDescription
     package let index: TextIndex
     package let columns: [Int]
-    /// Its place among those of the type.
+    /// Its position among the type's full-text indexes.
     let place: Int
     /// The condition on rows that are documents of it, nil if all are.
     let condition: IndexCondition?
-    /// Its columns, and those of its condition.
+    /// The columns of the index, and those of its condition.
     let sources: [Int]
 
     init(

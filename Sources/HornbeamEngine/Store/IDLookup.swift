@@ -11,8 +11,8 @@ extension EntityStore {
         return try idKey(first).lexicographicallyPrecedes(try idKey(second))
     }
 
-    /// The id behind a row id: of a saved entity, or of one that is only referred to. An integer row id that is
-    /// neither stands for itself.
+    /// The id of a row id: of a saved entity, or of one that is only referred to. Other integer row ids stand for
+    /// themselves.
     package func id(of rowID: RowID) throws -> Value? {
         if rowID < RowID.firstAssigned {
             return Value.uint(rowID.rawValue).converted(to: type.idType)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of the entities that a relation leads to, bound to a transaction. Links to what isn't stored don't count.
+// Tests of the entities that a relation leads to, bound to a transaction. Links to entities that aren't stored don't
+// count.
 
 /// Whether any, all or none of a source's stored targets pass a filter.
 final class LinkFilter {

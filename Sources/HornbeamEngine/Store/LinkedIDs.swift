@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids of what to-one relations lead to, as columns, so that indexes can be over them: `@Index(\.$podcast.id)`. The
-// links say what is related; such a column only repeats it, in each row, and follows them whichever side changes them.
+// Ids of to-one relations' targets as columns, so that indexes can be over them: `@Index(\.$podcast.id)`. The links are
+// authoritative; such a column repeats the id in each row, and follows the links whichever side changes them.
 //
-// A save writes the ids with the row, as its value says or as the links are, so that unique keys are looked at before
-// anything is changed. Links that are changed otherwise note the rows at their ends, and when the change is complete
-// these get the ids. Following links doesn't count as a save: such a row keeps the time of its last save.
+// A save writes the ids with the row, from its value or from the links, so that unique keys are checked before anything
+// is changed. Other changes of links note the rows at both ends, which get the ids when the change is complete.
+// Following links doesn't count as a save: such a row keeps the time of its last save.
 
 import HornbeamPages
 import HornbeamTree
 
-/// A column with the id of what a to-one relation leads to.
+/// A column with the id of a to-one relation's target.
 package struct LinkedID: Sendable {
     package let column: Int
     package let side: EdgeSide
@@ -24,7 +24,7 @@ extension EntityDescription {
 }
 
 extension EntityStore {
-    /// Writes the ids of what is linked into a row that is about to be saved.
+    /// Writes the ids of related entities into a row that is about to be saved.
     /// - Parameters:
     ///   - rowID: nil for an entity that has none yet.
     ///   - said: the id that the save will link, `.null` for none; nil if it leaves the relation's links as they are.
@@ -44,7 +44,7 @@ extension EntityStore {
         }
     }
 
-    /// The id that a row has, or that the links say of one that isn't stored yet.
+    /// The id in a row, or, if the row isn't stored yet, the id that its links lead to.
     private func linkedID(_ linked: LinkedID, of rowID: RowID) throws -> Value {
         if let row = try row(rowID) { return try row.value(linked.column) }
         return try mayMiss() ? idByLinks(linked, of: rowID) : .null
@@ -60,7 +60,7 @@ extension EntityStore {
         return try found.flatMap { try core.store(linked.side.target).id(of: $0) } ?? .null
     }
 
-    /// Has a row follow its links, whatever was said of them.
+    /// Sets a row's columns of related ids to its links.
     package func followLinks(of rowID: RowID) throws {
         for linked in type.linkedIDs {
             let id = try idByLinks(linked, of: rowID)
@@ -73,15 +73,15 @@ extension EntityStore {
         }
     }
 
-    /// A row from elsewhere with the ids of what is linked, whatever it says of them.
+    /// A row from another store with the related ids that its links have here.
     func withLinkedIDs(_ row: [UInt8], _ rowID: RowID) throws -> [UInt8] {
         try row.withUnsafeBytes { bytes in
             try type.rewriting(try RowReader(bytes, of: type), then: { try setLinkedIDs(&$0, rowID) })
         }
     }
 
-    /// A row that differs from the stored one in nothing but what is linked, with the time of that one's last save; nil
-    /// for other rows.
+    /// The stored row with the related ids of a new one, if the new one differs in nothing else except the time of the
+    /// save. It keeps the stored time. Returns nil for other rows.
     func relinked(_ row: [UInt8], _ old: RowReader) throws -> [UInt8]? {
         try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
@@ -95,7 +95,7 @@ extension EntityStore {
         }
     }
 
-    /// Whether two rows are the same but for one column and, if there is one, for what is linked.
+    /// Whether two rows are equal except for one column and, if the type has such columns, for related ids.
     func isSame(_ new: RowReader, _ old: RowReader, ignoring ignored: Int?) throws -> Bool {
         if new.isSame(as: old, ignoring: ignored) { return true }
         guard let ignored, !type.linkedIDs.isEmpty else { return false }
@@ -134,7 +134,7 @@ extension EntityType {
         return try writer.finish()
     }
 
-    /// A row without the ids of what is linked.
+    /// A row without the ids of related entities.
     package func withoutLinkedIDs(_ row: [UInt8]) throws -> [UInt8] {
         let ids = linkedIDs.map(\.column)
         return try row.withUnsafeBytes { bytes in
@@ -158,7 +158,7 @@ struct MovedIDs {
         moved[type, default: [:]].updateValue(linked, forKey: Place(row: row, column: column))
     }
 
-    /// Calls `body` with each: those first that lead nowhere now, because others may get their unique keys.
+    /// Calls `body` with each row. Rows that lead nowhere now come first, because others may get their unique keys.
     func forEach(
         _ body: (_ type: String, _ row: RowID, _ column: Int, _ linked: RowID?) throws -> Void
     ) rethrows {
@@ -191,8 +191,8 @@ extension EdgeTrees {
         }
     }
 
-    /// Has the rows follow the links that were changed. `.uniqueViolation` if two would have one key: what was changed
-    /// must be undone then, or the write fails.
+    /// Updates the related ids of rows whose links were changed. Throws `.uniqueViolation` if two rows would have one
+    /// key: then the change must be undone, or the write fails.
     package func followLinks() throws {
         guard !moved.isEmpty else { return }
         let rows = moved

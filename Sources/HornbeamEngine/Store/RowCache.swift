@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rows are stored and which are not, as far as a transaction that saves many knows without looking. Entities that
-// are saved together mostly have greater row ids than all before, and are linked to the same few others: looking
-// their rows up took a tenth of a save.
+// Remembers which rows are stored and which are not, in a transaction that saves many. Entities that are saved together
+// mostly have greater row ids than all before, and are linked to the same few others: looking their rows up took a
+// tenth of a save.
 
 import HornbeamPages
 import HornbeamTree
 
 /// Rows of one type. Writers tell it what they store; the transaction's counter tells it that rows were removed.
 struct RowCache {
-    /// Some of those that were stored when as many rows had been removed as in `removals`: each has one place.
+    /// Some of the rows that were stored when `removals` rows had been removed. A row id has one slot.
     private var stored: [UInt64] = []
     private var removals = 0
-    /// No row beyond this one is stored. Nil if that isn't known.
+    /// No greater row id is stored. Nil if no bound is known.
     private var greatest: UInt64?
-    /// Rows that were told. Few are not worth remembering, or looking up which row is the last one.
+    /// Number of rows noted. A few are not worth remembering, nor worth a look-up of the greatest row id.
     private var told = 0
 
     /// Number of rows that are remembered: as many as make a kilobyte, and a power of two.
@@ -25,7 +25,7 @@ struct RowCache {
         if let greatest { return rowID.rawValue > greatest }
         guard told > Self.worthwhile else { return false }
         var cursor = try store.transaction.cursor(store.type.rows)
-        // A key that is damaged stands for the greatest.
+        // A damaged key counts as the greatest.
         greatest = try cursor.last() ? RowID(key: cursor.key)?.rawValue ?? .max : 0
         return false
     }

@@ -110,8 +110,8 @@ package struct RowFilter {
         return nodes
     }
 
-    /// Any of several alternatives. If there are many, and all ask one column for a value, a row is tested by those for
-    /// its own value alone.
+    /// Any of several alternatives. If they are many, and all compare one column with a value, only the alternatives
+    /// for a row's own value are tested.
     private static func alternatives(
         _ parts: [Filter], _ nodes: [Node], _ type: EntityType
     ) throws(HornbeamError) -> Node {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are looked up together, which is there for speed alone: groups of keys go down the tree side by side, and
-// nodes are on their way from memory while others are searched. Of a nested query of 200 rows each row then takes 400
-// instructions fewer than by a lookup of its own.
+// Looks up rows together, for speed: groups of keys go down the tree side by side, and nodes are fetched from memory
+// while others are searched. In a nested query of 200 rows each row then takes 400 instructions fewer than with a
+// lookup of its own.
 
 import HornbeamPages
 import HornbeamTree
@@ -25,14 +25,14 @@ package struct RowLookups {
         count &+= 1
     }
 
-    /// Calls `body` with each row in the order of the ids, nil where there is none, until it returns false; whether it
-    /// never did. None waits afterwards. `body` must not change the store.
+    /// Calls `body` with each row in the order of the ids, nil where there is none, until it returns false. Returns
+    /// whether it never did. No id waits afterwards. `body` must not change the store.
     package mutating func finish(in store: EntityStore, _ body: (RowID, RowReader?) throws -> Bool) throws -> Bool {
         let count = count
         self.count = 0
         let ids = ids
         var found = InlineArray<16, Bytes?>(repeating: nil)
-        // Page by page, so that an error comes where its row would have come, and not at all if nobody asks for that.
+        // Page by page, so that an error comes at its row, or not at all if the caller stops before it.
         guard count > 1, Self.lookUp(ids, count, in: store, &found) else {
             for index in 0..<count {
                 let rowID = RowID(rawValue: ids[index])

@@ -36,9 +36,9 @@ extension EntityStore {
         }
     }
 
-    /// Removes the rows that were saved last before `end`, in seconds since the reference date, among the next `looks`
-    /// ones from `first` on. Takes from `looks` as many as it has looked at. Returns the row to go on with, or nil if
-    /// there are no more, and when the oldest of those that stay was saved, or infinity if none stays.
+    /// Removes rows that were last saved before `end`, in seconds since the reference date, among the next `looks` rows
+    /// from `first` on. Subtracts the number of visited rows from `looks`. Returns the row to continue with, or nil if
+    /// there are no more, and the time of the oldest save of the rows that stay, or infinity if none stays.
     package func purge(
         before end: Double, from first: RowID?, looks: inout Int
     ) throws -> (next: RowID?, oldest: Double) {
@@ -68,8 +68,8 @@ extension EntityStore {
     /// In whole microseconds: other systems have no finer times.
     private static var now: Double { (Date().timeIntervalSinceReferenceDate * 1e6).rounded() / 1e6 }
 
-    /// The row with when it was first saved and how often it was changed, where its type keeps that. What a new row
-    /// says of itself, which came from elsewhere, stays.
+    /// The row with the time of its first save and the number of its changes, if its type keeps these. A new row from
+    /// another store keeps its own.
     func counted(_ row: [UInt8], after old: RowReader?) throws -> [UInt8] {
         try row.withUnsafeBytes { bytes in
             let new = try RowReader(bytes, of: type)
