@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All entity types of a store, resolved: what every transaction works by.
+// All entity types of a store with their relations and trees resolved. Every transaction works with it.
 
 /// Immutable; made by `SchemaCatalogue`.
 package final class Schema: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One transaction seen through the schema: the way from type names to stores and edges. Holds what a write transaction
+// One transaction with its schema: gives the stores of entity types and the links. Holds data that a write transaction
 // gathers before its commit (counters of row ids, buffered postings); `flush` must come before the commit.
 
 package import HornbeamPages
@@ -23,11 +23,11 @@ package final class StoreTransaction {
     package let transaction: Transaction
     // Without checks of exclusive access: one thread, and these are looked at by every query.
     @exclusivity(unchecked) package private(set) var schema: Schema
-    /// In the order in which they were asked for. Few, so looking through them takes less than a table's hash.
+    /// In the order of the first requests. Few, so a linear search takes less than a table's hash.
     @exclusivity(unchecked) private var stores: [EntityStore] = []
     @exclusivity(unchecked) var counts = Counts()
-    /// Whether a store has ever gathered something, or the links keep a cursor or what they know of a side, which in a
-    /// read only a save that was refused does: the transaction can't begin again then.
+    /// Whether a store has ever gathered something, or the links keep a cursor or cached data of a side. In a read only
+    /// a refused save does that. Such a transaction can't begin again.
     @exclusivity(unchecked) var hasGathered = false
     /// Whether links wait to be put into their trees, or to be taken out of them.
     @exclusivity(unchecked) var hasWaitingLinks = false
@@ -44,9 +44,9 @@ package final class StoreTransaction {
     /// Number of times that the schema was changed.
     private var adoptions = 0
     package private(set) lazy var edges = EdgeTrees(core: self, limits: linkLimits)
-    /// Gathers what changes, if somebody observes or the log has consumers.
+    /// Gathers the changes, if there are observers or the log has consumers.
     let capture: RowCapture?
-    /// The registered indexes that were given, nil if the schema's apply, whose code nobody has given.
+    /// The registered indexes that the caller has given, nil for those of the schema, which have no code.
     private let givenIndexes: RegisteredIndexes?
     /// The registered indexes that queries use, of the database that the transaction reads.
     private let planned: PlannedIndexes?
@@ -69,7 +69,7 @@ package final class StoreTransaction {
         self.init(transaction, schema: schema, capture: nil, linkLimits: linkLimits)
     }
 
-    /// A write to a file that no database has open: what it changes is logged, if somebody wants it.
+    /// A write to a file that no database has open. Its changes are logged if the log has consumers for them.
     package convenience init(writing transaction: Transaction, schema: Schema) throws {
         let logged = try ChangeLog(in: transaction)?.trees(schema)
         self.init(transaction, schema: schema, capture: logged.map { RowCapture(logging: $0) })
@@ -92,8 +92,8 @@ package final class StoreTransaction {
         self.planned = planned
     }
 
-    /// Begins a read again that was suspended. What answers searches of another state than the one it sees now is let
-    /// go of: the read may never search again, and an index's tables are large.
+    /// Resumes a read that was suspended. If it sees another state now, search caches are released: the read may never
+    /// search again, and an index's tables are large.
     package func resume() throws(StorageError) {
         let version = transaction.version
         try transaction.resume()
@@ -144,7 +144,7 @@ package final class StoreTransaction {
         edges = EdgeTrees(core: self, limits: linkLimits)
     }
 
-    /// Brings the trees up to what was gathered.
+    /// Writes everything gathered to the trees.
     package func flush() throws {
         if hasMovedIDs { try edges.followLinks() }
         try settleLinks()
@@ -155,14 +155,14 @@ package final class StoreTransaction {
         for store in stores { try store.flush() }
     }
 
-    /// Puts links that wait into their trees, or takes them out. Slices of entries that were handed out end here, so
-    /// that whoever reads links while it holds some asks for this before.
+    /// Puts links that wait into their trees, or takes them out. This ends borrowed slices of entries, so a caller that
+    /// reads links while it holds some must call this first.
     @inline(__always)
     package func settleLinks() throws {
         if hasWaitingLinks { try edges.settle() }
     }
 
-    /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
+    /// Runs `body`. If it throws, its changes are undone, and the transaction goes on.
     package func nested<Result>(_ body: () throws -> Result) throws -> Result {
         try flush()
         let pending = Dictionary(uniqueKeysWithValues: stores.map { ($0.type.name, $0.pending) })
@@ -191,11 +191,13 @@ package final class StoreTransaction {
         }
     }
 
-    /// From now on the transaction knows what must have its required relations when it commits.
+    /// From now on the transaction notes which entities must have their required relations at the commit.
     package func requireRelations() { required = RequiredRelations() }
 
-    /// Throws if a row is still missing in a unique index, having let go of a key that it was then saved with again.
-    /// - Parameter yields: how many had let go of one before: these may be taken back later.
+    /// Throws if a row is still missing in a unique index because it released a key and was then saved with that key
+    /// again.
+    /// - Parameter yields: number of rows that had released a key before. They are not checked: they may get their keys
+    ///   back later.
     package func checkNothingYielded(since yields: Int) throws {
         for store in stores {
             if let violation = try store.yieldedViolation(since: yields) { throw violation }
@@ -205,14 +207,14 @@ package final class StoreTransaction {
     /// Flushes and commits. The transaction has ended afterwards, also after a failure.
     package func commit() throws { try beginCommit().wait() }
 
-    /// Adds what was changed to the log, for those who want it. To be called once, when all is flushed.
+    /// Adds the changes to the log, for consumers that want them. Must be called once, when all is flushed.
     package func logChanges() throws {
         guard let capture, capture.hasLogged else { return }
         try ChangeLog(in: transaction)?.append(try StoreChanges(capture, in: self, withLinks: true), in: self)
     }
 
     /// Flushes and hands the commit over; the caller waits for the medium.
-    /// - Parameter tell: gets what was gathered, while nobody can see it yet.
+    /// - Parameter tell: gets the changes, before any other transaction can see them.
     package func beginCommit(telling tell: (CommitChanges) -> Void = { _ in }) throws -> CommitInFlight {
         do {
             try required?.check(self)
@@ -228,7 +230,7 @@ package final class StoreTransaction {
 }
 
 extension StoreTransaction {
-    /// Whether the write has changed anything, now that what it has gathered is in the trees.
+    /// Whether the write has changed anything. Flushes first.
     package func hasChanged() throws -> Bool {
         try flush()
         return !transaction.treesChanged.isEmpty

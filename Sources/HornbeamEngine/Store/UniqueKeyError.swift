@@ -20,7 +20,7 @@ extension IndexDescription {
     }
 
     /// The error for a row whose key another entity holds, or wants in the same batch.
-    /// - Parameter remark: what else there is to say.
+    /// - Parameter remark: text to append to the message.
     package func violation(
         of row: RowReader, _ type: EntityType, by other: Value, isBatch: Bool = false, remark: String = ""
     ) throws(HornbeamError) -> HornbeamError {

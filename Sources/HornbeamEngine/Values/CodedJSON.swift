@@ -84,7 +84,7 @@ private final class CodedNode {
         case text(String)
         case array([CodedNode])
         case object([String: CodedNode])
-        /// A container that lies too deep.
+        /// A container that is nested too deep.
         case tooDeep
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types a stored property can have on disk. Everything that reads or orders raw columns goes by these; the Swift
-// type behind a column is known to the typed layer alone.
+// The types a stored property can have on disk. All reading and ordering of raw columns depends on them. Only the typed
+// layer knows the Swift type of a column.
 
 /// The form of a column in a row, and the order of its values.
 public indirect enum ColumnType: Hashable, Sendable {

@@ -75,7 +75,7 @@ package struct DecimalParts {
 
     // MARK: Rounding
 
-    /// The number with at most `digits` digits behind the point. If `digits` is negative, as many of the last digits
+    /// The number with at most `digits` digits after the point. If `digits` is negative, as many of the last digits
     /// before the point become zeros.
     package func rounded(_ digits: Int, _ rule: FloatingPointRoundingRule) -> DecimalParts {
         let dropped = -digits - exponent

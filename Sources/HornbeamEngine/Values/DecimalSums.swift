@@ -19,7 +19,7 @@ public struct DecimalSummation: NumberSummation {
     /// than the 38 digits that every mantissa can hold. Nearly all numbers are among these.
     private var near = Decimal(0)
     private var unit = Int.max
-    /// Those less than this, 10^37 units, are added to `near` while that is less too.
+    /// Numbers below this bound of 10^37 units are added to `near` while that is below it too.
     private var bound = Decimal(0)
 
     public init() {}
@@ -45,7 +45,7 @@ public struct DecimalSummation: NumberSummation {
 
     public mutating func add(_ number: Decimal, times count: Int) {
         if count == 1 || number.isNaN && count > 0 { return add(number) }
-        // The halves of so many mantissas fit: see `Term`.
+        // The halves of `count` mantissas fit: see `Term`.
         if count > 0 { put(number, times: Int128(count)) }
     }
 
@@ -72,14 +72,15 @@ public struct DecimalSummation: NumberSummation {
     /// The sum divided by a number greater than 0, rounded once: never beyond the greatest that was added.
     package func mean(of count: Int) -> Decimal { rounded(dividedBy: UInt128(count)) ?? .nan }
 
-    /// Half-way cases go away from zero, as in `Decimal`. Nil if it is beyond the greatest decimal.
+    /// The sum divided by a number, rounded half away from zero, as `Decimal` does. Nil if it is beyond the greatest
+    /// decimal.
     private func rounded(dividedBy divisor: UInt128) -> Decimal? {
         if isNaN { return .nan }
         var all = self
         all.put(near)
         guard let lowest = all.terms.map(\.exponent).min() else { return 0 }
         let (digits, isNegative) = all.digits(from: lowest)
-        // Division by hand, from the highest digit on, and on behind the lowest one.
+        // Long division, from the highest digit on, continued after the lowest one.
         var (mantissa, rest): (UInt128, UInt128) = (0, 0)
         var place = digits.count
         var roundsUp = false
@@ -114,7 +115,7 @@ public struct DecimalSummation: NumberSummation {
         // 2^64.
         let great = [6, 1, 6, 1, 5, 5, 9, 0, 7, 3, 7, 0, 4, 4, 7, 6, 4, 4, 8, 1]
         let highest = terms.map(\.exponent).max() ?? lowest
-        // Each half of a term has 39 digits at most, and a few are for what is carried.
+        // Each half of a term has 39 digits at most. A few more are for the carry.
         var digits = [Int](repeating: 0, count: highest - lowest + 39 + great.count + 6)
         for term in terms {
             var (low, high, place) = (term.low, term.high, term.exponent - lowest)
@@ -132,7 +133,7 @@ public struct DecimalSummation: NumberSummation {
         return (digits, true)
     }
 
-    /// Makes each of the digits one from 0 to 9; what is left above the highest, -1 for a negative number.
+    /// Makes each digit one from 0 to 9. Returns the carry above the highest, -1 for a negative number.
     private static func carry(_ digits: inout [Int]) -> Int {
         var carried = 0
         for place in digits.indices {

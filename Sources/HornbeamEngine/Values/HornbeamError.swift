@@ -4,7 +4,7 @@
 public import FoundationEssentials
 package import HornbeamPages
 
-/// What went wrong. An open struct: later versions may add codes.
+/// An error of the library. The codes are an open set: later versions may add some.
 public struct HornbeamError: Error, Sendable {
     /// The kind of failure.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -14,7 +14,7 @@ public struct HornbeamError: Error, Sendable {
             self.description = description
         }
 
-        /// Data on disk is damaged; the message names the place.
+        /// Data on disk is damaged; the message names the position.
         public static let corrupt = Code("corrupt")
         /// A system call failed.
         public static let io = Code("io")
@@ -71,9 +71,9 @@ public struct HornbeamError: Error, Sendable {
     }
 
     public let code: Code
-    /// The fault, its place and the remedy, in words. A message of more than 4,000 bytes is shortened in its middle.
+    /// The fault, its position and the remedy, in words. A message of more than 4,000 bytes is shortened in its middle.
     public let message: String
-    /// Behind a reference, so that an error stays small: what throws is called a million times and seldom fails.
+    /// Behind a reference, so that an error is small: throwing functions are called a million times and seldom fail.
     private let details: Details?
 
     public init(_ code: Code, _ message: String) {

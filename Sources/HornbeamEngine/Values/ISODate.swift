@@ -72,8 +72,7 @@ package enum ISODate {
         return digits.reduce(0) { $0 * 10 + Int($1 - 48) } + whole * 1000
     }
 
-    /// The microseconds from 1970 to the time in a text, without what its fraction has beyond them; nil if the text is
-    /// no time.
+    /// The microseconds from 1970 to the time in a text, without smaller fractions. Returns nil if the text is no time.
     package static func microseconds(_ text: String) -> Int? {
         guard let (seconds, fraction) = read(text) else { return nil }
         let digits = fraction.prefix(6) + Array(repeating: UInt8(ascii: "0"), count: max(0, 6 - fraction.count))
@@ -182,8 +181,8 @@ package enum ISODate {
 }
 
 extension ISODate {
-    /// Appends a date without a fraction of a second as a string of JSON, which is what `text` gives for it; false,
-    /// with nothing done, for others.
+    /// Appends a date without a fraction of a second as a string of JSON, in the form of `text`. Returns false and
+    /// appends nothing for other dates.
     static func append(_ seconds: Double, to bytes: inout [UInt8]) -> Bool {
         // All years that have four digits, and not the negative zero, which no text is exact for.
         guard seconds == seconds.rounded(.down), seconds != 0, let whole = wholeSeconds(seconds) else { return false }

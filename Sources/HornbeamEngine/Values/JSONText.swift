@@ -114,7 +114,7 @@ package struct JSONParser {
         HornbeamError(.invalid, "not JSON: \(what), \(Self.place(at, in: bytes))")
     }
 
-    /// A byte's place in words: `at character 5`, or `at line 2, character 5` in a text of several lines.
+    /// A byte's position in words: `at character 5`, or `at line 2, character 5` in a text of several lines.
     static func place(_ at: Int, in bytes: Bytes) -> String {
         let start = bytes[..<at].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
         let character = "character \(String(decoding: bytes[start..<at], as: UTF8.self).count + 1)"

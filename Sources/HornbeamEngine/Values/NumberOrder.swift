@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one order of all numbers, whatever their types. −0 is 0, and NaN equals itself, after all others. A double with a
-// fraction, or of 2^100 and more, is the shortest decimal that it is read back from, so that 0.1 is 0.1; others are
-// exactly what they are. Each double so is a number that no other one is nearer to.
+// A single order of all numbers, whatever their types. −0 is 0, and NaN equals itself, after all others. A double with
+// a fraction, or of 2^100 and more, counts as the shortest decimal that is read back as the double, so that 0.1 is 0.1.
+// Other numbers count exactly. So each double is a number to which no other double is nearer.
 
 import FoundationEssentials
 package import HornbeamKeys
 import HornbeamPages
 
 package enum NumberOrder {
-    /// Negative, zero or positive. What is no number is zero.
+    /// Negative, zero or positive. Zero if a value is no number.
     package static func order(_ left: Value, _ right: Value) -> Int {
         if let first = stored(left), let second = stored(right) {
             return first < second ? -1 : first > second ? 1 : 0

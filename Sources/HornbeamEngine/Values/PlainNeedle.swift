@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for an ASCII text in the bytes of others, eight places at a time: where its first byte and its last one both
-// are, the bytes between are compared (as in the “generic SIMD” search of Muła, “SIMD-friendly algorithms for substring
-// searching”, 2016, with a word for a vector: the compiler makes single bytes of comparisons of its vectors).
+// Finds an ASCII text in the bytes of others, eight positions at a time: where its first byte and its last one both
+// match, the bytes between are compared (as in the “generic SIMD” search of Muła, “SIMD-friendly algorithms for
+// substring searching”, 2016, with a word for a vector: the compiler makes single bytes of comparisons of its vectors).
 
 import HornbeamPages
 
@@ -67,7 +67,7 @@ struct PlainNeedle {
         return found == 0
     }
 
-    /// Whether it stands anywhere in a text.
+    /// Whether a text contains it.
     func isIn(_ text: Bytes) -> Bool {
         let (size, lastPlace) = (bytes.count, text.count - bytes.count)
         guard let start = text.baseAddress, lastPlace >= 0 else { return false }
@@ -92,7 +92,7 @@ struct PlainNeedle {
         }
     }
 
-    /// Whether it stands at a place of a text.
+    /// Whether a text contains it at a position.
     func isIn(_ text: Bytes, at place: Int) -> Bool {
         guard let start = text.baseAddress, place >= 0, place <= text.count - bytes.count else { return false }
         return bytes.withUnsafeBytes { isEqual(start + place, $0) }

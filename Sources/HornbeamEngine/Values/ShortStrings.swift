@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short strings made in registers, which is there for speed alone: a string of at most 15 bytes lies in its own two
-// words, and three in five strings of a typical row are such. Made so they take 40 instructions, else 150.
+// Makes short strings in registers, for speed alone: a string of at most 15 bytes is stored in its own two words, and
+// three in five strings of a typical row are that short. This way takes 40 instructions, otherwise 150.
 
 import HornbeamPages
 
@@ -17,17 +17,17 @@ enum ShortString {
         }
     }
 
-    /// What tells an ASCII string within its words, and its size.
+    /// The bits that mark an ASCII string within its words, with its size.
     @inline(__always)
     private static func mark(_ count: Int) -> UInt64 { (0xE0 | UInt64(count)) << 56 }
 
-    /// At most 15 bytes in their order, zeros behind them.
+    /// At most 15 bytes in their order, followed by zeros.
     @inline(__always)
     private static func words(_ bytes: Bytes) -> (UInt64, UInt64) {
         let count = bytes.count
         if count >= 8 {
             let last = bytes.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
-            // Of the last eight those that are not among the first.
+            // The bytes of the last eight that are not among the first.
             return (bytes.loadUnaligned(as: UInt64.self), count == 8 ? 0 : last &>> UInt64(8 &* (16 &- count)))
         }
         if count >= 4 {

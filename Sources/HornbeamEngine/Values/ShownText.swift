@@ -8,7 +8,7 @@ extension String {
         utf8.count <= limit ? self : "\(beginning(limit))… (\(utf8.count) bytes)"
     }
 
-    /// The whole message if it is short; else its beginning, its size and its end, which mostly says what to do.
+    /// The whole message if it is short; else its beginning, its size and its end, which mostly names the remedy.
     package func shownAsMessage(_ limit: Int = 4_000) -> String {
         guard utf8.count > limit else { return self }
         return "\(beginning(limit / 2)) … (\(utf8.count) bytes) … \(end(limit / 2))"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A passage that is shown of a hit: the one that says best why it was found, with what was found marked in it.
+// The passage of a hit's text that shows best why it was found, with the found words marked.
 
 package import HornbeamText
 
-/// A passage of a text, as it stands there, and what the search found in it.
+/// A passage of a text, unchanged, with the ranges that the search found in it.
 public struct Snippet: Sendable, Hashable {
     public let text: String
     /// The marked ranges of `text`: whole characters, ascending, apart from each other.
     public let highlights: [Range<String.Index>]
-    /// Number of the property that the passage is of, among those that were asked for, from 0.
+    /// Number of the property of the passage, among the requested ones, from 0.
     public let property: Int
     /// Number of the element that the passage is of, from 0, if the property is an array. 0 for any other property.
     public let element: Int
@@ -34,8 +34,8 @@ public struct Snippet: Sendable, Hashable {
         isEnd = passage.range.upperBound >= whole.endIndex
     }
 
-    /// The text with marks around what was found, and `ellipsis` where something was left out.
-    /// - Parameter escape: what becomes of each piece of the text between marks: for HTML, one that writes `&lt;` for
+    /// The text with marks around the found words, and `ellipsis` where something was left out.
+    /// - Parameter escape: converts each piece of the text between marks: for HTML, a function that writes `&lt;` for
     ///   `<`.
     public func marked(
         _ start: String = "**", _ end: String = "**", ellipsis: String = "…",

@@ -50,7 +50,7 @@ package enum Spelling {
         return hours > 0 ? "\(hours):\(two(minutes)):\(two(whole % 60))" : "\(minutes):\(two(whole % 60))"
     }
 
-    /// A number of at most 15 digits with `places` decimals.
+    /// A number with `places` decimals, of at most 15 digits in all.
     package static func fixed(_ value: Double, _ places: Int) -> String {
         var scale = 1.0
         for _ in 0..<places { scale *= 10 }

@@ -67,8 +67,8 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
         let (size, divisor) = (sum.magnitude, UInt128(count.magnitude))
         // Both are doubles as they are.
         if size < 1 << 53, divisor < 1 << 53 { return Double(sum) / Double(count) }
-        // With 64 bits of the quotient at least, of which the last is set if others follow: more than a double has, so
-        // that rounding to one sees what the whole quotient is nearest to.
+        // The quotient has at least 64 bits, and its last bit is set if others follow. These are more than a double
+        // has, so it rounds to the double that is nearest to the whole quotient.
         let shift = size.leadingZeroBitCount
         let (quotient, rest) = (size << shift).quotientAndRemainder(dividingBy: divisor)
         let mean = Double(rest == 0 ? quotient : quotient | 1) * Double(sign: .plus, exponent: -shift, significand: 1)
@@ -76,15 +76,15 @@ public struct IntegerSummation<Number: FixedWidthInteger & Sendable>: NumberSumm
     }
 }
 
-/// A sum of doubles without error, rounded once: infinite only if the sum itself is beyond the greatest double, however
-/// far beyond it the sums on the way are.
+/// A sum of doubles without error, rounded once. It is infinite only if the sum itself is beyond the greatest double,
+/// however great the intermediate sums are.
 ///
-/// Great numbers are added apart, as 2^-128 of what they are, which takes none of their bits. So neither sum
-/// overflows: 2^60 numbers below 2^960 are less than 2^1020.
+/// Great numbers are added apart, scaled by 2^-128, which takes none of their bits. So neither sum overflows: 2^60
+/// numbers below 2^960 are less than 2^1020.
 public struct FloatingSummation: NumberSummation {
     private var small = ExactSum()
     private var great = ExactSum()
-    /// The sum of what is infinite or NaN.
+    /// The sum of the infinite and NaN values.
     private var special: Double?
 
     private static let limit = 0x1p960
@@ -123,7 +123,7 @@ public struct FloatingSummation: NumberSummation {
 
     public mutating func remove(_ number: Double) -> Bool {
         guard number.isFinite else { return false }
-        // Sums are exact, so this leaves what the others give.
+        // Sums are exact, so this leaves the sum of the others.
         add(-number)
         return true
     }
@@ -133,9 +133,9 @@ public struct FloatingSummation: NumberSummation {
         return value * scale
     }
 
-    /// The sum of numbers that are floats, such that rounding it to a float rounds the exact sum: where it isn't exact
-    /// itself, its last bit is set, so that it lies half-way between two floats only if the exact sum does (S. Boldo,
-    /// G. Melquiond: Emulation of FMA and Correctly Rounded Sums, 2008).
+    /// The sum of floats, prepared for rounding it to a float as if the exact sum were rounded. If it isn't exact
+    /// itself, its last bit is set, so that it is half-way between two floats only if the exact sum is (S. Boldo, G.
+    /// Melquiond: Emulation of FMA and Correctly Rounded Sums, 2008).
     fileprivate func totalToRoundAgain() -> Double {
         if let special { return special }
         let total = small.total
@@ -150,7 +150,7 @@ public struct FloatingSummation: NumberSummation {
         return value / Double(count) * scale
     }
 
-    /// The sum as a product of two, the second of which is a power of two.
+    /// The sum as a product of two numbers. The second one is a power of two.
     private var rounded: (value: Double, scale: Double) {
         if let special { return (special, 1) }
         if great.parts.isEmpty { return (small.total, 1) }
@@ -160,8 +160,8 @@ public struct FloatingSummation: NumberSummation {
             if abs(part) < 0x1p893 { small.add(part * Self.growing) } else { great.add(part) }
         }
         if great.parts.isEmpty { return (small.total, 1) }
-        // The rest is far greater than what loses bits now, of which no more than the sign counts, for the side to
-        // which half-way cases go: that of the greatest, for no two parts have a bit in common.
+        // The rest is far greater than the parts that lose bits now. Only their sign counts, for half-way cases. It is
+        // the sign of the greatest one, since no two parts have a bit in common.
         var lost = 0.0
         for part in small.parts {
             let shrunk = part * Self.shrinking
@@ -184,12 +184,12 @@ extension Double {
     }
 }
 
-/// Numbers whose exact sum is that of all added, no two of which have a bit in common, ascending in magnitude. Whoever
-/// adds sees to it that no sum overflows.
+/// Numbers whose exact sum is that of all added numbers. No two of them have a bit in common; they ascend in magnitude.
+/// The caller ensures that no sum overflows.
 private struct ExactSum {
     private(set) var parts: [Double] = []
 
-    /// Whether a number may stand behind another one among the parts that were read: adding up relies on it.
+    /// Whether a number may follow another one among the parts that were read. Adding relies on it.
     static func isPart(_ part: Double, behind below: Double?, isSole: Bool) -> Bool {
         // Every sum is less than 2^1020.
         guard abs(part) < 0x1p1020, part != 0 || isSole else { return false }
@@ -214,7 +214,7 @@ private struct ExactSum {
         if number != 0 || parts.isEmpty { parts.append(number) }
     }
 
-    /// Adds a product in two parts. What the first one lacks is a double, being a multiple of the number's last bit.
+    /// Adds a product in two parts. The error of the first one is a double, being a multiple of the number's last bit.
     mutating func add(_ number: Double, times factor: Double) {
         let product = number * factor
         add(product)
@@ -241,7 +241,7 @@ private struct ExactSum {
             rest = parts[place] - (sum - before)
             if rest != 0 { break }
         }
-        // Half-way cases: what lies below decides to which side.
+        // Half-way cases: the part below decides to which side.
         if place > 0, rest < 0 && parts[place - 1] < 0 || rest > 0 && parts[place - 1] > 0 {
             let double = rest * 2
             let rounded = sum + double
@@ -262,7 +262,7 @@ extension IntegerSummation {
 }
 
 extension FloatingSummation {
-    /// Adds what another one has added, without error as well.
+    /// Adds another sum, without error.
     package mutating func add(_ other: FloatingSummation) {
         for part in other.small.parts { small.add(part) }
         for part in other.great.parts { great.add(part) }
@@ -348,7 +348,7 @@ extension FloatingSummation {
         return true
     }
 
-    /// Reads `bytes`; nil if they are none. The parts stay as they are: what is read has to be what was written.
+    /// Reads `bytes`; nil if they are no sum. The parts stay as they are, because they must equal the written ones.
     package init?(_ bytes: UnsafeRawBufferPointer) {
         var small: [Double] = []
         var great: [Double] = []

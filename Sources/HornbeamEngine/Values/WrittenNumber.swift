@@ -106,7 +106,7 @@ struct WrittenNumber: Equatable {
         guard let written = WrittenNumber(text), let value = Number(text), value.isFinite,
             value != 0 || written.digits.isEmpty
         else { return nil }
-        // The shortest text of a large value may end in zeros that its exact value doesn't have. Such text is taken.
+        // The shortest text of a large value may end in zeros that its exact value doesn't have. Such text is accepted.
         if written.isPlain, let magnitude = written.magnitude, exactly(magnitude) == nil,
             WrittenNumber(value.description) != written
         {

@@ -30,7 +30,7 @@ package struct ChangeLog {
     let transaction: Transaction
     let tree: TreeID
 
-    /// Opens the log. Returns nil if nobody wants changes and `create` is false.
+    /// Opens the log. Returns nil if there is none and `create` is false.
     package init?(in transaction: Transaction, create: Bool = false) throws(StorageError) {
         guard let tree = try transaction.tree(Self.treeName, create: create) else { return nil }
         self.transaction = transaction
@@ -69,7 +69,7 @@ package struct ChangeLog {
         return found
     }
 
-    /// Calls `body` with each consumer, with nil for what is not readable.
+    /// Calls `body` with each consumer; unreadable names and records are nil.
     private func forEachConsumer(_ body: (String?, StoredConsumer?) throws -> Void) throws {
         var cursor = try transaction.cursor(tree)
         var isValid = try cursor.first()
@@ -133,7 +133,7 @@ package struct ChangeLog {
         return numbers
     }
 
-    /// Removes what is kept for a consumer before a sequence.
+    /// Removes a consumer's entries before a sequence number.
     private func drop(_ number: UInt32, before sequence: UInt64) throws(StorageError) {
         _ = try transaction.deleteRange(tree, from: Self.key(number, 0), to: Self.key(number, sequence))
     }
@@ -183,7 +183,7 @@ package struct ChangeLog {
         try put(consumer, name)
     }
 
-    /// Replaces what a consumer has noted.
+    /// Replaces a consumer's note.
     package func setNote(_ note: [UInt8], of consumer: StoredConsumer, _ name: String) throws {
         guard note.count <= Self.maximumNote else {
             throw HornbeamError(
@@ -194,10 +194,10 @@ package struct ChangeLog {
         try put(consumer, name)
     }
 
-    /// Changes whose types are looked at when they are let go of. Of more than these, all types are taken to be missed.
+    /// Maximum number of removed changes whose types are read. If more are removed, all types count as missed.
     private static let mostLookedAt: UInt64 = 4096
 
-    /// Lets go of the oldest changes, before one, and notes of which types they are.
+    /// Removes the changes before a sequence number, and notes their types as missed.
     private func miss(before sequence: UInt64, of consumer: inout StoredConsumer) throws {
         if sequence > consumer.first, !consumer.missesAll {
             if sequence - consumer.first > Self.mostLookedAt {
@@ -273,7 +273,8 @@ package struct ChangeLog {
         }
     }
 
-    /// The trees whose changes somebody wants. All of them, if that can't be read: who changes one is told then.
+    /// The trees whose changes a consumer wants. If a consumer is unreadable, all trees of rows: a write that changes
+    /// one then reports the damage.
     package func trees(_ schema: Schema) throws(StorageError) -> LoggedTrees {
         var (trees, isReadable) = (LoggedTrees(), true)
         var cursor = try transaction.cursor(tree)
@@ -294,8 +295,9 @@ package struct ChangeLog {
         return trees
     }
 
-    /// Tells those who want one of these types that they have missed changes of it: what a migration has done.
-    /// - Parameter relinked: types of which only links are others.
+    /// Notes for each consumer that wants one of these types that it has missed changes of it, which a migration has
+    /// made.
+    /// - Parameter relinked: types of which only links were changed.
     static func miss(_ types: Set<String>, relinked: Set<String>, in transaction: Transaction) throws {
         guard let log = try ChangeLog(in: transaction) else { return }
         for (name, stored) in try log.consumers() {
@@ -311,7 +313,7 @@ package struct ChangeLog {
         }
     }
 
-    /// Registers a consumer, or what it wants from now on.
+    /// Registers a consumer, or changes its wish from now on.
     package func register(_ name: String, _ wish: ChangeWish) throws {
         let stored = try consumer(name) ?? StoredConsumer(number: newNumber())
         var consumer = stored.wanting(wish)
@@ -324,7 +326,7 @@ package struct ChangeLog {
         try putWithinBound(consumer, name)
     }
 
-    /// Lets go of what is beyond the consumer's bound.
+    /// Removes changes beyond the consumer's limit.
     private func putWithinBound(_ consumer: StoredConsumer, _ name: String) throws {
         var consumer = consumer
         if consumer.limit > 0, consumer.next - consumer.first > consumer.limit {

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gathers the changes of a write transaction while somebody observes or the log has consumers: which rows were changed,
-// what each was before, and of which rows links changed. Rows are kept as they were when the transaction began, so that
-// a row changed twice, or back again, is told by a comparison with what it has become. For the same reason going back
-// to a savepoint needs none of these undone: a row that was changed since and is as before is no change. Only the order
-// of the changes goes back with it. Too many rows are not kept for observers: then only the trees are known. For the
-// log only what its consumers want is gathered, however much it is.
+// Gathers the changes of a write transaction if there are observers or the log has consumers: the changed rows with
+// their former state, and the rows whose links changed. Rows are kept as they were when the transaction began. A
+// comparison with the present row then shows whether it has changed, however often it was saved. So going back to a
+// savepoint needs nothing undone here: a row that is as before is no change. Only the order of the changes is
+// shortened. For observers a limited number of rows is kept: beyond it only the trees are known. For the log every
+// change that its consumers want is gathered, without a limit.
 
 import HornbeamPages
 package import HornbeamTree
 
-/// Rows that were changed, with what they were; nil where there was none.
+/// Changed rows with their former state; nil where there was no row.
 package typealias FormerRows = [RowID: [UInt8]?]
 
 /// The changes of one commit.
 package struct CommitChanges: Sendable {
-    /// The number of the state that it made, and of the one that it was built on.
+    /// The number of the state that the commit made, and of the state before it.
     package let number: UInt64
     package let base: UInt64
     package let trees: Set<TreeID>
-    /// The changed rows by the tree that they lie in, nil if they were too many.
+    /// The changed rows by their trees, nil if they were too many.
     package let rows: [TreeID: FormerRows]?
-    /// By the number of a list of links: the rows of which links came or went there, or got another place. Nil if it
-    /// was too much.
+    /// By the number of a list of links: the rows whose links were added, removed or moved in it. Nil if they were too
+    /// many.
     package let links: [UInt16: Set<RowID>]?
-    /// The trees of which something is told here.
+    /// The trees whose changes are contained here.
     package let treesTold: Set<TreeID>
     /// Rows that were touched: they count as changed if they were there before and were saved, though as they are.
     package let touched: [TreeID: Set<RowID>]
-    /// The size of what is kept here.
+    /// The size of the data kept here.
     package let size: RowCapture.Size
 }
 
 /// Belongs to one write transaction, and with it to one thread at a time.
 package final class RowCapture {
-    /// Amount of what is kept, of one transaction or of all commits together.
+    /// The amount of data kept for one transaction, or for all commits together.
     package struct Size: Sendable {
         package var rows = 0
         package var bytes = 0
@@ -47,18 +47,19 @@ package final class RowCapture {
 
     private(set) var rows: [TreeID: FormerRows] = [:]
     private(set) var links: [UInt16: (tree: TreeID, rows: Set<RowID>)] = [:]
-    /// The rows in the order of their changes, each as often as it was changed: for who asks within the transaction.
+    /// The rows in the order of their changes, once for each change: for queries within the transaction.
     private var order: [(tree: TreeID, row: RowID)] = []
     private var touches: [(tree: TreeID, row: RowID)] = []
     /// The rows of `links` in the order in which they were noted.
     private var linked: [(list: UInt16, row: RowID)] = []
     private var size = Size()
     private var isOverfull = false
-    /// Whether none is let go of, however many they are: for who asks within the transaction.
+    /// Whether everything is kept, however much it is: for queries within the transaction.
     private let keepsAll: Bool
-    /// Whether all trees are of interest, not those alone that are logged.
+    /// Whether changes of all trees are gathered, not only of logged ones.
     private let isObserved: Bool
-    /// The changes that the commit adds to the log, none of which may be let go of. Nil if nobody wants any.
+    /// The trees whose changes the commit adds to the log; these changes are never dropped. Nil if the log has no
+    /// consumers.
     private(set) var logged: LoggedTrees?
 
     package init(isObserved: Bool = false, keepsAll: Bool = false, logging logged: LoggedTrees? = nil) {
@@ -72,7 +73,7 @@ package final class RowCapture {
 
     private var isForObservers: Bool { isObserved && !isOverfull }
 
-    /// Whether there may be anything for the log: most writes change nothing that its consumers want.
+    /// Whether there may be changes for the log. Most writes have none that its consumers want.
     var hasLogged: Bool {
         guard let logged else { return false }
         return rows.keys.contains(where: logged.rows.contains)
@@ -93,7 +94,7 @@ package final class RowCapture {
         letGoIfTooMuch()
     }
 
-    /// Must be called for a row that was noted, and that counts as changed whatever it is now.
+    /// Must be called for a row that was noted and that counts as changed in any case.
     func noteTouch(_ row: RowID, in tree: TreeID) {
         if isForObservers || isLogged(tree) { touches.append((tree, row)) }
     }
@@ -122,7 +123,7 @@ package final class RowCapture {
         return turns
     }
 
-    /// Must be called when a link of the row comes or goes in a list, or gets another place.
+    /// Must be called when a link of the row is added to a list, removed from it or moved in it.
     func note(_ list: LinkList, _ row: RowID) {
         guard isForObservers || logged?.links.contains(list.tree) ?? false,
             links[list.number, default: (list.tree, [])].rows.insert(row).inserted
@@ -132,10 +133,10 @@ package final class RowCapture {
         letGoIfTooMuch()
     }
 
-    /// About what it takes to remember a row with changed links.
+    /// Estimated number of bytes to remember a row with changed links.
     private static var bytesOfLink: Int { 32 }
 
-    /// `linked` and `touches` stay: places to go back to are counted in them.
+    /// `linked` and `touches` stay: `place` counts in them.
     private func letGoIfTooMuch() {
         guard size.isTooMuch, isForObservers, !keepsAll else { return }
         isOverfull = true

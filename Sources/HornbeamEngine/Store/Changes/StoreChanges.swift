@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The changes of a commit, or of one that is about to be made, without a query: which entities of which types came,
-// changed and went. For caches, exports and whatever else follows a whole database.
+// The changes of a commit, or of one that is about to be made, without a query: the inserted, updated and deleted
+// entities of each type. For caches, exports and other followers of a whole database.
 
 import HornbeamPages
 import HornbeamTree
 
-/// A change of an entity by a transaction. An entity that came and went within a transaction has none; one that was
-/// deleted and saved again was updated.
+/// A change of an entity by a transaction. An entity that was inserted and deleted within a transaction has none; one
+/// that was deleted and saved again was updated.
 public enum ChangeKind: UInt8, Sendable {
     case inserted = 1
     case updated = 2
     case deleted = 3
-    /// Its relations lead elsewhere than before, or in another order, and its properties are the same. For consumers
-    /// that want links: see `Database.consumer(named:of:links:retention:)`.
+    /// Its relations lead to other entities than before, or in another order, and its properties are the same. For
+    /// consumers that want links: see `Database.consumer(named:of:links:retention:)`.
     case relinked = 4
 }
 
 /// The entities that were changed by the commits since the element before, or by a transaction so far. An entity that
-/// came and went again is in no list. One that was deleted and then saved again was updated.
+/// was inserted and deleted again is in no list. One that was deleted and then saved again was updated.
 public struct StoreChanges: Sendable {
     package struct OfType: Sendable {
         package var inserted: [Value] = []
         package var updated: [Value] = []
         package var deleted: [Value] = []
-        /// Entities of no other list whose links came or went, or got other places. For the log alone.
+        /// Entities in no other list whose links were added, removed or moved. For the log alone.
         var relinked: [Value] = []
         /// Entities that were inserted or updated, in the order of the last saves. Empty if that order isn't known.
         package var saved: [Value] = []
@@ -36,8 +36,8 @@ public struct StoreChanges: Sendable {
 
     public var isEmpty: Bool { types.isEmpty && unknown.isEmpty }
 
-    /// Calls `body` with what became of each entity of a type: the inserted ones first, then the updated, then those of
-    /// other links, the deleted ones last.
+    /// Calls `body` with the change of each entity of a type: inserted entities first, then updated, relinked and
+    /// deleted ones.
     func forEach(of type: String, _ body: (ChangeKind, Value) throws -> Void) rethrows {
         guard let changed = types[type] else { return }
         for id in changed.inserted { try body(.inserted, id) }
@@ -47,7 +47,7 @@ public struct StoreChanges: Sendable {
     }
 
     /// Finds the changes of a transaction so far.
-    /// - Parameter withLinks: whether also what became of links.
+    /// - Parameter withLinks: whether to include entities with changed links.
     package init(_ capture: RowCapture, in core: StoreTransaction, withLinks: Bool = false) throws {
         let touched = capture.touched
         for name in core.schema.typeNames {
@@ -62,7 +62,7 @@ public struct StoreChanges: Sendable {
         if withLinks { try addLinks(capture, core) }
     }
 
-    /// Adds the stored entities of which relations of their own lead elsewhere, as far as nothing else is told of them.
+    /// Adds stored entities whose own relations have changed, unless they are inserted or updated anyway.
     private mutating func addLinks(_ capture: RowCapture, _ core: StoreTransaction) throws {
         guard !capture.links.isEmpty else { return }
         for name in core.schema.typeNames {
@@ -86,11 +86,11 @@ public struct StoreChanges: Sendable {
 
     package init() {}
 
-    /// Adds what has become of a type's rows.
+    /// Adds the changes of a type's rows.
     /// - Parameters:
-    ///   - turns: by when rows were changed last.
-    ///   - forEachChange: calls its argument with each row that is another, as it was and as it is; false if it isn't
-    ///     known which these are.
+    ///   - turns: the number of the last change of each row.
+    ///   - forEachChange: calls its argument with each changed row, as it was and as it is. Returns false if the
+    ///     changed rows aren't known.
     package mutating func add(
         _ store: EntityStore, _ turns: [RowID: Int]? = nil,
         _ forEachChange: (_ body: (RowID, RowReader?, RowReader?) throws -> Void) throws -> Bool

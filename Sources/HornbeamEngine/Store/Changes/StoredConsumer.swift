@@ -23,9 +23,9 @@ package struct ChangeWish {
 package struct StoredConsumer: Equatable {
     package struct TypeName: Equatable {
         package var name: String
-        /// Whether its changes are wanted still; changes name types by their places here.
+        /// Whether the consumer still wants its changes. Changes refer to types by their position in this list.
         package var isWanted: Bool
-        /// Whether those of its links are, too.
+        /// Whether the consumer wants changes of its links, too.
         var wantsLinks = false
         /// Whether a gap, which the consumer hasn't acknowledged yet, may have taken some of its changes: it stays true
         /// while the type isn't wanted, for it may be again.
@@ -44,7 +44,7 @@ package struct StoredConsumer: Equatable {
     let number: UInt32
     /// The last change that the consumer has acknowledged, 0 before the first.
     package var acknowledged: UInt64 = 0
-    /// The first change that is kept: the one after that, unless the bound has taken some.
+    /// The first change that is kept: the one after the acknowledged ones, unless the limit has removed some.
     package var first: UInt64 = 1
     /// The number of the next change. Every change from `first` up to, but not including, it is kept.
     package var next: UInt64 = 1
@@ -110,7 +110,7 @@ package struct StoredConsumer: Equatable {
     /// Whether changes are missed: the next one to acknowledge isn't kept.
     package var hasGap: Bool { first > acknowledged + 1 }
 
-    /// The names of the types that it wants and may have missed changes of.
+    /// The names of the wanted types of which changes may have been missed.
     package var missed: [String] {
         let names = Set(types.filter(\.isMissed).map(\.name))
         return wanted.filter(names.contains)
@@ -124,8 +124,8 @@ package struct StoredConsumer: Equatable {
         for place in types.indices { types[place].isMissed = true }
     }
 
-    /// The consumer with another wish. Types that it no longer wants keep their places. If several places have one
-    /// name, which a type that takes another's name makes, one of them is wanted.
+    /// The consumer with another wish. Types that it no longer wants keep their positions. If several types have one
+    /// name, because a type was renamed to another one's name, only one of them is wanted.
     package func wanting(_ wish: ChangeWish) -> Self {
         var consumer = self
         consumer.limit = wish.limit
@@ -154,7 +154,7 @@ package struct StoredChange {
     package let kind: ChangeKind
     /// The version of the state that the change made.
     package let version: UInt64
-    /// Its place among the consumer's types.
+    /// Its position in the consumer's list of types.
     package let type: Int
     /// The entity's id, as its type's column has it.
     package let id: [UInt8]

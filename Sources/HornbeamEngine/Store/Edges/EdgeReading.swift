@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading links: those of one entity, and for nested queries those of many at once, where lists that lie side by side
-// are read in one pass.
+// Reads links: those of one entity, and for nested queries those of many at once, where adjacent lists are read in one
+// pass.
 
 import HornbeamPages
 import HornbeamTree
@@ -19,8 +19,8 @@ extension EdgeTrees {
         return found
     }
 
-    /// The targets in the order of linking until `body` returns false: from `offset` on, which takes O(log n), and only
-    /// those behind `last`, if it is linked. `body` must not change links.
+    /// Calls `body` with the targets in the order of linking until it returns false: from `offset` on, which takes
+    /// O(log n), and only those after `last`, if it is linked. `body` must not change links.
     package func forEachTarget(
         _ side: EdgeSide, of source: RowID, offset: Int = 0, behind last: RowID? = nil, _ body: (RowID) throws -> Bool
     ) throws {
@@ -35,8 +35,8 @@ extension EdgeTrees {
         try forEachLink(side.list, of: source, from: start, offset: offset) { try body($0.other.row) }
     }
 
-    /// The targets of all relations of an entity, by the relations' places in its type, each in the order of linking.
-    /// An entity's entries lie together, so they are read in one pass, past those that others have to do with.
+    /// The targets of all relations of an entity, in the order of its type's relations, each in the order of linking.
+    /// An entity's entries are adjacent, so one pass reads them, skipping the entries of other lists.
     func targets(ofAll type: EntityType, of source: RowID) throws -> [[RowID]] {
         var found = [[RowID]](repeating: [], count: type.relations.count)
         if found.isEmpty { return found }
@@ -127,8 +127,8 @@ extension EdgeTrees {
         return try ends(side, source, target) != nil
     }
 
-    /// Returns those of some rows that are targets of a source, in the order of linking. If `last` is linked, only
-    /// targets behind it are returned. Takes O(log n) for each row.
+    /// Returns the given rows that are targets of a source, in the order of linking. If `last` is linked, only targets
+    /// after it. Takes O(log n) for each row.
     func targets(
         _ side: EdgeSide, of source: RowID, among rows: [UInt64], behind last: RowID?
     ) throws -> [RowID] {
@@ -187,7 +187,7 @@ extension EdgeTrees {
         return Int(entries: try transaction.count(side.list, of: source))
     }
 
-    /// Counts the targets of a source behind one of them, or all if that one isn't linked.
+    /// Counts the targets of a source after one of them, or all if that one isn't linked.
     func count(_ side: EdgeSide, of source: RowID, behind last: RowID) throws -> Int {
         guard side.isToMany else {
             return try target(side, of: source).map { $0 == last ? 0 : 1 } ?? 0
@@ -197,8 +197,8 @@ extension EdgeTrees {
         return Int(entries: try transaction.count(side.list, of: source, from: ends.from.place + 1))
     }
 
-    /// About how many links a side has in all: a share of what its type has of all relations, unless each entity at one
-    /// of the two ends has one link at most.
+    /// Estimates the number of links of a side: a share of all links of its type, unless each entity at one of the two
+    /// ends has one link at most.
     func estimatedCount(_ side: EdgeSide) throws -> Int {
         let type = try core.schema.type(side.type)
         let all = Int(entries: try transaction.count(type.links))
@@ -210,7 +210,7 @@ extension EdgeTrees {
 
     // MARK: Many at once
 
-    /// The targets of several sources. Where a source follows the one before, its links are soon found.
+    /// The targets of several sources. Fast where a source follows the one before.
     package func links(_ side: EdgeSide, ofEach sources: [RowID]) throws -> LinkLists {
         try settle()
         var links = LinkLists(sources: sources.count)
@@ -236,7 +236,7 @@ extension EdgeTrees {
         return links
     }
 
-    /// The links of a to-one side whose sources lie far apart: groups of them go down the tree side by side.
+    /// Looks up the links of a to-one side whose sources are far apart: groups of them go down the tree side by side.
     private func lookUp(_ list: LinkList, _ sources: [RowID], _ links: inout LinkLists) throws {
         let stride = MemoryLayout<LinkKey>.stride
         let keys = UnsafeMutableRawPointer.allocate(byteCount: 16 * stride, alignment: 8)
@@ -264,7 +264,7 @@ extension EdgeTrees {
     }
 }
 
-/// Goes forward through the entries of one list, among which lie those of others.
+/// Moves forward through the entries of one list, which are mixed with those of other lists.
 private struct ListEntries: ~Copyable {
     private let list: LinkList
     private var entries: RowEntries
@@ -284,7 +284,7 @@ private struct ListEntries: ~Copyable {
         @inline(__always) get { entries.value }
     }
 
-    /// Whether it stands on an entry that a row has in the list.
+    /// Whether the current entry is one of a row in the list.
     @inline(__always)
     func isAt(_ row: RowID) -> Bool { entries.row == row && entries.list == list.number }
 
@@ -295,7 +295,7 @@ private struct ListEntries: ~Copyable {
     @inline(__always)
     mutating func move(to row: RowID) throws(StorageError) {
         defer { last = row }
-        // A row that isn't behind the last one needs a seek.
+        // A row that isn't after the last one needs a seek.
         guard let last, last < row else { return try seek(row) }
         if entries.isAtEnd { return }
         var steps = 0

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links that go: of two entities, of one side of an entity, or of all that leads from and to it. Nothing is removed
-// here, it is gathered for that (see WaitingLinks.swift): a cascade removes links of several entities in turn, and what
-// it reads meanwhile mostly has nothing to do with them.
+// Removes links: between two entities, of one side of an entity, or all links from and to it. The links are only
+// gathered for removal here (see WaitingLinks.swift): a cascade removes links of several entities in turn, and its
+// reads mostly don't concern them.
 //
-// Trees that are read here may still have what waits to be removed. It is then gathered twice, with its other end,
-// which does no harm: between the two nothing is linked, because whatever puts a link settles what waits.
+// Trees that are read here may still contain links that wait to be removed. These are then gathered twice, which does
+// no harm: the two entities can't be linked again meanwhile, because putting a link settles the removals.
 
 import HornbeamPages
 import HornbeamTree
@@ -17,7 +17,7 @@ extension EdgeTrees {
         try removeLater(side, from, to)
     }
 
-    /// Unlinks all targets of a source. What waits to be removed may be among them, and then waits twice.
+    /// Unlinks all targets of a source. Links that already wait to be removed may be gathered twice.
     package func clear(_ side: EdgeSide, _ source: RowID) throws {
         try settleLinked()
         guard side.isToMany else {
@@ -43,7 +43,7 @@ extension EdgeTrees {
     package func removeAll(of type: EntityType, _ rowID: RowID) throws {
         try settleLinked()
         var count = 0
-        // Entries of a list lie together.
+        // Entries of a list are adjacent.
         var last: (number: UInt16, role: EntityType.ListRole)?
         var cursor = try transaction.cursor(type.links)
         var isValid = try RowKey(rowID).withBytes { (key) throws(StorageError) in try cursor.seek(key) }
@@ -80,7 +80,7 @@ extension EdgeTrees {
     }
 
     /// Gathers all entries of a link.
-    /// - Parameter isRange: whether those of the source's row are removed otherwise.
+    /// - Parameter isRange: whether the caller removes the entries of the source's row as a range.
     func removeLater(_ side: EdgeSide, _ from: LinkEnd, _ to: LinkEnd, isRange: Bool = false) throws {
         touch(side, from.row)
         touch(targetOf: side, to.row)

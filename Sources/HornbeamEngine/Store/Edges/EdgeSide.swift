@@ -41,7 +41,7 @@ package struct LinkList: Hashable, Sendable {
     static var mostRelations: UInt16 { 1 << 14 }
 }
 
-/// An entity's place in a list: the rest of an entry's key, and its value.
+/// An entity's end of a link: the row and place of an entry's key, or of its value.
 package struct LinkEnd: Equatable {
     package var row: RowID
     package var place: UInt64
@@ -52,7 +52,7 @@ package struct LinkEnd: Equatable {
         self.place = place
     }
 
-    /// From an entry's value; nil if it isn't one.
+    /// Reads an entry's value; nil if it isn't one.
     @inline(__always)
     init?(stored: Bytes) {
         guard stored.count == LinkKey.valueSize else { return nil }
@@ -68,13 +68,13 @@ package struct LinkEnd: Equatable {
     }
 }
 
-/// The key of an entry, or what the keys of a list begin with.
+/// The key of an entry, or a prefix of the keys of a list.
 struct LinkKey {
     static var size: Int { 18 }
     static var prefixSize: Int { 10 }
     static var valueSize: Int { 16 }
 
-    /// Big-endian, the last two bytes of the place in the third.
+    /// Big-endian; the last two bytes of the place are in the third number.
     private let numbers: (UInt64, UInt64, UInt64)
     private let size: Int
 
@@ -94,7 +94,7 @@ struct LinkKey {
         size = Self.prefixSize
     }
 
-    /// Behind all of them, before what comes next.
+    /// A key after all entries of a row in a list, before the next list.
     @inline(__always)
     init(behind list: LinkList, _ row: RowID) {
         // No list has the greatest number.
@@ -166,7 +166,7 @@ package final class EdgeSide: Sendable {
     let isOwnInverse: Bool
     /// The sources' column for the id that the relation leads to; nil if it has none.
     let linkedID: Int?
-    /// Whether rows at one end of its links have such a column.
+    /// Whether rows at one end of its links have a column with the other end's id.
     let movesIDs: Bool
 
     init(
@@ -231,7 +231,7 @@ extension Transaction {
         }
     }
 
-    /// Counts the entries that a row has in a list from a place on.
+    /// Counts a row's entries in a list from a place on.
     func count(_ list: LinkList, of row: RowID, from place: UInt64 = 0) throws(StorageError) -> UInt64 {
         try LinkKey(list, LinkEnd(row, place)).withBytes { (from) throws(StorageError) in
             try LinkKey(behind: list, row).withBytes { (to) throws(StorageError) in

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links between entities: making them. Both ends of a link are changed together, so that neither ever says
-// something that the other one doesn't (see EdgeSide.swift).
+// Makes links between entities. Both ends of a link are changed together, so that they always agree (see
+// EdgeSide.swift).
 //
-// The order of a to-many side is the order of linking; linking what is linked already changes nothing.
+// The order of a to-many side is the order of linking; linking two entities again changes nothing.
 
 import HornbeamPages
 import HornbeamTree
 
 /// The links of all entities in one transaction. New ones wait before they are put: see WaitingLinks.swift.
 package final class EdgeTrees {
-    /// Limits on what is gathered and remembered.
+    /// Limits on the links that are gathered and cached.
     package struct Limits: Sendable {
         /// Number of waiting entries beyond which they are put. They take a third of a megabyte, which caches hold.
         var leastWaiting = 1 << 13
-        /// Number of waiting entries beyond which they are put in any case. Where very many links are made, more of
-        /// those put together lie side by side.
+        /// Number of waiting entries beyond which they are put in any case. If very many links are made, larger batches
+        /// have more adjacent entries.
         var mostWaiting = 1 << 17
         /// Maximum number of positions that are remembered of a list: a megabyte or two.
         var mostPositions = 1 << 16
@@ -47,7 +47,7 @@ package final class EdgeTrees {
     @exclusivity(unchecked) private var trees: [UInt32] = []
     /// Number of entries that wait.
     @exclusivity(unchecked) private(set) var waiting = 0
-    /// Number of waiting entries beyond which they are put. Grows from the one limit to the other.
+    /// Number of waiting entries beyond which they are put. Grows from `leastWaiting` to `mostWaiting`.
     @exclusivity(unchecked) private var bound: Int
     /// Number of times that the bound was reached.
     @exclusivity(unchecked) private var timesFull = 0
@@ -59,7 +59,7 @@ package final class EdgeTrees {
     @exclusivity(unchecked) var moved = MovedIDs()
     /// Links asked for so far.
     @exclusivity(unchecked) private var asked = 0
-    /// In a read: links to what isn't stored, of the sides where they were looked for.
+    /// In a read: links to entities that aren't stored, for the sides where they were looked for.
     @exclusivity(unchecked) var missing: [MissingLinks] = []
 
     init(core: StoreTransaction, limits: Limits) {
@@ -70,7 +70,7 @@ package final class EdgeTrees {
         capture = core.capture
     }
 
-    /// Must be called when a row gets or loses a link in a list, or the link gets another place.
+    /// Must be called when a row gets or loses a link in a list, or the link is moved.
     @inline(__always)
     func note(_ list: LinkList, _ row: RowID) {
         if let capture { capture.note(list, row) }
@@ -96,7 +96,7 @@ package final class EdgeTrees {
 
     // MARK: Links that wait
 
-    /// Puts the links that wait into the trees, or removes those that wait for that, which all that reads links does
+    /// Puts the links that wait into the trees, or removes those that wait for removal. Every read of links does this
     /// first. It changes trees: a query does it before it begins.
     @inline(__always)
     func settle() throws {
@@ -104,7 +104,7 @@ package final class EdgeTrees {
     }
 
     private func settleWaiting() throws {
-        // Again from the start if one fails: what is put or removed twice is there once, or gone.
+        // After a failure all are processed again: repeated puts and removals have no effect.
         for tree in entries { try isRemoving ? tree.remove(in: transaction) : tree.put(in: transaction) }
         for tree in entries { tree.removeAll() }
         for list in known { list.forgetIfMany() }
@@ -118,7 +118,8 @@ package final class EdgeTrees {
         if timesFull % 4 == 0 { bound = min(2 * bound, limits.mostWaiting) }
     }
 
-    /// Before entries are gathered to be put, or to be removed: what waits for the other is settled.
+    /// Must be called before entries are gathered to be put, or to be removed: entries of the other kind are settled
+    /// first.
     @inline(__always)
     private func gather(removing: Bool) throws {
         if waiting > 0, isRemoving == removing { return }
@@ -194,7 +195,7 @@ package final class EdgeTrees {
         if waiting > bound { try settleFull() }
     }
 
-    /// Settles unless what waits is to be removed and none of it is a source's in this list.
+    /// Settles the waiting links, unless they are removals and none of them is a source's in this list.
     func settle(_ list: LinkList, _ source: RowID) throws {
         if waiting == 0 { return }
         if isRemoving {
@@ -203,19 +204,20 @@ package final class EdgeTrees {
         try settleWaiting()
     }
 
-    /// Whether all of a to-one list's links of a source wait to be removed, as far as that is told soon.
+    /// Whether all links of a source in a to-one list wait to be removed. Returns false if that takes too long to find
+    /// out.
     func isLeaving(_ list: LinkList, _ source: RowID) -> Bool {
         waiting > 0 && isRemoving && waiting(for: list.tree)?.has(list, source) == true
     }
 
-    /// Puts what waits for that. What waits to be removed may be read still, by whoever removes it once more.
+    /// Puts waiting links. Links that wait to be removed stay in the trees: a caller may only read them to remove them.
     func settleLinked() throws {
         if waiting > 0, !isRemoving { try settleWaiting() }
     }
 
     // MARK: Positions
 
-    /// Whether it is worthwhile to gather links, now that so many more are asked for.
+    /// Whether it is worthwhile to gather links, now that `count` more are requested.
     private func gathers(_ count: Int) -> Bool {
         asked &+= count
         return asked > limits.fewLinks
@@ -242,17 +244,17 @@ package final class EdgeTrees {
         return made
     }
 
-    /// The position behind a row's last link.
+    /// The position after a row's last link.
     private func nextPosition(_ links: KnownLinks, _ row: RowID) throws -> UInt64 {
         if let known = links.nextPosition(row) { return known }
-        // None of its links waits to be put, or it would be known.
+        // None of its links waits to be put, or the position would be known.
         let position = try storedPosition(links.list, row)
         if links.remembersMany { try settleWaiting() }
         links.remember(position, of: row)
         return position
     }
 
-    /// The position behind the last of a row's links in the tree.
+    /// The position after the last of a row's links in the tree.
     private func storedPosition(_ list: LinkList, _ row: RowID) throws -> UInt64 {
         guard let last = try ends(of: list.tree).last(list, row) else { return 0 }
         // So large that none can be counted up to it.
@@ -310,7 +312,7 @@ package final class EdgeTrees {
         if other.form != .reverse { knownLinks(of: other.list)?.note(target, at: to.place) }
     }
 
-    /// Puts a link at once, with nothing waiting, or puts one anew whose ends stand elsewhere now.
+    /// Puts a link at once while nothing is waiting, or puts a link again whose ends have moved.
     private func put(_ side: EdgeSide, _ other: EdgeSide.Other, _ from: LinkEnd, _ to: LinkEnd) throws {
         noteMoved(side, from.row, to.row, isLinked: true)
         note(side.list, from.row)
@@ -393,7 +395,7 @@ package final class EdgeTrees {
         let own = try links(of: side.list)
         guard try nextPosition(own, source) == 0 else { return false }
         let far = try links(of: other.list)
-        // In the order of the rows those that may be held by another come first, and one look settles all.
+        // In the order of the rows, targets that may have another source come first, and are settled once.
         var places = Array(targets.indices)
         if other.form == .one, !Self.isAscending(targets) { places.sort { targets[$0] < targets[$1] } }
         for place in places {
@@ -407,12 +409,12 @@ package final class EdgeTrees {
             }
             try linkLater(side, own, far, other.form, from, to)
         }
-        // Whatever their order was.
+        // Targets may have been linked in another order.
         if !targets.isEmpty { own.note(source, at: UInt64(targets.count - 1)) }
         return true
     }
 
-    /// Gives the links of a source, which are those to `wanted`, the order of these.
+    /// Puts the links of a source, which lead to `wanted`, into this order.
     private func renumber(_ side: EdgeSide, _ source: RowID, to wanted: [RowID]) throws {
         try settle()
         let other = try other(of: side)

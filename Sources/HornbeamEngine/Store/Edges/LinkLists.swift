@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of a level of a nested query. All lists lie in one array, because an array for each source took more than
-// reading its links; what several sources lead to is told by numbers, so that it is read once.
+// The links of a level of a nested query. All lists share one array, because an array for each source took more than
+// reading its links. Common targets are referred to by numbers, so that they are read once.
 
 /// The targets of several sources, one source after the other.
 package struct LinkLists {
@@ -41,7 +41,7 @@ package struct LinkLists {
     package var lists: [[RowID]] { (0..<count).map { Array(list($0)) } }
 }
 
-/// Rows, each once and in ascending order, and where among these each of those lies that they were made from.
+/// Rows without repeats in ascending order, and for each of the given rows its index among them.
 package struct DistinctRows {
     package private(set) var rows: [RowID] = []
     package private(set) var places: [Int] = []
@@ -54,7 +54,7 @@ package struct DistinctRows {
             if row < least { least = row }
             if row > greatest { greatest = row }
         }
-        // Row ids mostly lie close together: numbering them by a table takes 20 instructions a row.
+        // Row ids are mostly close together: numbering them by a table takes 20 instructions a row.
         if greatest.rawValue - least.rawValue < UInt64(given.count) * 4 + 64 {
             number(given, from: least, through: greatest)
         } else {
@@ -81,8 +81,8 @@ package struct DistinctRows {
         places = given.map { rows.place(of: $0) }
     }
 
-    /// Leaves only the rows in `stored`, which are some of them in the same order; what lay at one of the others now
-    /// lies at -1.
+    /// Keeps only the rows in `stored`, which are some of them in the same order. The index of a removed row becomes
+    /// -1.
     package mutating func keep(_ stored: [RowID]) {
         guard stored.count != rows.count else { return }
         var kept = 0
@@ -108,7 +108,7 @@ extension [RowID] {
         return (1..<count).contains { sorted[$0] == sorted[$0 - 1] }
     }
 
-    /// Whether they ascend in steps so small, less than `distance` on an average, that what follows one of them in a
+    /// Whether the rows ascend in steps of less than `distance` on average, so that the entry after one of them in a
     /// tree is mostly the next one, or in the same leaf.
     func isRun(distance: UInt64 = 4) -> Bool {
         guard count > 8, let first, let last, last >= first,
@@ -118,7 +118,7 @@ extension [RowID] {
         return true
     }
 
-    /// Returns the place of a row that is one of these, which ascend.
+    /// Returns the index of a row of this list, which ascends.
     fileprivate func place(of row: RowID) -> Int {
         var low = 0
         var high = count

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which links of a side lead to what isn't stored, by their sources. The store knows these targets by their type: one
-// who counts the lists of many sources would look for each of the missing ones in each of the lists. So a read that has
-// looked for as many as there are goes through them once, and then knows of all lists.
+// The links of a side to entities that aren't stored, by their sources. The store knows such targets only by their
+// type, so counting a source's list takes a look-up for each of them. Once a read has made as many look-ups as there
+// are such targets, it goes through them once and knows the missing links of all lists.
 
 import HornbeamPages
 import HornbeamTree
@@ -13,18 +13,18 @@ final class MissingLinks {
     private var cost = 0
     /// Number of look-ups from which on they are gathered, nil before it is known how many are missing.
     private var bound: Int?
-    /// The places of each source's links that lead to what isn't stored, ascending. Nil if they aren't gathered.
+    /// The places of each source's links to entities that aren't stored, ascending. Nil before they are gathered.
     private var places: [RowID: [UInt64]]?
 
-    /// No more are kept in memory.
+    /// Maximum number of links in memory.
     private static var mostLinks: Int { 1 << 20 }
 
     init(_ list: LinkList) {
         self.list = list
     }
 
-    /// The places of a source's links, or nil if they are sooner looked up, which takes `cost` look-ups.
-    /// - Parameter all: how many entities of the target's type are linked and not stored.
+    /// The places of a source's links, or nil if looking them up costs less, which takes `cost` look-ups.
+    /// - Parameter all: number of entities of the target's type that are linked and not stored.
     func places(
         _ side: EdgeSide, of source: RowID, among all: Int, cost: Int, in edges: EdgeTrees
     ) throws -> [UInt64]? {
@@ -61,7 +61,7 @@ final class MissingLinks {
 }
 
 extension EntityType {
-    /// The row in the key of one that is linked and not stored.
+    /// The row id in the key of an entity that is linked and not stored.
     func unsavedRow(_ key: Bytes) throws(StorageError) -> RowID {
         guard key.count == 8, let row = RowID(key: key) else {
             throw StorageError.corrupt(Corruption(tree: "n:\(name)", reason: "a key is no row id"))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number for each of some row ids, found in a tenth of what a dictionary takes. Rows that a transaction saves mostly
-// have ids that follow each other: those lie in a list, in which a graph of a thousand entities finds its way without
-// leaving the processor's caches. Others lie in a table of hashes.
+// A number for each of some row ids, found in a tenth of a dictionary's time. Rows that a transaction saves mostly have
+// successive ids. These are in a list, which for a graph of a thousand entities fits into the processor's caches.
+// Others are in a table of hashes.
 
 final class PositionTable {
     /// A row id, and its number plus one; 0 where there is none.
@@ -41,7 +41,7 @@ final class PositionTable {
         return slots == nil ? nil : slotted(source.rawValue)
     }
 
-    /// A number in the list counts, whatever the table of hashes has of the same row.
+    /// A number in the list takes precedence over the table of hashes.
     @inline(__always)
     func set(_ source: RowID, _ number: UInt64) {
         if listCount == 0 { first = source.rawValue }
@@ -77,7 +77,7 @@ final class PositionTable {
         return number == 0 ? nil : number &- 1
     }
 
-    /// The place of a row id, or where it belongs. There is a free one.
+    /// The slot of a row id, or the free slot for it. There must be a free one.
     @inline(__always)
     private func place(_ source: UInt64, _ slots: UnsafeMutablePointer<Slot>) -> Int {
         let mask = slotCapacity &- 1

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strictness about required relations, for databases that are opened with it: what a write has saved, or has taken a
-// link from, must have all its required relations when the write ends. In between it may lack them, so that entities
-// can be saved in any order.
+// Checks required relations, for databases that are opened with this option: every entity that a write has saved, or
+// has taken a link from, must have all its required relations when the write ends. In between it may lack them, so that
+// entities can be saved in any order.
 
 /// The entities that a write must leave with all their required relations. Nil in a transaction that is not strict.
 package final class RequiredRelations {
     /// The rows touched, by type.
     private var touched: [String: Set<RowID>] = [:]
-    /// `touched` in the order of the first touches. What an inner transaction added is its end, so undoing it costs
-    /// what it added, and beginning one costs nothing: a copy of `touched` would copy all of them.
+    /// `touched` in the order of the first touches. An inner transaction appends to it, so undoing it costs only its
+    /// own entries, and beginning one costs nothing: a copy of `touched` would copy all of them.
     private var log: [(type: String, rowID: RowID)] = []
 
     func touch(_ type: String, _ rowID: RowID) {
@@ -47,7 +47,8 @@ package final class RequiredRelations {
         }
     }
 
-    /// Returns in words what the entity is linked to instead of something stored, or nil if it has what it needs.
+    /// Returns nil if the relation has a stored target. Otherwise returns a remark for the error, which names a target
+    /// that isn't stored, if there is one.
     private func lack(_ side: EdgeSide, _ rowID: RowID, _ core: StoreTransaction) throws -> String? {
         let targets = try core.store(side.target)
         var isLinked = false

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that are linked and not stored have rows as well, which are known only as long as a link leads to them. Whoever
-// takes a link away tells; at the end of a change those are forgotten that nothing links any more.
+// Ids that are linked and not stored have rows too, which are known only as long as a link leads to them. Removing a
+// link notes its ends; at the end of a change the ids without links are forgotten.
 
 import HornbeamPages
 import HornbeamTree
@@ -37,7 +37,7 @@ extension EdgeTrees {
 
 extension EntityStore {
     /// The row of an id that is to be linked, stored or not.
-    /// - Parameter others: those to be linked along with it. They won't be, if this fails.
+    /// - Parameter others: rows to be linked along with it. They won't be linked if this fails.
     package func rowToLink(_ id: Value, after others: [RowID]) throws -> RowID {
         do {
             return try ensureRowID(of: id)
@@ -65,11 +65,11 @@ extension EntityStore {
         core.hasUnlinked = true
     }
 
-    /// Forgets the ids to which the last link has gone and that are not stored. Only between whole changes: what is
-    /// about to be linked must not be forgotten before.
+    /// Forgets ids that aren't stored and have lost their last link. Must be called only between whole changes: an id
+    /// that is about to be linked must not be forgotten.
     func forgetUnlinked() throws {
         guard !unlinked.rows.isEmpty else { return }
-        // In the order in which they lie in the trees.
+        // In the order of the trees.
         let rows = unlinked.rows.sorted()
         unlinked.rows = []
         for rowID in rows {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists that lead to some entities that aren't stored. Entities may be linked before they are saved; which ones are
-// missing the store remembers by their type, not by who links them. Where these are few, each is looked for in a list,
-// so that the list is counted and places in it are found without a look at all of its targets. Where many lists are
-// asked for, all that is missing is looked up once: see MissingLinks.swift.
+// Reads lists with some targets that aren't stored. Entities may be linked before they are saved; the store remembers
+// the missing ones by their type, not by their links. If they are few, each is looked up in a list. Then the list is
+// counted, and positions in it are found, without reading all of its targets. If many lists are read, all missing links
+// are found at once: see MissingLinks.swift.
 
 import HornbeamPages
 import HornbeamTree
 
 extension EdgeTrees {
-    /// Whether every link leads to a stored entity: nobody has linked one that isn't there.
+    /// Whether every link leads to a stored entity.
     package func isWhole(_ side: EdgeSide) throws -> Bool {
         try !core.store(side.target).mayMiss()
     }
 
-    /// Counts the stored entities that a source is linked to, of those behind `last`, in O(log n) for each of its links
-    /// to what isn't stored. Until a read knows these links it takes a look for each entity of the target type that is
-    /// linked by anybody and not stored, and never more than a look at each link.
+    /// Counts the stored targets of a source after `last`, in O(log n) for each of its links to entities that aren't
+    /// stored. Until a read knows these links, it takes a look-up for each entity of the target type that is linked by
+    /// any entity and not stored, but no more look-ups than the source has links.
     package func storedCount(_ side: EdgeSide, of source: RowID, behind last: RowID? = nil) throws -> Int {
         let count = try last.map { try self.count(side, of: source, behind: $0) } ?? self.count(side, of: source)
         if try count == 0 || isWhole(side) { return count }
@@ -32,8 +32,8 @@ extension EdgeTrees {
         return found
     }
 
-    /// Returns the number of links before that to the stored target with this number, of those behind `last`. Returns
-    /// nil if it takes no longer to go there from target to target.
+    /// Returns the number of links before the stored target with this number, counted after `last`. Returns nil if
+    /// going from target to target takes no longer.
     func links(
         before number: Int, _ side: EdgeSide, of source: RowID, behind last: RowID? = nil
     ) throws -> Int? {
@@ -50,7 +50,7 @@ extension EdgeTrees {
         return links
     }
 
-    /// The stored targets in the order of linking, from the one with the number `offset` on, at most `limit`.
+    /// At most `limit` stored targets in the order of linking, from number `offset` on.
     func storedTargets(_ side: EdgeSide, of source: RowID, offset: Int, limit: Int) throws -> [RowID] {
         if try isWhole(side) { return try targets(side, of: source, offset: offset, limit: limit) }
         guard limit > 0, offset >= 0 else { return [] }
@@ -77,8 +77,8 @@ extension EdgeTrees {
         return links
     }
 
-    /// Returns the number of links before each of those that lead to nothing stored, ascending. Returns nil if more
-    /// than `most` entities would have to be looked for.
+    /// Returns for each link to an entity that isn't stored the number of links before it, ascending. Returns nil if
+    /// that takes more than `most` look-ups.
     private func gaps(_ side: EdgeSide, of source: RowID, atMost most: Int) throws -> [Int]? {
         let target = try core.store(side.target).type
         let missing = Int(entries: try transaction.count(target.unsaved))
@@ -104,7 +104,8 @@ extension EdgeTrees {
         return max(0, try count(side, of: source) - behind)
     }
 
-    /// The places of a source's links to what isn't stored, ascending; nil if it is worthwhile to look each up.
+    /// The places of a source's links to entities that aren't stored, ascending. Returns nil if looking up each entity
+    /// takes less.
     private func knownGaps(
         _ side: EdgeSide, of source: RowID, among all: Int, cost: Int
     ) throws -> [UInt64]? {

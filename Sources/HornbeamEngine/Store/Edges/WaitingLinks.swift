@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links on their way into the trees, or out of them. Saving a graph makes links of several relations in turn, each with
-// an entry or two in as many trees, and a cascade removes them in the same way: one by one, each entry takes a descent
-// of its own. Gathered, and put or removed tree by tree in the order of the keys, most of them need none.
+// Links that wait to be put into the trees, or to be removed. Saving a graph makes links of several relations in turn,
+// each with an entry or two in as many trees, and a cascade removes them in the same way. One by one, each entry takes
+// a descent of its own. If they are gathered and processed tree by tree in the order of the keys, most of them need
+// none.
 //
-// Only what is known to be no link yet is gathered to be put, because then nothing has to be looked up. Mostly that is
-// known without looking too: a new entity has a greater row id than all that have links. Either some wait to be put, or
-// some to be removed: whoever gathers the ones settles the others.
+// Only links that are known to be new are gathered to be put, because then nothing has to be looked up. Mostly that is
+// known at no cost: a new entity has a greater row id than all that have links. Waiting links are either all to be put,
+// or all to be removed: gathering one kind settles the other.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Entries of one tree that are to be put, none of which has the key of another: a link is there once. Or keys whose
-/// entries are to be removed: what is removed twice is gone.
+/// Entries of one tree that are to be put, with distinct keys, since a link is there once. Or keys whose entries are to
+/// be removed; these may repeat.
 final class WaitingEntries {
     private struct Entry {
         var row: UInt64
@@ -79,7 +80,7 @@ final class WaitingEntries {
         isAscending = true
     }
 
-    /// Whether one of them is a row's in a list; nil if that is not told soon.
+    /// Whether one of them belongs to a row in a list. Returns nil if that takes too long to find out.
     func has(_ list: LinkList, _ row: RowID) -> Bool? {
         guard count > 0, let memory else { return false }
         let number = UInt64(list.number)
@@ -146,8 +147,8 @@ final class WaitingEntries {
     /// Maximum number of entries that are sorted by comparing them, and looked through.
     private static var fewEntries: Int { 64 }
 
-    /// Sorts by each byte in which keys differ, the last one first: row ids that lie close together have two or three
-    /// of them. Comparing some thousand entries takes twenty times as many instructions.
+    /// Sorts by each byte in which keys differ, the last one first: row ids that are close together differ in two or
+    /// three bytes. Comparing some thousand entries takes twenty times as many instructions.
     private func sort() {
         guard let memory else { return }
         guard count > Self.fewEntries else {
@@ -171,7 +172,7 @@ final class WaitingEntries {
         self.memory = source
     }
 
-    /// Moves entries to `target` in the order of one byte; those that have the same stay in their order. `starts` has
+    /// Moves entries to `target` in the order of one byte; entries with the same byte stay in their order. `starts` has
     /// room for 256 numbers.
     private static func sort(
         _ source: UnsafeMutablePointer<Entry>, _ count: Int, by number: Int, to target: UnsafeMutablePointer<Entry>,
@@ -200,8 +201,8 @@ final class KnownLinks {
     let entries: WaitingEntries
     /// No row beyond this one has a link; nil if none has.
     @exclusivity(unchecked) private var greatest: RowID?
-    /// A place by row: no link of the row has this place or a greater one. 0 if the row has no links, 1 if it has one
-    /// on a to-one side. All rows that have links waiting are in it, except those of reverse lists, whose places are no
+    /// A place by row: the row has no link at this place or a greater one. 0 if the row has no links, 1 if it has one
+    /// on a to-one side. Contains all rows that have waiting links, except those of reverse lists, whose places are no
     /// positions.
     private let next = PositionTable()
     /// Maximum number of positions that are remembered.
@@ -216,7 +217,7 @@ final class KnownLinks {
         // The last row in all lists of the tree, which is more than need be known.
         var cursor = try transaction.cursor(list.tree)
         if try cursor.last(), let entry = try cursor.entry() {
-            // A key that is damaged stands for the greatest.
+            // A damaged key counts as the greatest.
             greatest = RowID(key: entry.key) ?? RowID(rawValue: .max)
         }
     }
@@ -225,7 +226,7 @@ final class KnownLinks {
     @inline(__always)
     private func isBeyond(_ row: RowID) -> Bool { greatest.map { $0 < row } ?? true }
 
-    /// The position behind a row's last link, if that is known.
+    /// The position after a row's last link, if that is known.
     @inline(__always)
     func nextPosition(_ row: RowID) -> UInt64? {
         isBeyond(row) ? 0 : next[row]
@@ -237,15 +238,15 @@ final class KnownLinks {
     /// A position that is known now.
     func remember(_ position: UInt64, of row: RowID) { next.set(row, position) }
 
-    /// A link that a row has now in a list whose places are positions, behind its others: the only one, on a to-one
-    /// side.
+    /// Notes a row's link at a position after its others, in a list whose places are positions. On a to-one side it is
+    /// the only one.
     @inline(__always)
     func note(_ row: RowID, at position: UInt64) {
         if isBeyond(row) { greatest = row }
         next.set(row, position + 1)
     }
 
-    /// None waits any more.
+    /// Forgets the positions if they are many. No link may be waiting.
     func forgetIfMany() {
         if remembersMany { next.removeAll() }
     }

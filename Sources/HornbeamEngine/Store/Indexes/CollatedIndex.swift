@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared indexes whose texts are in the order of a collation. One of another version, or one that this system hasn't
-// got, is there too: no query uses it, and a change of its entries throws.
+// Declared indexes whose texts are in the order of a collation. If the collation has another version, or isn't
+// available on this system, the index exists, but no query uses it, and changing its entries throws.
 
 import HornbeamKeys
 import HornbeamTree
 
 extension EntityIndex {
-    /// A declared index with its columns resolved. See `flaw` for those that can't be used.
+    /// A declared index with its columns resolved. `flaw` tells why it can't be used.
     convenience init(
         _ index: IndexDescription, _ columns: [Int], of type: EntityDescription, tree: TreeID
     ) {
@@ -50,8 +50,8 @@ extension IndexDescription {
 }
 
 extension ComputedComponent {
-    /// A text by a collation that isn't what the index has it by.
-    /// - Parameter component: by this system's collation, if there is one.
+    /// A component for a text whose collation here isn't the one that the index was made by.
+    /// - Parameter component: the component by this system's collation, if there is one.
     fileprivate static func unknown(_ column: Int, as component: ComputedComponent?, _ flaw: String) -> Self {
         ComputedComponent(
             component?.subject ?? ComputedSubject("", of: Never.self), label: component?.label ?? "",

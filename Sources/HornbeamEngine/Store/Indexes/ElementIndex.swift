@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array index: what its entries are made of, and its layout. ElementPlans.swift says which conditions it answers. An
-// entry is key ‖ row id ‖ ordinal among the row's equal elements → nothing.
+// An array index: its components and its layout. ElementPlans.swift says which conditions it answers. An entry is key ‖
+// row id ‖ ordinal among the row's equal elements → nothing.
 
 import HornbeamKeys
 package import HornbeamPages
@@ -31,9 +31,9 @@ package final class ElementIndex: Sendable {
     package let label: String
     /// Reads the components' values of a row's elements.
     package let values: @Sendable (RowReader) throws -> [[Value]]
-    /// What is known of whether text sees the same.
+    /// Components whose values are the same in the stored JSON; nil before rows were compared.
     package let asWritten = Mutex<WrittenComponents?>(nil)
-    /// Its keys, as those of an index over columns that don't exist: conjuncts that narrow one narrow the other.
+    /// Its keys as those of an index over columns that don't exist: conjuncts that narrow one narrow the other.
     let keys: EntityIndex
 
     package init(
@@ -64,13 +64,13 @@ package final class ElementIndex: Sendable {
     /// The row that an entry is of; nil if the entry is damaged.
     package static func rowID(_ key: Bytes) -> RowID? { RowID(key: key, at: key.count - 12) }
 
-    /// Whether it is of these elements, and narrows what is asked of them.
+    /// Whether it has the test's elements and one of the test's terms is on its first component.
     package func serves(_ test: AnyElementTest) -> Bool {
         steps == test.steps && test.terms.contains { $0.subject == components[0].subject }
     }
 }
 
-/// Components that text sees as they are, as far as was known when the index had so many entries.
+/// Components whose values are the same in the stored JSON, as compared when the index had `count` entries.
 package struct WrittenComponents: Sendable {
     package let components: [ElementIndex.Component]
     package let count: UInt64
@@ -93,7 +93,7 @@ package struct ArrayIndexLayout: Sendable {
     package let steps: [ComputedSubject]
     package let path: String
     package let components: [ElementIndex.Component]
-    /// Whether only code can tell what it holds.
+    /// Whether only code can make its components.
     package let isComputed: Bool
 
     package init(steps: [ComputedSubject], path: String, components: [ElementIndex.Component], isComputed: Bool) {

@@ -13,7 +13,7 @@ package enum HandKeptKind: String {
     package static let groupSetting = "group"
     package static let keySetting = "key"
 
-    /// Whether entries have a place within their section, at the end of their keys.
+    /// Whether entries have a place within their section, which ends their keys.
     var isOrdered: Bool {
         switch self {
         case .orderedIDs, .groupsByEntity, .groupsByKey: true
@@ -24,7 +24,7 @@ package enum HandKeptKind: String {
 
 extension StoredIndex {
     package init(kept name: String, _ kind: HandKeptKind, _ entity: String, _ settings: [String: String]) {
-        // No code makes its entries, so none is to be told by an identity. The version is that of the trees' form.
+        // No code makes its entries, so the identity is always the same. The version is that of the trees' form.
         self.init(
             name: name, identity: [UInt8](repeating: 0, count: 16),
             record: Record(entity: entity, kind: kind.rawValue, version: "1", settings: settings, columns: ""))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The condition of a partial index, and when a query may use it: where what the query asks for is among what the index
-// holds. That is seen in the simple cases, by one conjunct of the query at a time; not being seen costs time, never a
-// result.
+// The condition of a partial index. A query may use the index if its own conditions imply this one. Only simple
+// implications are found, by one conjunct of the query at a time; missing one costs time, never a result.
 
 import HornbeamKeys
 import HornbeamPages
@@ -13,8 +12,8 @@ package final class IndexCondition: @unchecked Sendable {
     let stored: StoredCondition
     /// The columns that it asks about.
     let columns: [Int]
-    /// All of which hold for each row in the index. Literals are in the form of their columns, and none is null: what
-    /// is compared with null is said to be null or not.
+    /// Conditions that all hold for each row in the index. Literals are in the form of their columns, and none is null:
+    /// a comparison with null becomes a test for null.
     private let parts: [Filter]
     private let filter: RowFilter
 
@@ -67,8 +66,8 @@ package final class IndexCondition: @unchecked Sendable {
         error as? HornbeamError ?? HornbeamError(.invalid, "the condition of an index: \(error)")
     }
 
-    /// Returns the conjuncts of a query that hold for whatever is in the index. Returns nil unless everything that all
-    /// conjuncts hold for is in it.
+    /// Returns the conjuncts of a query that hold for all rows in the index. Returns nil unless the index has all rows
+    /// that meet the conjuncts.
     func implied(by conjuncts: [Filter], _ type: EntityType) throws -> ConjunctSet? {
         let conjuncts = try conjuncts.map { try $0.converted(type) }
         guard parts.allSatisfy({ part in conjuncts.contains { $0.implies(part) } }) else { return nil }
@@ -81,8 +80,8 @@ package final class IndexCondition: @unchecked Sendable {
 }
 
 extension Filter {
-    /// Comparisons with their literals as the columns have them, what no value passes as nothing; anything else as it
-    /// is.
+    /// Converts the literals of comparisons to the form of their columns. A comparison that no value passes becomes
+    /// `none`; other conditions stay as they are.
     fileprivate func converted(_ type: EntityType) throws -> Filter {
         switch self {
         case .compare(let column, let comparison, let value):
@@ -104,7 +103,7 @@ extension Filter {
         }
     }
 
-    /// Values of a list that are compared one by one; a longer one is implied by what is just the same.
+    /// Maximum number of a list's values that are compared one by one. A longer list is implied only by an equal one.
     private static let fewValues = 32
 
     /// Its negation, as near to comparisons as it gets.
@@ -124,7 +123,7 @@ extension Filter {
         }
     }
 
-    /// Whether `other` holds wherever this does, as far as that is seen.
+    /// Whether `other` is found to hold wherever this filter does.
     func implies(_ other: Filter) -> Bool {
         switch (self, other) {
         case (_, .all), (.none, _): true
@@ -171,7 +170,7 @@ extension Filter {
         }
     }
 
-    /// Whether what compares so with `value` compares so with `bound`. Neither is null.
+    /// Whether every value with `comparison` to `value` also has `wanted` to `bound`. Neither is null.
     private static func holds(
         _ comparison: Comparison, _ value: Value, implying wanted: Comparison, _ bound: Value
     ) -> Bool {

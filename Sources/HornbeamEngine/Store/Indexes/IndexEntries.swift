@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry of a row in an index, and what a change of the row means for it. This is the pure function of index
-// maintenance: old row and new row in, keys to remove and to add out. It never touches a tree.
+// The entry of a row in an index, and the changes of entries that follow from a change of the row. This is the pure
+// function of index maintenance: old row and new row in, keys to remove and to add out. It never touches a tree.
 //
-// Keys longer than a tree takes are cut: 884 bytes and a 128-bit hash of the whole. Among such keys the order is that
-// of the 884 bytes; equality is exact because whoever finds a cut key compares with the row.
+// Keys longer than a tree takes are cut: 884 bytes and a 128-bit hash of the whole. The order among such keys is that
+// of the 884 bytes. Equality is exact because every reader that finds a cut key compares with the row.
 
 import HornbeamKeys
 import HornbeamPages
@@ -87,7 +87,7 @@ extension EntityIndex {
         return IndexKeyBytes(bytes: bytes, isExempt: isExempt)
     }
 
-    /// Whether the tree can hold one entity at most under this key, so that the key stands there alone.
+    /// Whether the tree can hold one entity at most under this key, so that the key has no row id appended.
     func isExclusive(_ key: IndexKeyBytes) -> Bool {
         isUnique && !key.isExempt && !key.isCut
     }
@@ -125,8 +125,8 @@ extension EntityIndex {
         isUnique ? RowID(stored: value) : RowID(key: key, at: key.count - 8)
     }
 
-    /// Returns the number of bytes that the leading components take in an entry's key, or nil if they aren't all in
-    /// what is kept of it.
+    /// Returns the number of bytes that the leading components take in an entry's key, or nil if they aren't all in the
+    /// kept part.
     func leadingSize(_ key: Bytes, _ leading: Int) -> Int? {
         let kept = Bytes(rebasing: key.prefix(IndexKeyBytes.keptSize))
         var reader = KeyReader(kept)
@@ -168,12 +168,11 @@ struct TextChange {
     /// A text of the new row.
     enum Added {
         case text(DocumentText)
-        /// The text's place in the row, so that it isn't copied: for a row that is there for the first time, which is
-        /// stored as it came.
+        /// The range of the text in the row, so that it isn't copied: for a new row, which is stored as it came.
         case place(Range<Int>)
     }
 
-    /// The index's place among those of the type.
+    /// The index's position among the type's full-text indexes.
     let index: Int
     var removed: DocumentText?
     var added: Added?
@@ -233,7 +232,7 @@ extension EntityTextIndex {
         try row.texts(columns)
     }
 
-    /// Returns the document's place in the row, or nil if it has to be put together.
+    /// Returns the range of the document in the row, or nil if it has to be put together.
     func place(in row: RowReader) throws(HornbeamError) -> Range<Int>? {
         guard row.isText(columns), let bytes = try row.stringBytes(columns[0]), let start = bytes.baseAddress,
             let rowStart = row.bytes.baseAddress

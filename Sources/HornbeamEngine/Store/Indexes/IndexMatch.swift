@@ -42,7 +42,7 @@ package final class IndexMatch {
     package let count: Int
     /// The key that the fixed components make; empty if that isn't known, as of several ranges.
     let prefix: [UInt8]
-    /// The place at which a scan backwards begins, if not at its end.
+    /// The place before which a backward scan begins, if not at its end.
     let last: IndexPlace?
 
     init(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees that a registered index lies in. Most have one. A table of rows, each of which is found by several keys,
-// has one for each of these beside that of its rows: while entries are made, compared, sorted and merged they are one
-// list still, in which the first byte of a key says whose it is.
+// The trees of a registered index. Most have one. A table whose rows are found by several keys has one tree for its
+// rows and one for each of these keys. While entries are made, compared, sorted and merged they are a single list, in
+// which the first byte of a key is the number of the tree.
 
 package import HornbeamPages
 package import HornbeamTree
@@ -10,10 +10,10 @@ package import HornbeamTree
 package struct IndexTrees: Sendable, Equatable {
     /// The catalogue's name for the number of trees besides the first one.
     static let setting = "trees"
-    /// Maximum number of other trees: as many as a byte can tell, less the first one and one that is left free.
+    /// Maximum number of other trees: the values of a byte, less the first tree and one that is left free.
     package static let mostOthers = 254
 
-    /// With the reduction, if the index has one.
+    /// Has the reduction, if the index has one.
     package let first: TreeID
     /// If there are any, an entry's key begins with the number of its tree, which the tree's own keys don't have; 0 is
     /// the first one.
@@ -48,7 +48,7 @@ package struct IndexTrees: Sendable, Equatable {
 
     package var all: [TreeID] { [first] + others }
 
-    /// Returns the tree in which an entry lies, and the key that it has there.
+    /// Returns the tree of an entry, and the entry's key in it.
     private func place(_ key: Bytes) throws(StorageError) -> (TreeID, Bytes) {
         if others.isEmpty { return (first, key) }
         guard let number = key.first, Int(number) <= others.count else {
@@ -64,7 +64,7 @@ package struct IndexTrees: Sendable, Equatable {
         }
     }
 
-    /// The entry must come behind all others of its tree.
+    /// Appends an entry. It must come after all others of its tree.
     package func append(_ key: Bytes, _ value: Bytes, in transaction: Transaction) throws(StorageError) {
         let (tree, key) = try place(key)
         try transaction.append(tree, key, value)

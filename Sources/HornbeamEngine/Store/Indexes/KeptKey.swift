@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of groups and hashes: one component, as an index has it, read back by its type. Text comes back in its composed
-// form, which is equal to what was given.
+// Keys of groups and hashes: one component in the form of an index's key, read back by its type. Text comes back in its
+// composed form, which is equal to the given text.
 
 import HornbeamKeys
 package import HornbeamPages

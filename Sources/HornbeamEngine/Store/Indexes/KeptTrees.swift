@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees of a hand-kept index, and what a deletion does to them, for which no code of the program is needed.
+// The trees of a hand-kept index, and their maintenance when an entity is deleted, which needs no code of the program.
 //
 // entries  of lists: section ‖ place → row id; of hashes: key → row id; of sets: row id → nothing
 // places   row id ‖ key of an entry of that row → nothing; a set has none, its entries say it themselves
@@ -16,10 +16,10 @@ package struct KeptTrees {
     package let name: String
     package let transaction: Transaction
     package let entries: TreeID
-    /// The tree of places, nil for a set, whose entries need none.
+    /// The tree of places, nil for a set, which needs none.
     package let places: TreeID?
 
-    /// The longest section or key of a hash: as long as a key of an index can be, less its row id and its place.
+    /// The longest section or key of a hash: the longest key of an index, less its row id and its place.
     static let maximumKey = IndexKeyBytes.keptSize
 
     package init(_ index: StoredIndex, in transaction: Transaction, create: Bool = false) throws {
@@ -41,7 +41,7 @@ package struct KeptTrees {
         try transaction.put(places, row.key + key, [])
     }
 
-    /// Without effect if there is no such entry.
+    /// Removes an entry. Has no effect if there is no such entry.
     package func remove(_ key: [UInt8], _ row: RowID) throws(StorageError) {
         _ = try transaction.delete(entries, key)
         if let places { _ = try transaction.delete(places, row.key + key) }
@@ -111,7 +111,7 @@ package struct KeptTrees {
     }
 }
 
-/// A hand-kept index as far as the deletion of an entity concerns it: the entity may be one in it, or a group.
+/// A hand-kept index that the deletion of an entity affects: the entity may be in it, or be a group.
 struct KeptConcern: Sendable {
     let index: StoredIndex
     let isMember: Bool

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registered indexes that queries use of themselves, just as declared ones. A transaction uses those that its own
-// state of the file has whole and of the same definition; so a query that was made while there was an index is planned
-// without it once it is dropped, and a read that is older than an index doesn't see it.
+// The registered indexes that queries use by themselves, like declared ones. A transaction uses an index if it is
+// complete, with the same definition, in the transaction's state of the file. So a query doesn't use an index that has
+// been dropped since the query was made, and a read doesn't see an index that is younger than its state.
 
 import HornbeamTree
 import Synchronization
@@ -56,7 +56,7 @@ final class UsableIndexes {
         self.elements = elements
     }
 
-    /// Whether they are those that `registered` gives in this transaction.
+    /// Whether they still are the usable indexes of `registered` in this transaction.
     func isCurrent(_ registered: RegisteredIndexes, in transaction: Transaction) -> Bool {
         self.registered === registered && version == transaction.version
     }

@@ -19,12 +19,12 @@ package struct StoredIndex: Sendable, Equatable {
         package var settings: [String: String]
         /// A hash of the entity type's columns, as they were when the index was built: other ones give other entities.
         package var columns: String
-        /// Progress of the build, if it goes on in the background.
+        /// Progress of the build, if it is running in the background.
         package var build: Build?
     }
 
-    /// Progress of a background build. The rows as they were when it began can be read at any later time: they are as
-    /// they are now, except for those that the index has missed, which are noted as they were.
+    /// Progress of a background build. The rows as they were when it began can be read at any later time: they are
+    /// unchanged, or the index has missed a change of theirs, which noted their former state.
     package struct Build: Codable, Sendable, Equatable {
         /// The write transaction that began it: tells it from another one of the same name.
         package var began: UInt64
@@ -42,7 +42,7 @@ package struct StoredIndex: Sendable, Equatable {
             self.isLoaded = isLoaded
         }
 
-        /// More than any build comes to: the file may claim it.
+        /// Upper bound of the number of runs, because a damaged file may claim any.
         package static let mostRuns = 1 << 20
     }
 
@@ -123,7 +123,7 @@ package enum RegisteredCatalogue {
         return indexes
     }
 
-    /// The names of those that can't be read: of each it is its own failure, and nobody else's.
+    /// The names of indexes whose records can't be read. Such damage affects no other index.
     package static func unreadable(_ transaction: Transaction) throws -> [String] {
         var names: [String] = []
         try forEachRecord(transaction) { name, value in
@@ -189,8 +189,8 @@ package enum RegisteredCatalogue {
         return StoredIndex(name: name, identity: Array(value[..<identitySize]), record: record)
     }
 
-    /// Forgets what can't be read of an index's record or its build's, and drops the trees of its name that no record
-    /// has; whether there was any of it.
+    /// Removes unreadable records of an index and of its build, and trees of its name that belong to no record. Returns
+    /// whether there were any.
     @discardableResult
     package static func dropLost(_ name: String, in transaction: Transaction) throws -> Bool {
         guard let catalogue = try transaction.tree(SchemaTree.name) else { return false }
@@ -224,7 +224,7 @@ package enum RegisteredCatalogue {
         guard parts.count == 3, !parts[1].isEmpty else { return nil }
         var name = parts[2]
         switch (parts[0].first, parts[0].dropFirst()) {
-        // The trees beside the first one have a number behind the letter.
+        // The other trees have a number after the letter.
         case ("m", let number) where number.allSatisfy { ("0"..."9").contains($0) }: break
         case ("c", ""), ("p", ""): break
         case ("r", ""):
@@ -254,8 +254,8 @@ package enum RegisteredCatalogue {
         for name in index.allNames { _ = try transaction.dropTree(name) }
     }
 
-    /// Stores an index that is to be built, without anything of its name that there was: the catalogue may have lost
-    /// what it had of that, and its trees be there still.
+    /// Stores an index that is to be built, and removes any former one of its name. Trees may exist even if the
+    /// catalogue has lost their record.
     package static func begin(_ index: StoredIndex, in transaction: Transaction) throws {
         try drop(index, in: transaction)
         for lost in try lostTrees(transaction) where lost.index == index.publicName {
@@ -272,7 +272,7 @@ package enum RegisteredCatalogue {
         return true
     }
 
-    /// Puts the finished build in the place of the index of its name.
+    /// Replaces the index of its name by the finished build.
     package static func finish(_ build: StoredIndex, in transaction: Transaction) throws -> StoredIndex {
         let index = StoredIndex(name: build.publicName, identity: build.identity, record: build.record.finished)
         if let former = try read(index.name, in: transaction) { try drop(former, in: transaction) }
@@ -309,10 +309,10 @@ package enum RegisteredCatalogue {
         }
     }
 
-    /// Gives the indexes of a type an identity that no code has: they are built anew when they are next registered. A
-    /// migration has changed rows that it doesn't show them, and may go back to the columns that they know; nor can the
-    /// rows that they have missed be read any more. Builds, which live by those, are dropped. Hand-kept indexes, which
-    /// know ids alone, stay as they are.
+    /// Gives the indexes of a type an identity that no code has, so that they are rebuilt when they are next
+    /// registered. A migration changes rows without updating the indexes, and the noted former rows can't be read any
+    /// more. Builds, which depend on such notes, are dropped. Hand-kept indexes, which only contain ids, stay as they
+    /// are.
     static func outdate(_ entity: String, in transaction: Transaction) throws {
         for index in try read(transaction) where index.record.entity == entity && index.handKept == nil {
             if index.record.build != nil {

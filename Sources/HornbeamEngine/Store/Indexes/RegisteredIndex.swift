@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that a program registers by name, beside those its models declare: a function of an entity to entries, kept
-// in a tree of its own. This file says what such an index is. What a change of a row means for one over decoded
-// entities, a pure function of the old entity and the new one, is in EntityEmitter.swift of the typed API.
+// Indexes that a program registers by name, beside those its models declare: a function from an entity to entries,
+// stored in a tree of its own. This file describes such an index. The changes of entries for a change of an entity, a
+// pure function of the old entity and the new one, are in EntityEmitter.swift of the typed API.
 
 import HornbeamKeys
 package import HornbeamPages
@@ -25,7 +25,7 @@ public final class IndexRegistration: Sendable {
     public let settings: [String: String]
     /// The name of the entity type that it is over.
     public let entity: String
-    /// The program's entity type. Nil where the file alone has told the index.
+    /// The program's entity type. Nil for an index that is known from the file alone.
     package let model: ObjectIdentifier?
     package let reduction: Reduction?
     /// Trees beside the first one: see `IndexTrees`.
@@ -45,7 +45,7 @@ public final class IndexRegistration: Sendable {
 
     /// The form in which the planner gets an index, once its tree is known.
     package enum Plannable: Sendable {
-        /// Entries as those of declared indexes are.
+        /// Entries in the form of declared indexes.
         case rows(@Sendable (EntityType, TreeID) throws(HornbeamError) -> EntityIndex)
         /// Entries for the elements of an array.
         case elements(@Sendable (TreeID) -> ElementIndex)
@@ -71,13 +71,13 @@ public final class IndexRegistration: Sendable {
         self.emitter = emitter
         self.entity = entity
         let parts = [kind, entity, name, version] + settings.sorted { $0.key < $1.key }.flatMap { [$0.key, $0.value] }
-        // Each behind its size, so that no two lists of parts are one text.
+        // Each part is preceded by its size, so that different lists of parts give different texts.
         identity = IndexKeyBytes.hashed(parts.flatMap { Array("\($0.utf8.count):\($0)".utf8) })
         let reductionName = "index:" + identity.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         self.reduction = reduction.map { Reduction(name: reductionName, size: $0.size, folder: $0.folder) }
     }
 
-    /// Whether the value of a stored entry is the one that the code gives now.
+    /// Whether the value of a stored entry equals the one that the code makes now.
     func isSame(_ stored: Bytes, as value: [UInt8]) -> Bool {
         stored.elementsEqual(value) || rewritten?(stored) == value
     }
@@ -133,7 +133,7 @@ package struct RegisteredChange {
     }
 }
 
-/// The code of a registered index, whatever entity it is over.
+/// The code of a registered index, independent of the entity type.
 package protocol IndexEmitter: Sendable {
     /// Returns the follower that keeps these indexes of one entity type together. All of them have emitters of this
     /// one's type.

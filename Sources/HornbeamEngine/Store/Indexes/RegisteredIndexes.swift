@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registered indexes of a store as its writes have to keep them. Those whose code the program has given follow each
-// row; for the others each row's former bytes are put aside once, so that they are brought up to date, row by row, when
-// they are registered again. No write passes an index over in silence, whoever opened the file.
+// The registered indexes that a store's writes have to maintain. If the program has given an index's code, the index
+// follows each row. For the other indexes, the former bytes of a changed row are noted once, so that the index can be
+// brought up to date when it is registered again. No write skips an index without a note, whichever program opened the
+// file.
 
 import HornbeamPages
 import HornbeamTree
@@ -31,14 +32,14 @@ package final class RegisteredIndexes: Sendable {
 
     func indexes(of type: String) -> TypeIndexes? { types[type] }
 
-    /// These indexes and one more, in place of one of its name.
+    /// These indexes and one more, which replaces an index with its name.
     package func adding(_ index: StoredIndex, _ maintainedIndex: MaintainedIndex) -> RegisteredIndexes {
         var maintained = maintained
         maintained[index.name] = maintainedIndex
         return RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], maintained: maintained)
     }
 
-    /// These indexes and one that no code follows: a build, or a hand-kept one.
+    /// These indexes and one without code: a build, or a hand-kept one.
     package func adding(_ index: StoredIndex) -> RegisteredIndexes {
         RegisteredIndexes(stored: stored.filter { $0.name != index.name } + [index], maintained: maintained)
     }
@@ -55,7 +56,7 @@ package final class RegisteredIndexes: Sendable {
 /// The registered indexes of one entity type. It exists only for types with an index.
 final class TypeIndexes: Sendable {
     let maintained: [MaintainedIndex]
-    /// One for each kind of emitter that there is.
+    /// One for each kind of emitter.
     private let followers: [any IndexFollower]
     private let missing: [StoredIndex]
     private let handKept: [KeptConcern]
@@ -83,7 +84,7 @@ final class TypeIndexes: Sendable {
 struct RegisteredChanges {
     fileprivate let followed: [RegisteredChange]
     fileprivate let missing: [StoredIndex]
-    /// The row as it was, for those.
+    /// The former row, for the missing indexes.
     fileprivate let former: [UInt8]
     /// Hand-kept indexes that a deleted row leaves.
     fileprivate let left: [KeptConcern]
@@ -99,8 +100,8 @@ struct RegisteredChanges {
     }
 }
 
-/// A row that an index has missed the changes of, in the tree of those: row id → 0, or 1 and the row as the index knows
-/// it.
+/// A row with changes that an index has missed, in a tree of their own: row id → 0, or 1 and the row in the index's
+/// state.
 package enum MissedRow {
     static func bytes(_ row: RowReader?) -> [UInt8] { row.map { [1] + Array($0.bytes) } ?? [0] }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of unique indexes that their rows have let go of, for others of the same batch to take their keys.
+// Entries of unique indexes that their rows have released, so that others of the same batch can take their keys.
 
-/// Which rows of a type which unique indexes lack. However many these are, each is found in O(1): a batch may have all
-/// entities of a type exchange their keys.
+/// The rows of a type that a unique index lacks, by index. Each is found in O(1), however many there are: a batch may
+/// have all entities of a type exchange their keys.
 struct ReleasedKeys {
     private struct Entry: Hashable {
         let index: ObjectIdentifier

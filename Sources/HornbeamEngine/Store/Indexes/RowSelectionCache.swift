@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of index ranges that searches were restricted to, kept from one search to the next: to read a range, put its
-// rows in order and find their documents takes longer than most searches among them. They are good as long as nobody
-// changes the index, their documents as long as nobody changes anything.
+// Caches the rows of index ranges that searches were restricted to. Reading a range, sorting its rows and finding their
+// documents takes longer than most searches among them. Rows are valid as long as the index is unchanged, documents as
+// long as the whole database is.
 
 import HornbeamText
 import HornbeamTree
@@ -16,7 +16,7 @@ struct RowSelectionCache {
         let wanted: WantedValues?
         /// The rows of the ranges, nil as long as searches test the rows of their hits instead.
         var selection: RowSelection?
-        /// About how many rows such searches have tested so far.
+        /// Estimated number of rows that such searches have tested so far.
         var tests = 0
 
         var rowCount: Int { selection?.rows.count ?? 0 }
@@ -81,7 +81,7 @@ struct RowSelectionCache {
 
     /// Takes the entry of these ranges out of the cache. Returns an empty entry if there is none.
     private mutating func take(_ match: IndexMatch, of entries: TreeIdentity) -> Known {
-        // Entries from before the index changed are useless now, whatever their ranges.
+        // Entries from before the index changed are invalid, whatever their ranges.
         while let place = known.firstIndex(where: { $0.index === match.index && $0.entries != entries }) {
             remove(place)
         }
