@@ -26,10 +26,10 @@ public struct LoggedChange: Sendable, Hashable {
     public func id<ID: ColumnValue>(as _: ID.Type) -> ID? { ID(columnValue: id) }
 }
 
-/// Changes in the order of their commits. Those of one commit come in the order of the consumer's types. For each type
-/// the inserted ones come first, then the updated, then those of other links, then the deleted.
+/// Changes in the order of their commits. The changes of one commit come in the order of the consumer's types. For each
+/// type insertions come first, then updates, changes of links, and deletions.
 public struct ChangeBatch: Sendable {
-    /// One or more.
+    /// At least one.
     public let changes: [LoggedChange]
     /// The numbers of the first and the last of them.
     public let first: UInt64
@@ -82,8 +82,8 @@ public struct ChangeConsumer: Sendable {
     }
 
     /// Returns the result of `next(limit:)` for the state that the context reads. The context's entities include all
-    /// changes up to that state, of which these are the first. A write's own changes aren't among them: they are logged
-    /// when it commits.
+    /// changes up to that state, and the result has the first of these changes. A write's own changes aren't among
+    /// them: they are logged when it commits.
     public func next(limit: Int = 100, in context: Context) throws -> PendingChanges {
         guard limit > 0 else {
             throw HornbeamError(.invalid, "a consumer asks for \(limit) changes: give 1 or more")
@@ -94,7 +94,8 @@ public struct ChangeConsumer: Sendable {
             if consumer.hasGap { return .gap(from: consumer.acknowledged + 1, to: consumer.first - 1) }
             var changes: [LoggedChange] = []
             for (sequence, change) in try log.changes(of: consumer, limit: limit) {
-                // One that can't be told ends the batch: those before it are told, and acknowledged, first.
+                // A change of an unknown type ends the batch: the changes before it must be delivered and acknowledged
+                // first.
                 let isTold = core.schema.types[consumer.types[change.type].name] != nil
                 if !isTold, !changes.isEmpty { break }
                 changes.append(try logged(change, sequence, consumer, core.schema))
@@ -104,10 +105,9 @@ public struct ChangeConsumer: Sendable {
         }
     }
 
-    /// Returns the names of those of the consumer's types whose changes may be lost in a gap: it needs to look at the
-    /// entities of these alone. Read the gap, the types and the entities in one context, so that they are of one state.
-    /// The result is empty without a gap, and if the gap has taken changes only of types that the consumer no longer
-    /// wants.
+    /// Returns the names of the consumer's types whose changes may be lost in a gap: only their entities have to be
+    /// read again. Read the gap, the types and the entities in one context, so that they are of one state. The result
+    /// is empty without a gap, and if only changes of types that the consumer no longer wants are lost.
     public func missedTypes(in context: Context) throws -> [String] {
         try context.session.run { try stored(try $0.core.transaction).1.missed }
     }
@@ -188,9 +188,9 @@ public struct ChangeConsumer: Sendable {
 }
 
 extension Database {
-    /// A consumer of changes, registered in the file under its name: from now on each commit that changes entities of
-    /// these types says so in the log, until the consumer has acknowledged it, across any number of openings. The same
-    /// name again is the same consumer; other types and another bound then count from now on.
+    /// A consumer of changes, registered in the file under its name. From now on each commit that changes entities of
+    /// these types is logged, until the consumer has acknowledged the change, across any number of openings. The name
+    /// identifies the consumer: a later call with it changes the types and the bound from then on.
     ///
     /// For each change the file keeps an entry of 24 bytes and the entity's id for each consumer. Give a bound to a
     /// consumer that may stay away for long: it is told of a gap for the changes beyond the bound. While there are
@@ -222,7 +222,7 @@ extension Database {
         try consumer(name, types, models: [], links: links, retention: retention)
     }
 
-    /// - Parameter models: of the types; those that a database in memory hasn't met yet become known.
+    /// - Parameter models: the models of the types. Types that a database in memory hasn't met yet become known.
     private func consumer(
         _ name: String, _ types: [String], models: [any EntityModelProtocol.Type], links: Bool, retention: Int?
     ) throws -> ChangeConsumer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second names of what has another one here: programs that were written for other stores of this kind use them.
+// Second names, for programs that were written for other stores of this kind.
 
 /// A condition by `==` or `!=`.
 public typealias EqualityPredicate<Entity: EntityModelProtocol, Value> = Predicate<Entity>
@@ -8,7 +8,7 @@ public typealias StringPredicate<Entity: EntityModelProtocol> = Predicate<Entity
 /// A condition by a regular expression.
 public typealias RegexPredicate<Entity: EntityModelProtocol> = Predicate<Entity>
 
-// Mutual relations by how many there are at either side.
+// Mutual relations, named by the number of entities on either side.
 
 public typealias OneToOneRelation<E: EntityModelProtocol, K: ConstraintsProtocol> =
     MutualRelation<E, Relations.ToOne<E>, K>
@@ -30,7 +30,7 @@ extension RelationDecodingStrategy {
 }
 
 extension EntityModelProtocol {
-    /// Another name for `touch`, of the entity that is stored under this id.
+    /// Another name for `touch`, applied to the entity that is stored under this id.
     public func saveMetadata(to context: inout Context) throws { try Self.touch(id, in: &context) }
 
     /// Another name for `deleteMetadata`.
@@ -41,7 +41,7 @@ extension EntityModelProtocol {
         Query(query.list.with(nested))
     }
 
-    /// The modifier for the spelling with the context at the head; the query keeps its own.
+    /// The modifier for the spelling with the context first; the query keeps its own context.
     public static func nestedQueryModifier(
         _ query: Query<Self>, in context: Context, nested: [Nested]
     ) -> Query<Self> {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second spellings of queries: programs that were written for other stores of this kind use them.
+// Second spellings of queries, for programs that were written for other stores of this kind.
 
 /// A function that completes the nested query of a to-one relation: `with(\.$author, nested: modifier)`.
 public typealias QueryModifier<Entity: EntityModelProtocol> = (Query<Entity>) -> Query<Entity>
 /// A function that completes, filters and sorts the nested query of a to-many relation.
 public typealias QueryListModifier<Entity: EntityModelProtocol> = (QueryList<Entity>) -> QueryList<Entity>
 
-// Conditions that name no entity type. `.updated(within:)` alone is a `Predicate`, hence the preference.
+// Conditions without an entity type. `.updated(within:)` alone is a `Predicate`, hence the preference.
 
 extension QueryList {
     @_disfavoredOverload

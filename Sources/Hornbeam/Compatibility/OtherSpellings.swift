@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spellings that don't compile, each with a message that names the one that does. Without them the compiler would
-// answer in types and constraints, or not at all.
+// Spellings that don't compile, each with a message that names the right one. Without them the compiler would report
+// types and constraints, or nothing.
 
 // MARK: - Conditions
 

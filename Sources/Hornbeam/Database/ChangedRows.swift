@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entities of a type that differ between two states. They are found by their rows. Only rows that have changed are
-// read, however many commits lie between.
+// The entities of a type that differ between two states. Only changed rows are read, however many commits lie between.
 
 import HornbeamPages
 import HornbeamTree

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Closures that are told of commits, without their changes: who wants these asks the log.
+// Closures that are called after each commit, without its changes: a listener reads these from the log.
 
 import Synchronization
 
@@ -29,7 +29,7 @@ final class CommitListeners: Sendable {
         }
     }
 
-    /// Whoever adds a closure looks at the store after that, so that no commit is missed.
+    /// Calls the closures. A caller of `add` must read the store after adding its closure, so that it misses no commit.
     func tell() {
         guard count.load(ordering: .sequentiallyConsistent) > 0 else { return }
         for body in state.withLock({ Array($0.bodies.values) }) { body() }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commits that observers have not looked at yet. A commit enters before it is visible, so whoever sees a state
-// finds all that led to it. The log is bounded: who comes too late finds a gap, and asks its query again.
+// The commits that observers have not processed yet. A commit is added before it is visible, so a reader of a state
+// finds all commits that led to it. The log is bounded: an observer that comes too late finds a gap and runs its query
+// again.
 
 /// Commits by number. A commit that fell stays without harm: no later one was built on it, so no way leads there.
 package struct CommitLog: Sendable {
-    /// In the order in which they entered.
+    /// In the order in which they were added.
     private var commits: [CommitChanges] = []
     private var places: [UInt64: Int] = [:]
     private var size = RowCapture.Size()

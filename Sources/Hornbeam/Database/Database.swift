@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An open database: one file (or memory), the entity types it was opened with, and its transactions. Reads see a frozen
-// state and never wait; writes come one after the other, and one that throws leaves nothing behind.
+// state and never wait. Writes run one after the other, and a write that throws changes nothing.
 
 import Dispatch
 import HornbeamPages
@@ -18,8 +18,8 @@ public final class Database: Sendable {
     private let deletedPurge: DeletedPurge?
     /// The schema's version where another process may change it.
     private let followedVersion: UInt64?
-    /// The registered indexes. Changed by the holder of the write transaction, who keeps the lock until its commit has
-    /// succeeded or failed; of a file that is open for reading alone, by anybody.
+    /// The registered indexes. Changed by the holder of the write transaction, which keeps the lock until its commit
+    /// has succeeded or failed. If the file is open for reading alone, any thread may change them.
     let registry: Mutex<RegisteredIndexes>
     var registered: RegisteredIndexes { registry.withLock { $0 } }
     /// The registered indexes that queries use.
@@ -38,7 +38,7 @@ public final class Database: Sendable {
     private let commits = DispatchQueue(label: "hornbeam.commits")
     /// The observers of the database.
     let live = LiveHub()
-    /// Closures that are told of each commit.
+    /// Closures that are called after each commit.
     private let listeners = CommitListeners()
     /// The reads that hold a state of the database.
     let longReads = LongLivedReads()
@@ -77,7 +77,7 @@ public final class Database: Sendable {
             models: try ModelSet(models), migrations: migrations, isReadOnly: options.isReadOnly,
             keepsDeleted: options.keepsDeleted, progress: progress)
         for index in indexes { try index.registration.check() }
-        // Recovery computes what branches keep by them, if it has to.
+        // Recovery needs them to compute the reduced values in branches.
         let reductions = indexes.compactMap(\.registration.reduction)
         try self.init(opening, requiresRelations: options.requiresRelations) { () throws(StorageError) in
             try TreeStore.open(at: path, options: try options.engine, reductions: reductions)
@@ -147,7 +147,7 @@ public final class Database: Sendable {
     }
 
     /// The entity types of the file, by name: those of the models and any others, with columns, indexes and relations
-    /// as they are stored. What models no longer declare is listed too.
+    /// as they are stored. Parts that models no longer declare are listed too.
     public var schemaDescription: [EntityDescription] { schema.typeNames.compactMap { schema.types[$0]?.description } }
 
     // MARK: - Transactions
@@ -192,8 +192,8 @@ public final class Database: Sendable {
         try session.checkSchemaVersion(followedVersion)
     }
 
-    /// Keeps what the read has made for the next one, unless somebody still has a part of it: a context that was kept
-    /// must find its transaction ended. That saves a read of one entity a quarter of its instructions.
+    /// Keeps the read's objects for the next read, unless a part of them is still referenced: a context that was kept
+    /// must find its transaction ended. Reuse saves a quarter of the instructions of reading one entity.
     private func end(_ session: inout TypedTransaction) {
         if isKnownUniquelyReferenced(&session), session.suspend() { idle.give(session) } else { session.end() }
     }
@@ -214,8 +214,8 @@ public final class Database: Sendable {
         try run(durability, body)
     }
 
-    /// The public forms have no optional, whose `.none` would hide that of `Durability`.
-    /// - Parameter tell: gets what was changed, before the commit.
+    /// The public functions take no optional, because its `.none` would hide that of `Durability`.
+    /// - Parameter tell: gets the changes, before the commit.
     func run<Result>(
         _ durability: Durability?, telling tell: ((StoreChanges) -> Void)? = nil,
         _ body: (inout Context) throws -> Result
@@ -232,9 +232,9 @@ public final class Database: Sendable {
         listeners.tell()
     }
 
-    /// Has a closure called after each commit of this process, once it is visible and as durable as was asked, by the
-    /// writer's thread: it must be quick.
-    /// - Returns: what `forget` takes to end it.
+    /// Adds a closure that is called after each commit of this process, once the commit is visible and as durable as
+    /// was asked. The writer's thread calls it, so it must be quick.
+    /// - Returns: the argument for `forget`, which removes the closure.
     package func onCommit(_ body: @escaping @Sendable () -> Void) -> Int { listeners.add(body) }
 
     package func forget(_ listener: Int) { listeners.remove(listener) }
@@ -466,7 +466,7 @@ public final class Database: Sendable {
     public func close() throws {
         // Inside a write none can end, and nothing can be closed.
         builds.stopAll(waiting: !store.isWriting)
-        // While no observer reads, which would be a transaction that nobody knows of.
+        // While no observer reads. Such a read would be a transaction that isn't listed.
         try live.queue.sync {
             for read in longReads.all where read.isObservers { read.expire() }
             do { try engine { () throws(StorageError) in try store.close() } } catch let error as HornbeamError {

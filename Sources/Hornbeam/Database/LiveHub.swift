@@ -56,7 +56,7 @@ final class LiveHub: Sendable {
         isDue.store(false, ordering: .sequentiallyConsistent)
         let observers = state.withLock { Array($0.observers.values) }
         for observer in observers { observer.look() }
-        // All have taken account of these. One that has not begun yet will begin with a newer state.
+        // All observers have processed these. An observer that has not begun yet will begin with a newer state.
         if let least = observers.compactMap(\.seen).min() { state.withLock { $0.log.forget(upTo: least) } }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read of the newest state by which a live query is brought up to date.
+// A read of the newest state, by which a live query is updated.
 
 package import HornbeamTree
 

@@ -14,10 +14,10 @@ import Synchronization
 /// A read of one state of a database, for as long as it is kept. Any thread may use it, one at a time: others wait. It
 /// ends with `close`, or when the last reference to it goes.
 public final class LongLivedRead: Sendable {
-    /// The state of the read, changed under its turn.
+    /// The state of the read. Only the holder of the turn changes it.
     ///
-    /// `@unchecked Sendable`: its session and the transaction in it are used by one thread at a time, that of whoever
-    /// has the turn, and nothing else leads to them.
+    /// `@unchecked Sendable`: its session and the transaction in it are used by the thread that has the turn, and
+    /// nothing else refers to them.
     private struct Held: @unchecked Sendable {
         var session: TypedTransaction?
         var version: UInt64 = 0
@@ -144,8 +144,8 @@ public final class LongLivedRead: Sendable {
     private func inTurn<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         try takeTurn()
         defer { giveTurn() }
-        // The timer that ends it may be late on a busy machine; what it promises isn't. An observer only comes to move
-        // on.
+        // The timer may be late on a busy machine; the maximum age must be exact all the same. An observer only comes
+        // to move on.
         if !isObservers, let maximumAge, held.withLock({ $0.began.duration(to: .now) >= maximumAge }) { letGo(nil) }
         guard let session = held.withLock({ $0.session }) else { throw hasExpired ? expired : closed }
         session.owner = ThreadNumber.current
@@ -163,7 +163,7 @@ public final class LongLivedRead: Sendable {
                 + "was let go: call restart() and load again what is shown")
     }
 
-    /// Takes a state in place of the former one.
+    /// Replaces the state by a new one.
     private func begin(_ session: TypedTransaction) throws(HornbeamError) {
         let version = try session.core.transaction.version
         let hasTimer = held.withLock { held in
@@ -200,11 +200,11 @@ public final class LongLivedRead: Sendable {
         if isObservers { renew(generation) } else { expire(generation) }
     }
 
-    /// An observer's read that has come to its age, on the hub's queue: what it holds is let go of, but not that a
-    /// consumer who waits is told what changes next.
+    /// Runs when an observer's read has reached its maximum age, on the hub's queue. Its state is released, but a
+    /// waiting consumer is still told of the next changes.
     private func renew(_ generation: Int) {
         if moveOn(generation) || held.withLock({ $0.generation != generation }) { return }
-        // What was committed just now, a consumer who waits is told here, and the read has another state then.
+        // Tells waiting consumers of the latest commits. After that the read has another state.
         database.live.pass()
         expire(generation)
     }
@@ -241,7 +241,7 @@ public final class LongLivedRead: Sendable {
         letGo(generation)
     }
 
-    /// For whoever has the turn.
+    /// Releases the state. The caller must have the turn.
     private func letGo(_ generation: Int?) {
         held.withLock { held in
             guard held.session != nil, generation ?? held.generation == held.generation else { return }

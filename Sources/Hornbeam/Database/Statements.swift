@@ -2,10 +2,11 @@
 // Statements of the query language in the transactions of a database.
 
 extension Statement {
-    /// Returns all rows of the result. Throws `.invalid` for errors of names and of values, with the place in the text.
+    /// Returns all rows of the result. Throws `.invalid` for errors of names and of values, with the position in the
+    /// text.
     /// - Parameters:
-    ///   - parameters: of `?` and `?2`, in order.
-    ///   - named: of `$name` and `:name`.
+    ///   - parameters: values of `?` and `?2`, in order.
+    ///   - named: values of `$name` and `:name`.
     public func resolve(
         in context: Context, _ parameters: any ColumnValue..., named: [String: any ColumnValue] = [:]
     ) throws -> [ResultRow] {

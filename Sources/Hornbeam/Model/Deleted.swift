@@ -11,7 +11,7 @@ import HornbeamPages
 public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
     /// The entity as it was, its relations as ids.
     public let entity: Entity
-    /// Whether this stands for the state that is stored under the id. Of `entity` only the id counts then.
+    /// Whether this stands for the state that is stored under the id. Only the id of `entity` counts then.
     private(set) var isAsStored = false
 
     public var id: Entity.ID { entity.id }
@@ -20,9 +20,9 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
         self.entity = entity
     }
 
-    /// Stands for the entity with this one's id as it is stored, with the ids of its relations: what `asDeleted` gives
-    /// by default, and what one of your own gives to keep an entity as it is. The store then copies what it has, which
-    /// takes less than reading the entity. Its own `entity` is the one given here.
+    /// Stands for the stored entity with this one's id, with the ids of its relations. The default `asDeleted` returns
+    /// it; return it from your own to keep an entity as it is. The store copies the stored row, which takes less than
+    /// reading the entity. The result's own `entity` is the one given here.
     public static func asStored(_ entity: Entity) -> Self {
         var deleted = Self(entity)
         deleted.isAsStored = true
@@ -60,7 +60,7 @@ public struct Deleted<Entity: EntityModelProtocol>: EntityModelProtocol {
         }
     }
 
-    // A deleted entity leaves nothing behind, so nothing is left to opt out of.
+    // A deleted entity leaves no `Deleted`, so there is nothing to opt out of.
 
     public func asDeleted(in context: Context) throws -> Deleted<Self>? { nil }
 
@@ -153,7 +153,7 @@ extension Deleted {
 
     // MARK: JSON
 
-    /// The entity's row by names, without what is null.
+    /// The entity's row by names, without null values.
     private func properties() throws(HornbeamError) -> String {
         let columns = Entity.entityShape.description.columns
         let layout = RowLayout(columns: columns, type: Entity.entityName)
@@ -170,8 +170,8 @@ extension Deleted {
         }
     }
 
-    /// The ids by relations. A relation without any says nothing: what is restored then leaves alone what others have
-    /// restored before it.
+    /// The ids by relations. Relations without links are left out: restoring then leaves alone the links that the
+    /// restoring of other entities has made.
     private var links: String {
         var members: [(name: String, value: JSONNode)] = []
         for relation in Entity.entityShape.relations {

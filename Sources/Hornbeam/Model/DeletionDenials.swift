@@ -8,8 +8,8 @@ struct EntityRow: Hashable {
     let rowID: RowID
 }
 
-/// Rows to which deletions that hooks make within others add theirs, each until it is done. What was there before is
-/// shared, not copied: it may be all that a bulk deletion takes, and each of these may have a hook that deletes.
+/// The rows of nested deletions. A deletion that a hook makes within another one adds its rows until it is done.
+/// Earlier rows are shared, not copied: they may be all rows of a bulk deletion, in which every hook may delete.
 struct EntityRows {
     private final class Part {
         let rows: Set<EntityRow>
@@ -21,7 +21,8 @@ struct EntityRows {
         }
 
         deinit {
-            // One after the other: a deletion that fails lets go of all of them, of which each would free the next.
+            // In a loop: if a deletion fails, all parts are released, and releasing them recursively takes stack for
+            // each.
             var part = before
             before = nil
             while part != nil, isKnownUniquelyReferenced(&part) {
@@ -32,7 +33,7 @@ struct EntityRows {
         }
     }
 
-    /// What was added last. Few: one for each deletion within another that takes something new.
+    /// The part that was added last. There are few: one for each nested deletion that adds rows.
     private var last: Part?
 
     var isEmpty: Bool { last == nil }
@@ -51,7 +52,7 @@ struct EntityRows {
     }
 }
 
-/// The entities that one deletion takes, and whether it is allowed.
+/// The entities that one deletion takes, and whether the deletion is allowed.
 struct DeletionDenials {
     private let core: StoreTransaction
     /// All rows to delete, in the order in which they were found.
@@ -61,7 +62,7 @@ struct DeletionDenials {
     private let before: EntityRows
     /// Rows that are deleted too if nothing else leads to them by these relations.
     private var orphans: [Candidate: Holders] = [:]
-    /// The candidates still to be asked, in the order in which they were found.
+    /// The candidates still to be tested, in the order in which they were found.
     private var waiting: [Candidate] = []
 
     private struct Candidate: Hashable {
@@ -71,8 +72,8 @@ struct DeletionDenials {
         let relation: String
     }
 
-    /// What is known of who leads to a candidate and stays. One is enough; only where that one went too all are
-    /// counted, once.
+    /// The links to a candidate from rows that stay, as far as they are known. One is enough. Only if that row is
+    /// deleted too, all are counted, once.
     private enum Holders {
         case unknown
         case one(RowID)
@@ -136,7 +137,7 @@ struct DeletionDenials {
         waiting = []
     }
 
-    /// Whether somebody who stays leads to it; its own link holds nothing.
+    /// Whether a row that stays leads to it, other than itself.
     private mutating func isHeld(_ candidate: Candidate) throws -> Bool {
         let side = try core.schema.type(candidate.type).relation(candidate.relation)
         let isFirst: Bool
@@ -157,7 +158,7 @@ struct DeletionDenials {
         return count > 0
     }
 
-    /// Throws `.deleteDenied` if a link leads from a deleted row to one that stays, and its relation denies that.
+    /// Throws `.deleteDenied` if a relation with the rule `deny` leads from a deleted row to a stored one that stays.
     func refuse() throws {
         for row in taken where core.schema.denying.contains(row.type) {
             let store = try core.store(row.type)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of registered indexes whose code takes a decoded entity, and what a change of a row means for them: a
-// pure function of the old entity and the new one.
+// The entries of registered indexes whose code takes a decoded entity, and the changes of entries for a change of a
+// row: a pure function of the old entity and the new one.
 
 package import HornbeamPages
 package import HornbeamTree
 
 extension IndexRegistration {
     /// - Parameters:
-    ///   - reduction: the size of its reduced values and what makes them, nil for none.
-    ///   - entries: those of an entity, by keys that need not differ. Its second argument is what an entry has to say
-    ///     of the entity's id, nil where the row id is the id.
-    ///   - others: trees beside the first one. An index with any is a table: it has one entry at most of an entity in
-    ///     each of its trees, under a key that ends in the row id alone.
-    ///   - flaw: why it can't be registered, if so.
+    ///   - reduction: the size of its reduced values and the function that makes their folder, nil for none.
+    ///   - entries: makes the entries of an entity. Their keys may repeat. The second argument is the entity's id as an
+    ///     entry stores it, nil if the row id is the id.
+    ///   - others: number of trees beside the first one. An index with any is a table: it has at most one entry of an
+    ///     entity in each of its trees, under a key that ends in the row id alone.
+    ///   - flaw: the reason why it can't be registered; nil if it can.
     package convenience init<Entity: EntityModelProtocol>(
         name: String, version: String, kind: String, settings: [String: String],
         reduction: (size: Int, folder: @Sendable () -> any ReductionFolder)?, others: Int = 0, flaw: String? = nil,
@@ -71,8 +71,8 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
         return changes
     }
 
-    /// The entries of an entity as it was; nil if its index can't tell them: what can't be read any more, or is refused
-    /// now, must not be in the way of its own replacement.
+    /// The entries of an entity's former state. Returns nil if the index can't make them: an entity that can't be read
+    /// any more, or is refused now, must not prevent its own replacement.
     private func formerEntries(
         of entity: Entity, _ id: [UInt8]?, _ rowID: RowID, _ index: Index
     ) throws -> [IndexEntry]? {
@@ -113,13 +113,13 @@ private struct EntityFollower<Entity: EntityModelProtocol>: IndexFollower {
 }
 
 extension Array where Element == IndexEntry {
-    /// With whole keys, sorted: the row id behind each. No two keys are equal.
+    /// Completes the keys with the row id, and sorts the entries. No two keys are equal.
     fileprivate func keyed(_ rowID: RowID) -> [IndexEntry] {
         map { IndexEntry(key: $0.key + rowID.key, value: $0.value) }
             .sorted { $0.key.lexicographicallyPrecedes($1.key) }
     }
 
-    /// With whole keys, sorted: row id and ordinal behind each, equal keys in the order in which they came.
+    /// Completes the keys with row id and ordinal, and sorts the entries; equal keys stay in their order.
     fileprivate func numbered(_ rowID: RowID) -> [IndexEntry] {
         if isEmpty { return [] }
         let order = indices.sorted { left, right in

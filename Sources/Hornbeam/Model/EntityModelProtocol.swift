@@ -39,33 +39,33 @@ public protocol EntityModelProtocol: Sendable, CustomReflectable {
     /// Keeps stored values where the new entity's optional properties are nil.
     static var patch: MergeStrategy<Self> { get }
 
-    /// The entities of the rows that `rows` gives, about `count`. Nobody replaces the default: it is a requirement so
-    /// that the compiler makes code of it for each entity type, where the library's own code copies values through
-    /// tables of functions. That took 900 instructions more a row.
+    /// Makes the entities of the rows that `rows` gives, about `count`. Types keep the default. It is a requirement so
+    /// that the compiler specializes it for each entity type. Generic code of the library copies values through tables
+    /// of functions, which took 900 instructions more a row.
     static func _entities(
         _ count: Int, of rows: (_ read: (RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
 
-    /// Reads the rows that `rows` gives in any order, and returns their entities in the order of their places. Each row
-    /// comes with a place of its own below `count`; places without a row are left out. A requirement for the same
+    /// Reads the rows that `rows` gives in any order, and returns their entities in the order of their positions. Each
+    /// row comes with its own position below `count`; positions without a row are left out. A requirement for the same
     /// reason.
     static func _placedEntities(
         _ count: Int, of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [Self]
 
-    /// The entities of the rows that `rows` gives, in lists: the first has those that come with places before
-    /// `ends[0]`, the next one those before `ends[1]`. Places ascend. A requirement for the same reason.
+    /// The entities of the rows that `rows` gives, in lists: the first list has the rows with positions before
+    /// `ends[0]`, the next one those before `ends[1]`. Positions ascend. A requirement for the same reason.
     static func _lists(
         ends: [Int], of rows: (_ read: (Int, RowReader) throws(HornbeamError) -> Void) throws -> Void
     ) throws -> [[Self]]
 
-    /// Lists of some of these entities: the first list has those at the places before `ends[0]`, the next one those
-    /// before `ends[1]`. A requirement for the same reason: it took 5,000 instructions more a list of one.
+    /// Lists of some of these entities: the first list has those at `places[..<ends[0]]`, the next one those at
+    /// `places[ends[0]..<ends[1]]`. A requirement for the same reason: it took 5,000 instructions more a list of one.
     static func _lists(_ entities: [Self], at places: [Int], ends: [Int]) -> [[Self]]
 
-    // The verbs, as generic code calls them: tables, `restore`, functions of your own. What a type writes in place of
-    // one does the store's own part by `context.saveAll([…], options:)` or `delete(id:from:)`, which never come back to
-    // it, and neither do lists, nested entities, cascades and bulk changes: what must happen in these too is a hook.
+    // Functions that generic code calls: tables, `restore`, functions of your own. A type's own implementation stores
+    // the entity by `context.saveAll([…], options:)` or `delete(id:from:)`, which never call it back. Neither do lists,
+    // nested entities, cascades and bulk changes: use a hook for code that must run in these too.
 
     /// Saves the entity, merged with what is stored under its id, the entities in its relations, and its links.
     func save(to context: inout Context, options: MergeStrategy<Self>) throws

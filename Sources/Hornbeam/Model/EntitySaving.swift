@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving: hook, merge, collisions, row and indexes, then each relation with the entities in it, then hook. A save that
-// is refused by a unique key leaves nothing of itself in a transaction that goes on: what must be refused is looked for
-// before anything is changed, and where a collision has others changed or deleted first, or nested entities have unique
-// keys, a savepoint is there to go back to. What the entities of one save are in the end is what counts: see
-// UniqueBatch.swift.
+// Saving: hook, merge, collisions, row and indexes, then each relation with the entities in it, then hook. If a unique
+// key refuses a save, nothing of the save remains in the transaction, which goes on. So keys are checked before
+// anything is changed. If a collision makes others change or go first, or nested entities have unique keys, there is a
+// savepoint to go back to. The final state of the entities of one save decides: see UniqueBatch.swift.
 //
-// Saving what is nested may delete the entity around it, which is stored already: by a cascade from an entity that
-// makes room, or by a hook. What is saved stays: it is stored once more, with its links, and with those of the
-// entities nested in it that have gone too.
+// Saving a nested entity may delete its owner, which is stored already: by a cascade from an entity that makes room, or
+// by a hook. The owner is then stored once more, with its links, and with those of nested entities that were deleted
+// too.
 
 import HornbeamPages
 
@@ -48,7 +47,7 @@ extension EntityModelProtocol {
             if let batch = try session.run({ _ in try entity.batch(in: context, options: options) }) {
                 return try session.saving(batch) { try entity.store(in: &context, options: options) }
             }
-            // Its links are made behind its row, and one of them may have to be refused.
+            // Its links are made after its row, and one of them may have to be refused.
             if try session.run({ try $0.store(Self.self).type.linksUniqueKeys }) {
                 return try session.run { session in
                     try session.whole { _ = try entity.store(in: &context, options: options) }
@@ -58,8 +57,8 @@ extension EntityModelProtocol {
         try entity.store(in: &context, options: options)
     }
 
-    /// Saves an entity that lies in the relation of one that is being saved. Returns its row, and its id if a hook
-    /// changed it.
+    /// Saves an entity in the relation of an entity that is being saved. Returns its row, and its id if a hook changed
+    /// it.
     func saveRelated(
         to context: inout Context, options: MergeStrategy<Self>
     ) throws -> (row: RowID, renamed: Value?) {
@@ -135,15 +134,15 @@ extension EntityModelProtocol {
             try Self.followLinks(of: row, in: context)
             throw error
         }
-        // Else the row says what its links are.
+        // Otherwise the row has the ids of its links already.
         if saver.renamed != nil || !options.replaces { try Self.followLinks(of: row, in: context) }
         let kept = saver.isLost ? try storeAgain(merged, saver.renamed, in: &context) : row
         try didSave(to: &context)
         return kept
     }
 
-    /// Stores the entity once more, because saving what is nested in it has deleted it.
-    /// - Parameter renamed: those nested in it whose ids a hook has changed.
+    /// Stores the entity once more, because saving its nested entities has deleted it.
+    /// - Parameter renamed: nested entities whose ids a hook has changed.
     @inline(never)
     private func storeAgain(_ merged: Self, _ renamed: RenamedTargets?, in context: inout Context) throws -> RowID {
         try context.session.change("saved", of: "\(Self.entityName) \(id)") { session in
@@ -167,9 +166,9 @@ extension EntityModelProtocol {
         }
     }
 
-    /// Has the row say what its links are, where an index goes by that. It says what the merged value says of them: a
-    /// nested entity may have been stored under another id, a link may have been refused, and links are those of the
-    /// value before it was merged.
+    /// Updates the row's columns of related ids to its links, if indexes need them. Until now they are those of the
+    /// merged value. They may differ from the links: a nested entity may be stored under another id, a link may have
+    /// been refused, and links come from the value before it was merged.
     private static func followLinks(of row: RowID, in context: Context) throws {
         try context.session.run { session in
             let store = try session.store(Self.self)
@@ -206,8 +205,8 @@ extension EntityModelProtocol {
         return merged
     }
 
-    /// This entity and those nested in it, if there are nested ones with unique indexes: keys that refuse must be
-    /// looked at before anything is changed. Nearly all saves have none.
+    /// This entity and its nested ones, if there are nested ones with unique indexes: keys that can be refused must be
+    /// checked before anything is changed. Nearly all saves have none.
     private func batch(in context: Context, options: MergeStrategy<Self>) throws -> UniqueBatch? {
         var check = RelationSaver<Self>(checking: context, batch: nil)
         try saveRelations(with: &check)
@@ -219,8 +218,8 @@ extension EntityModelProtocol {
         return batch
     }
 
-    /// Adds this entity, if its unique indexes refuse or those of all count, and those nested in it.
-    /// - Parameter isFinal: whether it is what `willSave` has left. That of a nested entity runs when its turn comes.
+    /// Adds this entity, if its unique indexes refuse or the batch is a list, and its nested ones.
+    /// - Parameter isFinal: whether `willSave` has already run. For a nested entity it runs when its turn comes.
     func join(
         _ batch: inout UniqueBatch?, in context: Context, options: MergeStrategy<Self>, isFinal: Bool
     ) throws {
@@ -273,7 +272,7 @@ extension EntityModelProtocol {
     fileprivate func makeRoom(in context: inout Context) throws {
         let session = context.session
         var collisions = try session.collisions(of: self)
-        // Those that go are asked before the first of them does.
+        // The denials are checked for all of them before the first one is deleted.
         let former = session.running.deleting
         if !collisions.isEmpty { try session.refuseDenied(collisions.map { $0.id.columnValue }, Self.self) }
         defer { session.running.deleting = former }
@@ -302,8 +301,7 @@ extension EntityModelProtocol {
             remark: ", and comes back each time that it is deleted to make room: look for a hook that saves it then")
     }
 
-    /// The entity that this one is saved in place of, by the rule of a unique index. Throws if this one is stored
-    /// itself.
+    /// The entity that this one replaces, by the rule of a unique index. Throws if this one is stored itself.
     private func holderToUpdate(_ session: TypedTransaction) throws -> ID? {
         guard Self.entityShape.hasUpdatingResolvers else { return nil }
         let found = try session.collisions(of: self).first { Self.resolver(of: $0.index)?.updates ?? false }
@@ -342,7 +340,7 @@ extension EntityModelProtocol {
         return copy
     }
 
-    /// - Parameter remark: what else there is to say.
+    /// - Parameter remark: text to append to the message.
     private func violation(
         _ index: IndexDescription, by other: ID, _ session: TypedTransaction, remark: String = ""
     ) throws -> HornbeamError {
@@ -387,14 +385,14 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
     /// The row of the entity, nil when nothing is to be saved yet, only checked.
     private let row: RowID?
     private var notes: SavingNotes
-    /// Whether the entity may be one that isn't stored, whose id alone is linked.
+    /// Whether the entity need not be stored: then only its id is linked.
     private let isByID: Bool
     /// Whether entities that are stored are linked only, having been saved before.
     private let isAgain: Bool
-    /// Whether the entity has gone while those nested in it were saved. Nothing is linked any more then.
+    /// Whether the entity was deleted while its nested ones were saved. Nothing is linked any more then.
     private(set) var isLost = false
 
-    /// - Parameter isByID: whether the entity may be one that isn't stored.
+    /// - Parameter isByID: whether the entity need not be stored.
     @inline(__always)
     init(context: Context, row: RowID, isByID: Bool = false) {
         self.context = context
@@ -422,7 +420,7 @@ public struct RelationSaver<Entity: EntityModelProtocol> {
         notes = renamed.map { .renamed($0) } ?? .none
     }
 
-    /// Takes what is to be checked.
+    /// The entities to check, while relations are only checked.
     var batch: UniqueBatch? {
         if case .batch(let batch) = notes { batch } else { nil }
     }
@@ -542,7 +540,7 @@ private enum SavingNotes {
 final class RenamedTargets {
     private var targets: [(relation: Int, place: Int, id: Value)] = []
 
-    /// The id that the entity at a place of a relation has now; nil if it is the one that its value says.
+    /// The present id of the entity at a position of a relation; nil if it is that of its value.
     func id(_ relation: Int, _ place: Int) -> Value? {
         targets.first { $0.relation == relation && $0.place == place }?.id
     }

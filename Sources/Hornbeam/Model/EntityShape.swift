@@ -81,8 +81,8 @@ public struct DeclaredIndex<Entity: EntityModelProtocol> {
         return Self(description: description, collisions: nil)
     }
 
-    /// A custom resolver may let two entities keep the same key, so its index can't be one that refuses this: it is an
-    /// ordinary index, and saving asks it for collisions.
+    /// A custom resolver may let two entities keep the same key. So its index is an ordinary one, in which saving looks
+    /// for collisions.
     public static func unique(
         _ name: String, _ components: [IndexDescription.Component], nilsDistinct: Bool = true,
         collation: TextCollation = .binary, collisions: CollisionResolver<Entity> = .throw
@@ -194,10 +194,10 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     private let linkedIDs: [AnyKeyPath: ColumnPlace]
     /// The full-text indexes with their columns, as they are declared.
     let searched: [SearchedColumns]
-    /// The conditions of the indexes that have one, with the places of these indexes in the description.
+    /// The conditions of the indexes that have one, with the positions of these indexes in the description.
     private let conditions: [(place: Int, make: @Sendable () -> Predicate<Entity>)]
 
-    /// - Parameter shown: the properties that show what is loaded of relations, in the order of `relations`.
+    /// - Parameter shown: the properties that show the loaded entities of relations, in the order of `relations`.
     public init(
         columns: [DeclaredColumn<Entity>], indexes: [DeclaredIndex<Entity>], relations: [DeclaredRelation<Entity>],
         shown: [PartialKeyPath<Entity>] = []
@@ -303,7 +303,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
     /// Whether one of these answers a `matches` condition.
     func isSearched(by match: TextMatch) -> Bool { searched.answering(match) != nil }
 
-    /// The index whose words a `matches` condition means. Throws `.invalid` if it names one that doesn't exist.
+    /// The index whose words a `matches` condition means. Throws `.invalid` if it names an index that doesn't exist.
     func wording(of match: TextMatch) throws(HornbeamError) -> SearchedColumns? {
         let index = searched.wording(of: match)
         guard index == nil, let name = match.index else { return index }
@@ -314,7 +314,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 + (names.isEmpty ? "it has none" : "those it has are \(names)"))
     }
 
-    /// Returns the reason why a query can't be sorted by a property, or nil if it can, as far as the key path tells.
+    /// Returns the reason why a query can't be sorted by a property, or nil if the key path doesn't show one.
     func refusal<Property>(ofSortBy keyPath: KeyPath<Entity, Property>) -> HornbeamError? {
         guard let name = linkID(keyPath)?.description.name else { return refusal(of: keyPath) }
         return HornbeamError(
@@ -323,7 +323,7 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
                 + "declare @Index<Self>(\\.$\(name).id)")
     }
 
-    /// The hidden column of the time of the last save: the first one behind the declared ones.
+    /// The hidden column of the time of the last save: the first one after the declared ones.
     let updatedAtColumn: Int
 
     /// Returns the column that a key path names, or nil for computed and nested properties.
@@ -370,8 +370,8 @@ public final class EntityShape<Entity: EntityModelProtocol>: @unchecked Sendable
         shownRelations.place(of: keyPath).map { relations[$0] }
     }
 
-    /// Returns the reason why a property can't be asked of stored entities, or nil if it can, as far as the key path
-    /// tells.
+    /// Returns the reason why a property can't be used in queries of stored entities, or nil if the key path doesn't
+    /// show one.
     func refusal(of keyPath: AnyKeyPath) -> HornbeamError? {
         shownRelations.place(on: keyPath).map { place in
             let (name, toMany) = (relations[place].description.name, relations[place].description.toMany)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that tells whether an entity, with what was loaded into it, is the same as before: entities need not be
-// Equatable, but they can all be written. Different contents have the same number once in 2^64 times.
+// A number that tells whether an entity, with its loaded relations, is the same as before: entities need not be
+// Equatable, but all can be encoded. Different contents have the same number once in 2^64 times.
 
 import HornbeamPages
 
@@ -27,7 +27,7 @@ final class Fingerprint {
         hasher.combine(-1)
     }
 
-    /// Takes in what an entity says about relation number `number`.
+    /// Adds the content of an entity's relation number `number`.
     func add<Target, D, C, K>(_ relation: Relation<Target, D, C, K>, number: Int) throws {
         hasher.combine(number)
         guard let entities = relation.entities else { return hasher.combine(relation.linkedIds) }

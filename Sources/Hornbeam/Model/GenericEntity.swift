@@ -19,8 +19,8 @@ public enum GenericEntity {
     public static func shape<Entity>(_ make: () -> EntityShape<Entity>) -> EntityShape<Entity> {
         let key = ObjectIdentifier(Entity.self)
         if let shape = shapes.withLock({ $0[key] }) as? EntityShape<Entity> { return shape }
-        // Not under the lock: an index's or a relation's description may ask for another type's shape. Made twice, they
-        // are alike.
+        // Not under the lock: an index's or a relation's description may ask for another type's shape. If two threads
+        // make it, the results are alike.
         let shape = make()
         return shapes.withLock { shapes in
             if let first = shapes[key] as? EntityShape<Entity> { return first }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The property wrappers that declare indexes. They are for the macro to read: they hold nothing, take no space in the
+// The property wrappers that declare indexes. Only the macro reads them: they hold nothing, take no space in the
 // entity, and stay out of its coding.
 //
-// Every entity that is read makes them anew, and with them key paths that nobody looks at. The compiler leaves these
-// out where it sees that an initialiser does nothing, and the key paths are no pack: hence the inlinable ones for up to
-// three properties. An entity of two indexes took 300 instructions more.
+// Every entity that is read makes them anew, with unused key paths. The compiler leaves these out if it sees that an
+// initialiser does nothing and the key paths are no pack: hence the inlinable initialisers for up to three properties.
+// An entity of two indexes took 300 instructions more.
 
 /// An ordered index over one or more properties, each ascending or `.desc`:
 /// `@Index<Self>(\.room, \.sentAt.desc) private var byRoom`.
@@ -48,7 +48,7 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
     @inlinable @inline(__always)
     public init(_ metadata: Metadata) {}
 
-    /// Over the store's metadata behind one or two properties, to find what was updated among equal ones.
+    /// Over the store's metadata after one or two properties, to find recent updates among equal values.
     @inlinable @inline(__always)
     public init<A>(_ first: KeyPath<Entity, A>, _ metadata: Metadata) {}
 
@@ -62,8 +62,8 @@ public struct Index<Entity>: Hashable, Codable, Sendable {
     static var empty: Self { Self(empty: ()) }
 }
 
-/// An index for equality alone, over one or more properties. Its entries are of one size however long the values are:
-/// for long texts, such as URLs, that are looked up and never sorted by.
+/// An index for equality alone, over one or more properties. All its entries have the same size, however long the
+/// values are: for long texts, such as URLs, that are looked up and never sorted by.
 @propertyWrapper
 public struct HashIndex<Entity>: Hashable, Codable, Sendable {
     public init<each Property>(_ keyPaths: repeat KeyPath<Entity, each Property>) {}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules for merging a saved entity with the one stored under its id.
 
-/// From the stored entity and the new one to the entity to store. A function without side effects: a save may call it
-/// more than once, in any thread.
+/// A function from the stored entity and the new one to the entity to store. It must have no side effects: a save may
+/// call it more than once, in any thread.
 ///
-/// `@unchecked Sendable`: such a function holds nothing that changes. Asked for `@Sendable` closures, the compiler
-/// would refuse key paths, which nobody can change, wherever they come as plain parameters.
+/// `@unchecked Sendable`: such a function holds nothing that changes. With `@Sendable` closures the compiler would
+/// refuse key paths that come as plain parameters, although nobody can change a key path.
 public struct MergeStrategy<T>: @unchecked Sendable {
     /// The parameter has another name, so that a strategy of one's own may be generic over an `Entity`.
     public typealias Entity = T

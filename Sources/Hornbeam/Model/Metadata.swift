@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metadata that the store keeps of each entity: the time of the last save and, for types that ask for it, the time of
-// the first save and the number of changes. It lies in hidden columns behind the declared ones, so that filters, sorts
-// and indexes treat it as any property. The Swift value never has it.
+// the first save and the number of changes. They are hidden columns after the declared ones, so that filters, sorts and
+// indexes treat them like any property. The Swift value never has them.
 
 public import FoundationEssentials
 
@@ -29,7 +29,7 @@ public struct Metadata: Hashable, Sendable {
     public var desc: Metadata { Metadata(column: column, isDescending: true) }
 }
 
-/// A condition on what the store keeps of entities of any type: `.updated(within: start...end)`.
+/// A condition on the store's metadata of entities of any type: `.updated(within: start...end)`.
 public enum MetadataPredicate: Hashable, Sendable {
     /// The last save was in this time, its ends included.
     case updated(within: ClosedRange<Date>)

@@ -6,7 +6,7 @@ package struct ModelSet: Sendable {
     private var types: [String: any EntityModelProtocol.Type] = [:]
     /// Whether one of them has a unique index.
     private(set) var hasResolvers = false
-    /// Of the types.
+    /// Identities of the types.
     private var identities: [ObjectIdentifier] = []
     private var declared: [EntityDescription] = []
 
@@ -14,7 +14,7 @@ package struct ModelSet: Sendable {
 
     package init(_ models: [any EntityModelProtocol.Type]) throws(HornbeamError) {
         for model in models { try add(model) }
-        // Behind the models themselves, which are looked for all the time.
+        // After the models themselves, which are looked up most.
         for tombstone in types.values.compactMap({ $0.tombstone }) { try add(tombstone) }
     }
 

@@ -4,13 +4,13 @@
 
 /// The state that nested saves and deletions of one transaction share.
 struct RunningSave {
-    /// Number of saves and deletions that are under way, one inside the other: each was asked for by a hook or a
-    /// resolver of the one before. Entities nested in a value, and those that a cascade leads to, are part of theirs.
+    /// Number of saves and deletions that are running, one inside the other: a hook or a resolver of the one before has
+    /// called each. Entities nested in a value, and those that a cascade deletes, are part of their owner's.
     var depth = 0
     /// The depth of the save or deletion that is undone as a whole if it throws; -1 if there is none.
     fileprivate var undoneDepth = -1
-    /// Nesting depth of the values that are being saved or looked at. The values that a hook saves lie deeper than the
-    /// one whose hook it is.
+    /// Nesting depth of the values that are being saved or examined. The values that a hook saves are deeper than the
+    /// value of the hook.
     var nesting = 0
     /// The entities that the innermost save stores, if unique keys change hands among them.
     var batch: UniqueBatch?
@@ -54,8 +54,9 @@ extension TypedTransaction {
         running.nesting += 1
     }
 
-    /// Runs `body` as a whole within the save or deletion that is under way. Nobody catches what throws in it but hooks
-    /// and resolvers, whose own saves and deletions are deeper: so it needs no savepoint if it has one already.
+    /// Runs `body` within the running save or deletion, and undoes all of it if it throws. Only hooks and resolvers can
+    /// catch its errors, and their own saves and deletions are deeper. So it needs no savepoint if the save or deletion
+    /// has one.
     func whole<Result>(_ body: () throws -> Result) throws -> Result {
         if running.undoneDepth == running.depth { return try body() }
         let former = running.undoneDepth

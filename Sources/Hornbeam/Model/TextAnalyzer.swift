@@ -57,7 +57,7 @@ public struct TextAnalyzer: Sendable {
         analyzer.tokens(of: text).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The analyzer as it stands in the schema.
+    /// The analyzer as the schema stores it.
     package var declaration: String? { analyzer == .words ? nil : analyzer.specification }
 }
 

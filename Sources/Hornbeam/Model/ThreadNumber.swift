@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number of the current thread, by which a transaction refuses others.
+// A number of the current thread. A transaction uses it to refuse other threads.
 
 import Glibc
 

@@ -6,7 +6,7 @@ import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// One open transaction. Belongs to one thread at a time; `Context` says how that is kept.
+/// One open transaction. Belongs to one thread at a time, which `Context` ensures.
 package final class TypedTransaction {
     // Without checks of exclusive access: one thread, and these are looked at for every entity that is asked for or
     // saved.
@@ -14,15 +14,15 @@ package final class TypedTransaction {
     private var failure: HornbeamError?
     /// Types that may be used, by name.
     @exclusivity(unchecked) private var models: ModelSet
-    /// The store of a `Context()`, which no database keeps; such a session takes in types as they come.
+    /// The store of a `Context()` without a database; such a session registers types when they are used.
     private let ownStore: TreeStore?
     /// A store that was asked for.
     private typealias KnownStore = (type: ObjectIdentifier, generation: Int, store: EntityStore)
     /// The last two of them: mostly the next one is among these, also where entities are saved with links to others.
     @exclusivity(unchecked) private var last: KnownStore?
     @exclusivity(unchecked) private var beforeLast: KnownStore?
-    /// The thread that may use it: that of the closure which has its context. 0 is any, one at a time: a session of its
-    /// own has the thread here that uses it just now. Atomic, for that is what others look at.
+    /// The thread that may use it: that of the closure which has its context. 0 means any thread, one at a time: the
+    /// session of a `Context()` sets the thread that is using it now. Atomic, because other threads read it.
     var owner: UInt {
         get { ownerNumber.load(ordering: .relaxed) }
         set { ownerNumber.store(newValue, ordering: .relaxed) }
@@ -78,10 +78,10 @@ package final class TypedTransaction {
     /// Nobody can have the read end early any more.
     func forgetInterruption() { current?.transaction.interruption = nil }
 
-    /// Throws if something that was read may have been zeros in place of a page that can't be read.
+    /// Throws if a part of what was read may be zeros instead of an unreadable page.
     func checkIsWhole() throws(StorageError) { try current?.transaction.checkIsWhole() }
 
-    /// `.schemaMismatch` unless the schema's version is the one given.
+    /// Throws `.schemaMismatch` unless the schema has the given version.
     func checkSchemaVersion(_ version: UInt64) throws {
         guard let current, try SchemaCatalogue.version(in: current.transaction) != version else { return }
         throw HornbeamError(
@@ -135,8 +135,8 @@ package final class TypedTransaction {
     /// The next thread sees all that this one did.
     private func release() { ownerNumber.store(0, ordering: .releasing) }
 
-    /// Runs `body` and turns the engine's errors into the typed API's; others pass. Inlined, because generic callers
-    /// would look up the type of what `body` gives: 300 instructions.
+    /// Runs `body` and converts the engine's errors to the typed API's; others are passed on. Inlined, because generic
+    /// callers would look up the type of the result: 300 instructions.
     @inline(__always)
     package func run<Result>(_ body: (TypedTransaction) throws -> Result) throws -> Result {
         let isClaimed = ownStore == nil ? false : try claim()
@@ -174,7 +174,7 @@ package final class TypedTransaction {
         get throws { try core.transaction.isWritable }
     }
 
-    /// `.readOnly`, which begins with `what`, in a read.
+    /// Throws `.readOnly`, with a message that begins with `what`, in a read.
     func requireWrite(_ what: @autoclosure () -> String) throws {
         guard try isWritable else { throw readOnly(what()) }
     }
@@ -187,7 +187,7 @@ package final class TypedTransaction {
         return HornbeamError(error)
     }
 
-    /// Runs `body`; if it throws, undoes what it did, and the transaction goes on.
+    /// Runs `body`. If it throws, its changes are undone, and the transaction goes on.
     func nested<Result>(_ body: () throws -> Result) throws -> Result {
         let core = try core
         try requireWrite("there are no transactions")
@@ -204,8 +204,8 @@ package final class TypedTransaction {
 
     // MARK: - Types
 
-    /// Whether an entity with unique indexes can be saved: one that a context without a database takes in as they come
-    /// may have some.
+    /// Whether an entity with unique indexes may be saved. Always true in a context without a database, which registers
+    /// types when they are used.
     var mayHaveUniqueKeys: Bool { ownStore != nil || models.hasResolvers }
 
     /// The store of an entity type. `.unregisteredEntity` if the database wasn't opened with it.
@@ -243,7 +243,7 @@ package final class TypedTransaction {
         try store(Entity.self).side(number) { Entity.entityShape.description.relations[number].name }
     }
 
-    /// Whether this is a context without a database, which makes what it is asked for.
+    /// Whether this is a context without a database, which creates missing types and indexes.
     package var takesAll: Bool { ownStore != nil }
 
     // MARK: - Rows
@@ -252,7 +252,7 @@ package final class TypedTransaction {
         try id(of: row, in: try store(Entity.self), Entity.self)
     }
 
-    /// The id of a row in a type's store. In line: who asks for many ids asks for the layout of theirs once.
+    /// The id of a row in a type's store. Inlined: a caller that reads many ids looks up the layout of ids once.
     @inline(__always)
     func id<Entity: EntityModelProtocol>(
         of row: RowID, in store: EntityStore, _: Entity.Type
@@ -315,7 +315,7 @@ package final class TypedTransaction {
     }
 
     /// Stores the entity and its index entries. Refused saves leave nothing behind.
-    /// - Parameter isLinked: whether the links that the value says are made next.
+    /// - Parameter isLinked: whether the links of the value are made next.
     func save<Entity: EntityModelProtocol>(
         _ entity: Entity, time: SavedTime = .stamped, isLinked: Bool = true
     ) throws -> RowID {
@@ -342,7 +342,7 @@ package final class TypedTransaction {
         return (bytes, try store.ensureRowID(of: entity.id.columnValue, saving: true))
     }
 
-    /// Writes the ids that an index has of what the entity is linked to, once what its value says is saved.
+    /// Writes the ids of related entities that indexes need, as they will be when the value's relations are saved.
     @inline(never)
     private func setLinkedIDs<Entity: EntityModelProtocol>(
         of entity: Entity, _ writer: inout RowWriter, in store: EntityStore
@@ -364,7 +364,7 @@ package final class TypedTransaction {
 
     // MARK: - Links
 
-    /// The rows of those among `ids` that a relation leads to, each once.
+    /// The distinct rows among `ids` that a relation leads to.
     func linked<Entity, Target: EntityModelProtocol>(
         _ ids: [Target.ID], _: Target.Type, of row: RowID, _ relation: DeclaredRelation<Entity>
     ) throws -> [RowID] {
@@ -382,7 +382,7 @@ package final class TypedTransaction {
 
     /// The ids of rows, of entities that aren't stored too.
     package func ids<ID: IndexKey>(of rows: [RowID], _ store: EntityStore) throws -> [ID] {
-        // A loop: what maps in generic code goes through tables of functions.
+        // A loop: generic code calls `map` through tables of functions.
         var ids: [ID] = []
         ids.reserveCapacity(rows.count)
         for row in rows {
@@ -449,7 +449,7 @@ package final class TypedTransaction {
         }
     }
 
-    /// - Parameter asOne: whether rows that are equal in what is needed of them may come as one.
+    /// - Parameter asOne: whether rows that are equal in the needed columns may come as one.
     func plan<Entity: EntityModelProtocol>(
         _ query: EntityQuery, of _: Entity.Type, asOne: Bool = false
     ) throws -> Plan {

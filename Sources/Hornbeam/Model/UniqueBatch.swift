@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique keys of entities that are saved together: a list, or a value with the entities nested in it. What counts is
-// what they are in the end, so two of them may exchange their keys. Whoever holds a key that another one is to have,
-// and is itself to be saved with another key, lets go of it when its turn comes.
+// Checks the unique keys of entities that are saved together: a list, or a value with its nested entities. Their final
+// keys count, so two of them may exchange keys. If an entity holds a key that another one gets, and is itself to be
+// saved with another key, it releases its key when the other one's turn comes.
 
 import HornbeamPages
 
@@ -24,7 +24,7 @@ final class UniqueBatch {
     }
 
     private var members: [String: Members] = [:]
-    /// Whether entities count whose indexes refuse nobody: those of a list do, so that none deletes the other.
+    /// Whether entities whose indexes refuse nobody are included. In a list they are, so that none deletes another.
     let isList: Bool
 
     init(isList: Bool) {
@@ -33,7 +33,7 @@ final class UniqueBatch {
 
     /// - Parameters:
     ///   - isFinal: whether no hook can change it any more.
-    ///   - isFirst: whether it is saved before those that have been added.
+    ///   - isFirst: whether it is saved before the entities that have been added.
     func add<Entity: EntityModelProtocol>(
         _ entity: Entity, _ session: TypedTransaction, isFinal: Bool, isFirst: Bool = false
     ) throws {
@@ -52,8 +52,8 @@ final class UniqueBatch {
         members[name] = list
     }
 
-    /// `.uniqueViolation` if two of the members want the same key of an index that refuses this, or one wants the key
-    /// of an entity that stays as it is. Of members that a hook may still change nothing is said.
+    /// Throws `.uniqueViolation` if two of the members want the same key of an index that refuses this, or one wants
+    /// the key of an entity that stays as it is. Members that a hook may still change are not checked.
     /// - Returns: whether a member wants a key that another one still has.
     func check(_ core: StoreTransaction) throws -> Bool {
         var changesHands = false
@@ -104,7 +104,7 @@ final class UniqueBatch {
         return try planned.withBytes { try index.fullKey(of: try RowReader($0, of: store.type)).key } != held
     }
 
-    /// Has a holder let go of its key, if it is to be saved with another one.
+    /// Makes a holder release its key, if it is to be saved with another one.
     func release(_ index: IndexDescription, _ rowID: RowID, _ store: EntityStore) throws {
         guard let list = members[store.type.name], try givesUp(index, rowID, list, store) else { return }
         try store.yield(index, rowID)
@@ -124,7 +124,7 @@ extension CollisionResolver {
 }
 
 extension TypedTransaction {
-    /// Checks the keys of a batch, then runs `body`, which saves it. What `body` did is undone when it throws: one of
+    /// Checks the keys of a batch, then runs `body`, which saves it. If `body` throws, its changes are undone: one of
     /// several entities may be refused only when its turn comes, and if keys change hands, indexes are incomplete in
     /// between.
     /// - Parameter mayChange: whether hooks may change keys of the batch's entities before they are saved.
@@ -142,7 +142,7 @@ extension TypedTransaction {
         }
     }
 
-    /// Has the holders of an entity's unique keys let go of them where the batch says so.
+    /// Makes the holders of an entity's unique keys release them if the batch allows it.
     func releaseKeys<Entity: EntityModelProtocol>(of entity: Entity, _ batch: UniqueBatch) throws {
         let store = try store(Entity.self)
         let rowID = try store.rowID(of: entity.id.columnValue) ?? .unassigned

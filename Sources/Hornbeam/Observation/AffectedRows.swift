@@ -21,7 +21,7 @@ extension LiveView {
         return (affected, touched)
     }
 
-    /// The touched rows alone, however many there are.
+    /// The touched rows alone, without a limit.
     func touched(
         _ dependency: RowDependency, _ store: EntityStore, _ commits: [CommitChanges]?
     ) throws -> Set<RowID> {
@@ -41,17 +41,17 @@ private struct MergedChanges {
 
     var hasTouched: Bool { !touched.isEmpty }
 
-    /// Minimum number of rows that are looked at, however few results there are. That takes about as long as a query
-    /// which an index answers.
+    /// Minimum number of rows that are read, however few results there are. Reading them takes about as long as a query
+    /// that an index answers.
     static let least = 1_000
 
-    /// Gathers the changes of these trees. Returns nil if it isn't known what was changed in one of them.
+    /// Gathers the changes of these trees. Returns nil if the changes of one of them aren't known.
     init?(_ commits: [CommitChanges], to trees: Set<TreeID>) {
         for commit in commits where !commit.trees.isDisjoint(with: trees) {
             guard let rows = commit.rows, let links = commit.links,
                 commit.trees.intersection(trees).isSubset(of: commit.treesTold)
             else { return nil }
-            // The rows that the oldest commit found are those from before all of them.
+            // The former rows of the oldest commit are the state before all of them.
             for (tree, rows) in rows { former[tree, default: [:]].merge(rows) { first, _ in first } }
             for (list, rows) in links { self.links[list, default: []].formUnion(rows) }
             for (tree, rows) in commit.touched { touched[tree, default: []].formUnion(rows) }

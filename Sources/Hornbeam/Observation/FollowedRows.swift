@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a list, followed from commit to commit: each that may have changed was in it or not, and is or is not,
-// and the ranks of its old and its new place are the positions. Costs O(log n) for each such row. Where only membership
-// is of interest, the rows are ranked by their ids, in whatever order the query gives them.
+// The rows of a list, updated from commit to commit. For each row that may have changed it is known whether it was in
+// the list and is in it now; the ranks of its old and its new place are the positions. Costs O(log n) for each such
+// row. If only membership matters, the rows are ranked by their ids, whatever the query's order.
 
 import HornbeamPages
 import HornbeamTree
@@ -17,7 +17,7 @@ struct RowDelta {
 }
 
 struct FollowedRows: Sendable {
-    /// A fingerprint of each of some rows with what is loaded into their entities.
+    /// Makes a fingerprint of each given row, including the entities nested in it.
     typealias Prints = ([RowID]) throws -> [Int]
 
     private typealias Entry = (before: RankedRow?, after: RankedRow?, isTouched: Bool)
@@ -136,7 +136,7 @@ struct FollowedRows: Sendable {
                 }
             }
         }
-        // What was in the result has a position; without one the rows say something else than was kept.
+        // Rows of the former result have positions. If one has none, the rows contradict the kept state.
         let deletions = gone.compactMap(tree.position).sorted()
         let origins = moved.map(\.old).compactMap(tree.position)
         guard deletions.count == gone.count, origins.count == moved.count else { return nil }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that follows rows, with its entities and what is nested in them: read are those of the rows that changed.
+// A list that follows rows, with its entities and their nested entities: only changed rows are read.
 
 import HornbeamPages
 import HornbeamTree
@@ -12,7 +12,7 @@ struct ListDelta<Entity: EntityModelProtocol>: Sendable {
     var updated: [Entity] = []
     var count: Int
 
-    /// The new list. Positions are asked for in ascending order, as the entities lie.
+    /// The new list. Positions are asked for in ascending order, like the entities.
     func applied(to old: [Entity]) -> [Entity] {
         var insertion = 0
         var update = 0
@@ -55,7 +55,7 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
 
     mutating func advance(_ view: LiveView, _ commits: [CommitChanges]?) throws -> ListDelta<Entity>? {
         let store = try view.session.store(Entity.self)
-        // Those that were looked at, as far as they were loaded for it.
+        // The entities of examined rows that were loaded for their fingerprints.
         var loaded: [RowID: Entity] = [:]
         let keeping = prints(view) { rows, entities in
             for (row, entity) in zip(rows, entities) { loaded[row] = entity }
@@ -77,8 +77,8 @@ struct IncrementalList<Entity: EntityModelProtocol>: Sendable {
     /// Maximum number of entities in memory at once while their fingerprints are taken.
     private static var stride: Int { 1024 }
 
-    /// Fingerprints with what is nested; nil where nothing is.
-    /// - Parameter each: gets the entities that were loaded for them, with their rows.
+    /// Makes fingerprints with nested entities; nil if the query has none.
+    /// - Parameter each: gets the entities that were loaded for the fingerprints, with their rows.
     private func prints(
         _ view: LiveView, _ each: @escaping ([RowID], [Entity]) -> Void
     ) -> FollowedRows.Prints? {

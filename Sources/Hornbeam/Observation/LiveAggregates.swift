@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates that follow rows, of a whole query and of groups: what a changed row gave is taken out, what it gives now
-// is added. A least or greatest value that goes without one as good is looked up where its group's order ends, in an
-// index if there is one; a group of which more isn't known (different values, sums of decimals) is read anew, alone,
-// where an index has its rows together. Where nothing helps (texts that are joined in an order), the query is asked
-// anew.
+// Aggregates that follow rows, of a whole query and of groups: the values of a changed row's former state are removed,
+// those of its new state added. If a least or greatest value is removed and no equal one added, it is looked up at the
+// end of its group's order, in an index if there is one. If more of a group is unknown (different values, sums of
+// decimals), the group alone is read again, if an index has its rows together. If neither helps (texts that are joined
+// in an order), the query is run again.
 
 import HornbeamKeys
 import HornbeamPages
@@ -17,10 +17,9 @@ public struct LiveGroups<Key: Sendable, Values: Sendable>: Sendable {
     public let changes: ListChanges?
 }
 
-/// What is gathered of groups, in the hands of one observation.
+/// The accumulated groups of one observation.
 ///
-/// `@unchecked Sendable`: an observation's result is looked at on the hub's queue alone, and what is gathered is nobody
-/// else's.
+/// `@unchecked Sendable`: an observation's result is used on the hub's queue alone, and the groups belong to it alone.
 private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @unchecked Sendable {
     typealias Query = GroupedQuery<Entity, Key, Values>
 
@@ -29,7 +28,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         let key: Key
         var state: GroupState<Entity, Values>
         var rows = 0
-        /// Whether what is gathered of it isn't right any more.
+        /// Whether its accumulated values are invalid.
         var isStale = false
         /// The values of its rows in the columns of the keys. Set only for a group that has to be asked for.
         var values: [Value] = []
@@ -45,9 +44,9 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
 
     private let query: Query
     private var groups: [[UInt8]: Group] = [:]
-    /// Groups of which rows were taken out so that they had to be asked for.
+    /// Groups with unknown values after rows were removed.
     private var unknown: [[UInt8]: Group] = [:]
-    /// None: only keys that have an order are followed.
+    /// Empty: only keys that have an order are followed.
     private var unordered = UnorderedKeys()
 
     init(_ query: Query) { self.query = query }
@@ -93,8 +92,8 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
 
     var all: [Query.Group] { groups.values.map { ($0.bytes, $0.key, $0.state) } }
 
-    /// Whether all is known after rows were taken out and added: what isn't is asked for, group by group, if that takes
-    /// less than to ask for all of them.
+    /// Whether all values are known after rows were removed and added. Unknown values are read again, group by group,
+    /// if that takes less than reading all groups.
     func isKnown(_ view: LiveView) throws -> Bool {
         defer { unknown = [:] }
         let asked = unknown.values.filter { !$0.isKnown }
@@ -103,7 +102,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         var left = try view.session.store(Entity.self).count()
         for group in asked {
             if isSole, group.isStale { return false }
-            // That of all rows is at the end of an order in any case.
+            // The end of the order of all rows costs little in any case.
             guard try isSole || takes(group, from: &left, view), try regain(group, view) else { return false }
         }
         return true
@@ -119,7 +118,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         return list
     }
 
-    /// Takes what asking for a group costs, in reads of rows; false if that is more than there is.
+    /// Subtracts the cost of reading a group again, in reads of rows. Returns false if it exceeds the rest.
     private func takes(_ group: Group, from left: inout Int, _ view: LiveView) throws -> Bool {
         let list = list(of: group)
         if group.isStale {
@@ -148,7 +147,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
         return plan.isCovering ? candidates / 2 : candidates * 4
     }
 
-    /// Asks for what isn't known of a group; false if only all groups tell.
+    /// Reads the unknown values of a group again. Returns false if only all groups tell.
     private func regain(_ group: Group, _ view: LiveView) throws -> Bool {
         let list = list(of: group)
         let context = Context(view.session)
@@ -179,7 +178,7 @@ private final class GatheredGroups<Entity: EntityModelProtocol, Key, Values>: @u
 /// Groups that follow rows.
 private struct FollowedGroups<Entity: EntityModelProtocol, Key, Values>: Sendable {
     let query: GroupedQuery<Entity, Key, Values>
-    /// The rule by which rows are followed, nil if more than rows decides, or their order matters.
+    /// The rule by which rows are followed, nil if other data decide, or the order of rows matters.
     private let rule: RowRule?
     private(set) var trees: Set<TreeID> = []
     private var gathered: GatheredGroups<Entity, Key, Values>?

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of lists: what a to-many relation gives for each of a list of entities. Where these can be followed row by row,
-// only the sections are read of which an entity or a link changed.
+// Lists of lists: the targets of a to-many relation for each of a list of entities. If the owners can be followed row
+// by row, only sections with a changed entity or link are read.
 
 import HornbeamPages
 import HornbeamTree
 
 struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
     private struct Section: Sendable {
-        /// The row of the entity whose section it is, or its place where that isn't known.
+        /// The row of the section's owner, or the section's position if the owners aren't known.
         let owner: UInt64
         var items: [ListItem<Entity.ID>]
-        /// Where they are followed; a section is read anew as a whole.
+        /// Only if the owners are followed; a changed section is read again as a whole.
         var entities: [Entity] = []
     }
 
@@ -55,7 +55,7 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
 
     // MARK: Followed
 
-    /// What the owners hold isn't shown.
+    /// The owners' content isn't shown.
     private static var noPrints: FollowedRows.Prints { { [Int](repeating: 0, count: $0.count) } }
 
     /// Entities that count as changed though they are the same.
@@ -70,7 +70,7 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
         let loaded = try load(delta.looked, path, view)
         let byOwner = Dictionary(loaded.map { ($0.owner, $0) }) { first, _ in first }
         var inserted = delta.inserted.makeIterator()
-        // What is touched of a section counts for the owner too, and is told of the section.
+        // Touched entities of a section count as changes of the owner too, but are reported as changes of the section.
         var places = delta.changes
         places.updates = []
         var new = places.applied(to: sections) { _ in
@@ -124,7 +124,7 @@ struct GroupResult<Entity: EntityModelProtocol>: LiveResult {
         let places = ListDifference.changes(
             from: old.map { ListItem(id: $0.owner, fingerprint: 0) },
             to: sections.map { ListItem(id: $0.owner, fingerprint: 0) })
-        // Where each section was.
+        // The former position of each section.
         let origins = places.applied(to: old.indices.map { $0 as Int? }) { _ in nil }
         var changed: [GroupChanges.Section] = []
         for (position, origin) in origins.enumerated() {

@@ -18,7 +18,7 @@ extension QueryList {
 }
 
 struct ListResult<Entity: EntityModelProtocol>: LiveResult {
-    // One of the two. Not cases of an enum: what is in a case can't be changed in its place.
+    // One of the two is used. Not cases of an enum: a value in a case can't be changed in place.
     private var incremental: IncrementalList<Entity>?
     private var repeated: RepeatedList<Entity>
     private var entities: [Entity] = []

@@ -27,7 +27,7 @@ public struct LiveChanges<Entity: EntityModelProtocol>: Sendable {
     public let updated: [Entity]
 }
 
-/// One entity as it is now.
+/// The present state of one entity.
 public struct LiveEntity<Entity: EntityModelProtocol>: Sendable {
     /// The value of the entity. It is the last one if the entity is gone, nil if there was none since the observation
     /// began.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// One consumer's observation of one query. Nothing is worked out before the consumer waits. So a slow consumer never
-// has more than one element on its way, and all commits in the meantime are one change when it comes back.
+// One consumer's observation of one query. Nothing is computed before the consumer waits. So a slow consumer never has
+// more than one pending element, and all commits in the meantime are one change when it comes back.
 
 import Dispatch
 import HornbeamPages
 package import HornbeamTree
 import Synchronization
 
-/// The state kept of a query between two looks. A value, so that nobody else can change it.
+/// The state of a query between two elements. A value, so that nothing else can change it.
 package protocol LiveResult: Sendable {
     associatedtype Element: Sendable
 
@@ -34,7 +34,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
     }
 
     private let database: Database
-    /// Locked on the hub's queue alone, so nobody ever waits.
+    /// Locked on the hub's queue alone, so no thread ever waits.
     private let progress: Mutex<Progress>
     private let consumer = Mutex(Consumer())
 
@@ -121,7 +121,7 @@ final class Observation<Result: LiveResult>: LiveObserver {
                 return nil
             }
             return try database.look { view in
-                // Of the state that is seen, which may be newer still.
+                // The commits up to the state that is read, which may be newer still.
                 let commits = hub.commits(after: seen, to: view.version)
                 let element = try progress.result.advance(view, commits)
                 progress.seen = view.version

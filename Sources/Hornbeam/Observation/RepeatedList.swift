@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list that is asked anew, and compared with what it was: for queries that don't answer row by row, and for those
-// with a limit, where a row that goes lets another in. Asked only if something it read has changed; where rows can be
-// asked, only if one that may have changed lies, or lay, where the limit reaches.
+// A list whose query is run again and compared with the former result: for queries that can't be decided row by row,
+// and for those with a limit, where a row that leaves lets another in. The query runs only if something it read has
+// changed; if rows can be tested, only if a row that may have changed is, or was, within the limit.
 
 import HornbeamPages
 import HornbeamTree
@@ -44,7 +44,7 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
         return entities
     }
 
-    /// The new result and what makes it another; nil if it is the same.
+    /// The new result and its changes; nil if it is the same.
     mutating func advance(
         _ view: LiveView, _ commits: [CommitChanges]?
     ) throws -> (changes: ListChanges, entities: [Entity])? {
@@ -78,7 +78,7 @@ struct RepeatedList<Entity: EntityModelProtocol>: Sendable {
             guard let affected = try view.affected(rule.dependency, store, commits, reach: rows.count) else {
                 return true
             }
-            // One that was before the window isn't known any more.
+            // A row that was before the window isn't known any more.
             if parts.offset > 0, !affected.rows.isEmpty { return true }
             return try affected.rows.contains { row in
                 if rows.contains(row) { return true }

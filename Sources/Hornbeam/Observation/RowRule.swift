@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries that answer for each row by itself. Where nothing is needed but that row, a commit's changed rows, as they
-// were and as they are, say what has become of the result; where links are, what was known of the row before must be
-// kept.
+// Queries that decide row by row whether and where a row is in the result. If they need only the row, a commit's
+// changed rows, in their former and present states, give the changes of the result. If they need links, the former
+// state of each row has to be kept.
 
 import HornbeamPages
 import HornbeamTree
 
-/// A filter, and an order by stored properties or what is made of them, by numbers of links, by row ids, or that of one
-/// entity's links.
+/// A filter, and an order: by stored properties or values computed from them, by numbers of links, by row ids, or of
+/// one entity's links.
 struct RowRule: Sendable {
     private let filter: Filter
     private let sort: [SortTerm]
@@ -45,7 +45,7 @@ struct RowRule: Sendable {
     /// The filter as a condition on a row; nil if it gives an order of its own that counts.
     private static func condition(_ filter: Filter, isOrdered: Bool) -> Filter? {
         switch filter {
-        // The id of a row never changes, so naming ids is a condition on the row. One id has no order.
+        // The id of a row never changes, so a list of ids is a condition on the row. One id has no order.
         case .ids(let ids): return isOrdered || ids.count == 1 ? .within(column: 0, ids) : nil
         case .and(let parts): return all(parts, isOrdered).map { .and($0) }
         case .or(let parts): return all(parts, isOrdered).map { .or($0) }
@@ -59,7 +59,7 @@ struct RowRule: Sendable {
         return found.count == parts.count ? found : nil
     }
 
-    /// What a list by this rule depends on.
+    /// The data that a list by this rule depends on.
     var dependency: RowDependency { RowDependency(rows: .content, links: links) }
 
     /// Whether it only asks for the links of one entity, which are counted without reading them.
@@ -79,13 +79,13 @@ struct RowRule: Sendable {
     }
 }
 
-/// The places of entities among the links of one entity.
+/// The positions of entities among the links of one entity.
 private struct LinkPlaces {
     let side: EdgeSide
     /// The row id of the source, nil if the store has none for its id.
     let source: RowID?
     let edges: EdgeTrees
-    /// The places of all of them, once they were read.
+    /// The positions of all of them, once they were read.
     var known: [RowID: UInt64] = [:]
 
     init(of relation: RelationSource, _ store: EntityStore) throws {
@@ -103,7 +103,7 @@ private struct LinkPlaces {
         known = found
     }
 
-    /// Bytes in the order of linking; nil for what isn't linked.
+    /// Bytes in the order of linking; nil for a row that isn't linked.
     func key(_ row: RowID) throws -> [UInt8]? {
         guard let source else { return nil }
         let place = try known[row] ?? edges.ends(side, source, row)?.from.place
@@ -119,21 +119,21 @@ struct RowProbe {
     fileprivate var places: LinkPlaces?
     /// The column with the time when the row was saved. Saving a row again as it was doesn't change a query's result.
     fileprivate let updatedAt: Int?
-    /// That column, unless the filter or the order uses it.
+    /// The same column, unless the filter or the order uses it.
     let ignored: Int?
 
     func accepts(_ row: RowID, _ reader: RowReader) throws -> Bool { try filter.accepts(row, reader) }
 
-    /// To be called before all rows of a list are asked for.
+    /// Must be called before all rows of a list are ranked.
     mutating func prepareForAll() throws { try places?.readAll() }
 
-    /// The row's place in the order, and its fingerprint.
+    /// The row with its key in the order, and its fingerprint.
     func ranked(_ row: RowID, _ reader: RowReader) throws -> RankedRow {
         var hasher = Hasher()
         reader.hash(into: &hasher, without: updatedAt)
         let key: [UInt8]
         if let places {
-            // What isn't linked is in no list in the order of links.
+            // A row that isn't linked is in no list in the order of links.
             key = try places.key(row) ?? []
         } else {
             key = try order?.key(row, reader) ?? []
@@ -141,7 +141,7 @@ struct RowProbe {
         return RankedRow(key: key, row: row, fingerprint: hasher.finalize())
     }
 
-    /// The row with its place in the order; nil if it isn't in the result.
+    /// The row with its key in the order; nil if it isn't in the result.
     func member(_ row: RowID, _ reader: RowReader?) throws -> RankedRow? {
         guard let reader, try accepts(row, reader) else { return nil }
         return try ranked(row, reader)
@@ -149,9 +149,9 @@ struct RowProbe {
 }
 
 extension LiveView {
-    /// Calls `body` with each row of `store` that is another than before these commits, as it was and as it is.
-    /// - Parameter ignored: a column of fixed width in which rows may differ and still be the same.
-    /// - Returns: false if it is not known which these are.
+    /// Calls `body` with each row of `store` that these commits have changed, in its former and its present state.
+    /// - Parameter ignored: a column of fixed width that doesn't count in comparisons of rows.
+    /// - Returns: false if the changed rows aren't known.
     package func forEachChange(
         _ commits: [CommitChanges]?, _ store: EntityStore, ignoring ignored: Int?,
         _ body: (RowID, RowReader?, RowReader?) throws -> Void
@@ -161,7 +161,7 @@ extension LiveView {
         var former: FormerRows = [:]
         for commit in commits where commit.trees.contains(tree) {
             guard let rows = commit.rows?[tree], !rows.isEmpty else { return false }
-            // What the oldest commit found is what was there before all of them.
+            // The former rows of the oldest commit are the state before all of them.
             former.merge(rows) { first, _ in first }
         }
         for _ in former { figures.noteRow() }
@@ -191,8 +191,8 @@ extension Filter {
         return nil
     }
 
-    /// Whether it tests this column, as far as that can be seen: what only the typed layer evaluates sees no column of
-    /// the store's own.
+    /// Whether it tests this column, as far as the filter shows. Tests by the typed layer see none of the store's own
+    /// columns.
     fileprivate func uses(_ column: Int) -> Bool {
         switch self {
         case .compare(column, _, _), .isNull(column), .within(column, _): true

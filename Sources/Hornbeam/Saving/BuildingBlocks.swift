@@ -34,7 +34,7 @@ extension EntityModelProtocol {
         defer { session.running.depth -= 1 }
         let relation = self[keyPath: keyPath]
         try context.transaction { context in
-            // Nothing said is nothing saved: not even the id is noted as one that links may lead from.
+            // An unset relation saves nothing: not even the id is noted as one that may have links.
             if case .none = relation.content { return }
             // The keys of nested entities are looked at together, as in the save of the whole entity.
             var check = RelationSaver<Self>(checking: context, batch: nil)
@@ -59,7 +59,7 @@ extension EntityModelProtocol {
         var saver = RelationSaver<Self>(context: context, row: try row(), isByID: true)
         try saver.save(relation, relation: number)
         guard saver.isLost else { return }
-        // Saving the entities in it has deleted this one, or let go of its id.
+        // Saving the entities in it has deleted this one, or released its id.
         saver = RelationSaver(again: saver.renamed, context: context, row: try row(), isByID: true)
         try saver.save(relation, relation: number)
         if saver.isLost { throw Self.keepsGoing("a relation of \(Self.entityName) \(id)") }

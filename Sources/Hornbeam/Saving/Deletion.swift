@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One deletion with all that it takes. Each entity is an object on a list of work, not a call within a call: a cascade
-// may lead through more entities, one behind the other, than a stack holds.
+// One deletion with all entities that it deletes. Each entity is an object in a list of work, not a recursive call: a
+// cascade may lead through more entities, one after the other, than a stack holds.
 
-/// The deletion of one entity, whatever its type.
+/// The deletion of one entity, independent of its type.
 class DeletionStep {
     /// The rows that one of the entity's relations led to.
     fileprivate struct Reached {
@@ -11,7 +11,8 @@ class DeletionStep {
         var rows: [RowID]
     }
 
-    /// By the relations that reach on, what comes next behind. Some may be gone meanwhile.
+    /// The rows to handle next, by the relations whose delete rules affect their targets. Some may be deleted
+    /// meanwhile.
     fileprivate var reached: [Reached] = []
 
     /// The name of its entity, for errors.
@@ -23,7 +24,7 @@ class DeletionStep {
     fileprivate func prepare(in context: inout Context) throws {}
     /// Up to where the entity is gone.
     fileprivate func remove(in context: inout Context) throws {}
-    /// When what it led to is gone too.
+    /// Runs when the entities that it led to are handled too.
     fileprivate func end(in context: inout Context) throws {}
     /// Whether a relation still leads to an entity, from any other one.
     fileprivate func isLinked(_ row: RowID, by relation: RelationDescription, in context: Context) throws -> Bool {
@@ -41,7 +42,7 @@ class DeletionStep {
         try session.descend("deleted", of: name)
         defer { session.running.depth -= 1 }
         try session.run { session in
-            // Steps that were not ended leave what they take there.
+            // Steps that failed leave their rows in it.
             let former = session.running.deleting
             defer { session.running.deleting = former }
             if try takesOthers(session) {
@@ -58,7 +59,7 @@ class DeletionStep {
         }
     }
 
-    /// Runs the deletion within what is undone as a whole.
+    /// Runs the deletion inside a unit that is undone as a whole.
     final func run(in context: inout Context) throws {
         let session = context.session
         try session.descend("deleted", of: name)
@@ -87,7 +88,7 @@ class DeletionStep {
 
     private func next(in context: inout Context) throws -> DeletionStep? {
         while let place = reached.indices.last {
-            // In place: a second hold on the rows would have each removal copy them.
+            // In place: a second reference to the rows would have each removal copy them.
             guard let row = reached[place].rows.popLast() else {
                 reached.removeLast()
                 continue
@@ -113,7 +114,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     private let stored: RowID?
     /// The transaction's count of saves, which tells whether the entity may have been saved again.
     fileprivate var saves = 0
-    /// What was being deleted before.
+    /// The rows of the running deletion before this one.
     private var former = EntityRows()
     /// The transaction's count of removals when the row was looked up, which tells whether it may have been removed
     /// since.
@@ -134,7 +135,7 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
         }
     }
 
-    /// Where it is now: a hook may have changed that.
+    /// Its present row: a hook may have changed it.
     private func row(_ session: TypedTransaction) throws -> RowID? {
         if let stored, try removals == nil || session.core.removals == removals { return stored }
         return try session.store(Entity.self).rowID(ofAny: id)
@@ -188,9 +189,8 @@ class RowDeletion<Entity: EntityModelProtocol>: DeletionStep {
     }
 }
 
-/// The deletion of an entity whose row can't be read as a value: an enum may have lost the case of a stored raw value.
-/// Without a value no hook is called and no linked entity is told. It leaves no `Deleted`, which could not be read
-/// either.
+/// The deletion of an entity whose row can't be decoded: an enum may have lost the case of a stored raw value. Without
+/// a value no hook is called and no linked entity is told. It leaves no `Deleted`, which could not be decoded either.
 final class UnreadDeletion<Entity: EntityModelProtocol>: RowDeletion<Entity> {
     private let key: Value
 
@@ -289,9 +289,9 @@ extension EntityModelProtocol {
 }
 
 extension EntityModelProtocol {
-    /// Deletes the entities of some rows as one deletion, within what is undone as a whole: relations with the rule
-    /// `deny` deny nothing where they lead to what goes with it.
-    /// - Parameter leavingNothing: whether no `Deleted` is to be left of them.
+    /// Deletes the entities of some rows as one deletion, inside a unit that is undone as a whole: relations with the
+    /// rule `deny` deny nothing if they lead to entities of the same deletion.
+    /// - Parameter leavingNothing: whether they leave no `Deleted`.
     static func delete(_ rows: [RowID], in context: inout Context, leavingNothing: Bool = false) throws {
         let session = context.session
         let (former, purged) = (session.running.deleting, session.running.purging)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting: what would deny it, what it leaves behind, hook, row with indexes and links, then the entities of cascading
-// relations in order of declaration, then what it leaves behind is stored, then hook. The row goes before the cascade,
-// so that relations which lead in a circle come to an end.
+// Deleting, in this order: check of rules that deny it, making the `Deleted`, hook, row with indexes and links, then
+// the entities of cascading relations in order of declaration, then storing the `Deleted`, then hook. The row is
+// removed before the cascade, so that relations in a circle come to an end.
 
 extension EntityModelProtocol {
     /// Deletes the entity and, by its delete rules, those related to it. If it isn't stored, the hooks still run, and

@@ -76,7 +76,7 @@ extension EntityModelProtocol {
         let expected = token.map { "it is expected in the state \($0)" } ?? "it is expected not to be stored"
         var found = "isn't stored any more"
         if let stored {
-            // As the store writes dates: a file may hold any, also such as Foundation can't.
+            // In the store's form of dates: a file may hold dates that Foundation can't show.
             let date = try updatedAt(in: context).map { ", last saved at \($0.columnValue.text)" } ?? ""
             found = "is stored in the state \(stored)\(date)"
         }

@@ -21,7 +21,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
     private let name: String?
 
     /// - Parameter index: the name of the index, which is that of the property that declares it, if several are over
-    /// these properties. If nil, the first one, preferably one that has all entities.
+    ///   these properties. If nil, it is the first index that has all entities, or else the first one.
     public init<each Text: SearchableText>(
         _ keyPaths: repeat KeyPath<Entity, each Text>, using index: String? = nil
     ) {
@@ -42,7 +42,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         try run(context) { try $0.completions(of: text, limit: limit).map(Suggestion.init) }
     }
 
-    /// Returns words with the most similar spelling to one word, the nearest first, then those that most entities have.
+    /// Returns the words with the spelling that is most similar to one word, the nearest first, then the most frequent.
     /// They are one edit away from words of up to five letters, two from longer ones. A single letter has none. If
     /// there are several words, only the first is corrected. Reads all words with the same first letter, and all words
     /// of the index if none of these is near.
@@ -61,8 +61,8 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
         return try run(context) { try $0.corrected(asked).map { SearchQuery($0) } }
     }
 
-    /// Returns a query for entities like one, made of the most significant words of its text: those that it has often
-    /// and few others have. It finds the entity itself too, if that is stored.
+    /// Returns a query for entities like one, made of the most significant words of its text: words that are frequent
+    /// in it and in few other entities. It finds the entity itself too, if that is stored.
     public func query(like entity: Entity, words: Int = 25, in context: Context) throws -> SearchQuery<Entity> {
         let texts = properties.flatMap { $0.texts(entity) }
         return try run(context) { searcher in
@@ -74,7 +74,7 @@ public struct SearchIndex<Entity: EntityModelProtocol>: Sendable {
 
     /// The figures of the whole index that scores are made of.
     public struct Statistics: Sendable, Hashable {
-        /// All entities of the index, those without a word included.
+        /// All entities of the index, including those without a word.
         public let entities: Int
         /// Words in all of them, repeated ones too.
         public let occurrences: Int

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A property whose words are searched or shown: one text, or an array of them, in which each element is a section of
-// its own.
+// A property whose words are searched or shown: one text, or an array of texts, each of which is a section of its own.
 
 import HornbeamText
 
@@ -31,7 +30,7 @@ struct SearchedProperty<Entity: EntityModelProtocol>: Sendable {
     }
 }
 
-/// The texts that are searched for matches, each with its property and its place in an array.
+/// The texts that are searched for matches, each with its property and its index in an array.
 struct ShownTexts {
     private(set) var sections: [TextSection] = []
     private(set) var places: [(property: Int, element: Int)] = []

@@ -23,8 +23,8 @@ public struct ArrayIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
 
     /// - Parameters:
-    ///   - expressions: of an element, those that queries compare; none for the element itself.
-    ///   - version: of expressions that aren't stored.
+    ///   - expressions: the properties of an element that queries compare; none for the element itself.
+    ///   - version: the version of expressions that aren't stored.
     public init<Element: Sendable, each Property: Sendable>(
         _ name: String, _ path: ArrayPath<Entity, Element>,
         _ expressions: repeat KeyPath<Element, each Property>, version: String = "1"

@@ -9,10 +9,10 @@ public struct ArrayIndexConfiguration: IndexConfiguration {
     public var expressions: [String]?
 
     /// - Parameters:
-    ///   - path: of the array, with `[]` behind each array that the next one is in; behind the last one it may stand
-    ///     too.
-    ///   - expressions: properties of its elements, with a dot before what is nested in one; nil where the elements
-    ///     are scalars. Neither an empty list nor an empty name is an expression.
+    ///   - path: the path of the array, with `[]` after each array that contains the next one, and optionally after the
+    ///     last.
+    ///   - expressions: properties of its elements, with a dot before a nested property; nil if the elements are
+    ///     scalars. Neither an empty list nor an empty name is an expression.
     public init(path: String, expressions: [String]? = nil) {
         self.path = path
         self.expressions = expressions
@@ -48,7 +48,7 @@ private struct NamedArrayIndex: RegisteredIndex {
     let registration: IndexRegistration
 }
 
-/// Stored properties, each of the one before, with dots between their names.
+/// A path of stored properties, with dots between their names.
 ///
 /// `@unchecked Sendable`: its key path is of a stored property, and holds nothing.
 private struct NamedProperty: @unchecked Sendable {
@@ -59,7 +59,7 @@ private struct NamedProperty: @unchecked Sendable {
     private let column: AnyKeyPath?
     private let names: [String]
 
-    /// - Parameter path: what the names are a part of.
+    /// - Parameter path: the whole path, for errors.
     init<Entity: EntityModelProtocol>(
         _ label: String, of root: any Any.Type, in path: String, _: Entity.Type
     ) throws(ArrayIndexConfiguration.Flaw) {
@@ -114,7 +114,7 @@ private struct NamedProperty: @unchecked Sendable {
 /// A path by names, and the expressions of its elements.
 private struct NamedArray<Entity: EntityModelProtocol>: Sendable {
     typealias Flaw = ArrayIndexConfiguration.Flaw
-    /// The arrays, each from the element of the one before.
+    /// The arrays, each as a property of the element of the one before.
     let steps: [NamedProperty]
     let components: [ElementIndex.Component]
     /// The expressions, none for the elements themselves.

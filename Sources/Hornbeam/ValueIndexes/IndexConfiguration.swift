@@ -18,13 +18,13 @@ public protocol IndexConfiguration: Sendable {
 /// condition, and serves queries that ask for no others.
 public struct ValueIndexConfiguration: IndexConfiguration {
     public var expressions: [String]
-    /// The condition as in a statement behind WHERE, nil for all entities.
+    /// The condition in the form of a statement's WHERE clause, nil for all entities.
     public var condition: String?
     /// The collation of texts among the properties.
     public var collation: TextCollation
 
     /// - Parameters:
-    ///   - expressions: the most significant first, with ` desc` behind one for its reverse order.
+    ///   - expressions: the most significant first, with ` desc` after one for its reverse order.
     ///   - condition: comparisons of stored properties with values, IN, BETWEEN, IS VALUED and its like, `CONTAINS` and
     ///     `ARRAY_CONTAINS`, joined by AND, OR and NOT.
     public init(_ expressions: [String], where condition: String? = nil, collation: TextCollation = .binary) {
@@ -110,9 +110,9 @@ extension Database {
         try registeredIndexes().first { $0.name == name }
     }
 
-    /// Takes up the indexes of the file that describe themselves, so that they go on following their entities, and
-    /// makes up for changes that they have missed. Other indexes, and those of properties that no longer exist, wait to
-    /// be registered.
+    /// Registers the indexes of the file that describe themselves, so that they follow their entities again, and
+    /// applies changes that they have missed. Other indexes, and those of properties that no longer exist, are not
+    /// registered.
     func registerStored(_ progress: MigrationProgress.Handler?) throws {
         let registered = registered
         for stored in registered.stored where registered.maintained[stored.name] == nil {
@@ -144,7 +144,8 @@ extension StoredIndex {
         return "of kind \(kind) over \(entity), version \(version) (\(details))"
     }
 
-    /// The index without the code that made it. Nil if that is not possible, or not with these models.
+    /// The registration of the index from its record, without the original code. Nil if that is not possible, or not
+    /// with these models.
     fileprivate func registration(_ models: ModelSet) -> IndexRegistration? {
         guard let model = models.model(record.entity) else { return nil }
         let found: IndexRegistration?

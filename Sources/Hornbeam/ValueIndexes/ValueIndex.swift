@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Value indexes: what `@Index` declares, made at run time under a name, also of some entities only, and of what isn't
-// stored. Docs/value-and-array-indexes.md is the guide.
+// Value indexes: indexes like those of `@Index`, made at run time under a name, optionally over some entities only and
+// over computed values. Docs/value-and-array-indexes.md is the guide.
 
 import FoundationEssentials
 import HornbeamKeys

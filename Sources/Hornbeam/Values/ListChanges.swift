@@ -7,7 +7,7 @@
 /// Then insert those at `insertions` and at the destinations of `moves`, in ascending order, all positions of the new
 /// list. Then show those at `updates` anew. `applied(to:element:)` does this to an array.
 public struct ListChanges: Sendable, Equatable {
-    /// An element whose place among the others is another.
+    /// An element that changed its position relative to the others.
     public struct Move: Sendable, Hashable {
         /// The position in the old list.
         public let from: Int
@@ -92,8 +92,8 @@ public struct ListChanges: Sendable, Equatable {
     }
 }
 
-/// The difference between two lists of lists, as `ListChanges` tells it of lists: sections are told apart by the entity
-/// that each belongs to.
+/// The difference between two lists of lists, in the form of `ListChanges`. Sections are identified by the entities
+/// that own them.
 public struct GroupChanges: Sendable, Equatable {
     /// The changes within a section.
     public struct Section: Sendable, Equatable {

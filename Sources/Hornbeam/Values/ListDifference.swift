@@ -43,12 +43,13 @@ package enum ListDifference {
         return changes
     }
 
-    /// Compares the lists without the `start` elements in front and the `end` elements behind, which are the same.
+    /// Compares the lists without the `start` elements at the beginning and the `end` elements at the end, which are
+    /// equal.
     private static func between<ID>(
         _ old: [ListItem<ID>], _ new: [ListItem<ID>], _ start: Int, _ end: Int, _ changes: inout ListChanges
     ) {
         let origins = start..<(old.count - end)
-        // The first place of each identity, and for each place the next one of the same.
+        // The first position of each identity, and for each position the next one with the same identity.
         var first: [ID: Int] = [:]
         first.reserveCapacity(origins.count)
         var following = [Int?](repeating: nil, count: origins.count)
@@ -141,7 +142,7 @@ private struct OrderedPart {
     let pair: ListChanges.Move?
     let count: Int
 
-    /// Its order in the old list, and in the new one: a run comes behind the changed rows at its beginning.
+    /// Its order in the old list, and in the new one: a run comes after the changed rows at its beginning.
     private var place: (Int, Int, Int) { (before, pair == nil ? 1 : 0, pair?.from ?? 0) }
     var placeNow: (Int, Int, Int) { (beforeNow, pair == nil ? 1 : 0, pair?.to ?? 0) }
 

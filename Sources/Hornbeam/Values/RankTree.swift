@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered set of rows that knows positions: a randomized search tree whose nodes count what lies below them. Each
-// operation takes O(log n) expected steps, whatever order rows come in, because any row of a subtree is as likely as
-// any other to be its root.
+// An ordered set of rows that knows positions: a randomized search tree whose nodes count their descendants. Each
+// operation takes O(log n) expected steps, whatever the order of insertions, because any row of a subtree is equally
+// likely to be its root.
 
 import HornbeamPages
 
@@ -153,7 +153,7 @@ package struct RankTree: Sendable {
 
     // MARK: Changing
 
-    /// To be called for a row that isn't there.
+    /// The row must not be in the tree.
     package mutating func insert(_ row: RankedRow) {
         let new: Link
         if let link = free.popLast() {
@@ -166,7 +166,7 @@ package struct RankTree: Sendable {
         root = insert(new, below: root)
     }
 
-    /// To be called for a row that is there.
+    /// The row must be in the tree.
     package mutating func remove(_ row: RankedRow) { root = remove(row, below: root) }
 
     private mutating func insert(_ new: Link, below link: Link) -> Link {
@@ -221,7 +221,7 @@ package struct RankTree: Sendable {
         return (link, right)
     }
 
-    /// One subtree of two, all of whose rows are in this order.
+    /// Joins two subtrees. All rows of the first one precede those of the second.
     private mutating func join(_ left: Link, _ right: Link) -> Link {
         if left < 0 { return right }
         if right < 0 { return left }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search before the searched properties are known. In a text that somebody wrote, `language:en` is a question to a
-// property only if the search is over that property, and two words otherwise. So such a text is read only when the
-// search is made, and then combined with any query that it is part of.
+// A search before the searched properties are known. In a written text, `language:en` is a test of a property only if
+// the search is over that property, and two words otherwise. So such a text is parsed only when the search is made, and
+// then combined with any query that contains it.
 
 import HornbeamText
 
-/// A query whose fields are columns, or what becomes one.
+/// A query whose fields are columns, or a text that is to be parsed as one.
 enum SearchReading: Sendable, Hashable {
     case query(TextQuery)
     case text(WrittenSearch)
@@ -13,7 +13,7 @@ enum SearchReading: Sendable, Hashable {
     /// Stands for a query that is nested too deep. It can't be asked.
     case tooDeep
 
-    /// The query over some columns, whose names are those that texts may name.
+    /// The query over some columns, with the names that texts may use for them.
     func query(over columns: [Int], names: [String]) -> TextQuery {
         switch self {
         case .query(let query): query

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key paths that a sort has gone by before, found by which object they are: a literal is one and the same for as long
-// as the process runs, and `\.score.desc` takes 3,000 instructions by its hash and by what its type can do.
+// Caches the columns of key paths in sorts, by the identity of the key path: a literal is one object for as long as the
+// process runs, and looking up `\.score.desc` by its hash and its type takes 3,000 instructions.
 
 import Synchronization
 
 /// The columns of the first few key paths that one entity type was sorted by. Any thread.
 package final class SortColumnCache: Sendable {
-    /// Keeps its key path for good, so that no other one can come to lie where it was.
+    /// Retains its key path for good, so that no other one can get its address.
     ///
     /// `@unchecked Sendable`: key paths of sorts are `Sendable`, which their common type doesn't say.
     private final class Entry: @unchecked Sendable {
@@ -33,7 +33,7 @@ package final class SortColumnCache: Sendable {
         return nil
     }
 
-    /// Without effect if it is there, or once all places are taken: the others are looked up as ever.
+    /// Has no effect if it is there, or if all slots are taken: other key paths are looked up without the cache.
     package func insert(_ keyPath: AnyKeyPath, _ place: ColumnPlace) {
         var made: Entry?
         for index in 0..<Self.capacity {

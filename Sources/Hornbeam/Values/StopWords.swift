@@ -14,7 +14,7 @@ package import HornbeamText
 public struct StopWords: Hashable, Sendable {
     package let list: StopWordList
 
-    /// A list of the program's own. Case doesn't count, accents do. Of what is more than one word each is left out.
+    /// A list of your own. Case doesn't count, accents do. An entry of several words stands for each of them.
     public init(_ words: some Sequence<String>) {
         list = StopWordList(words)
     }
@@ -24,9 +24,9 @@ public struct StopWords: Hashable, Sendable {
     }
 }
 
-// Articles, pronouns, prepositions, conjunctions, auxiliary verbs: words of closed classes. The English list leaves out
-// what is often something else too: "no", "will" and "may". The others have their negations, "nicht" and "não" for
-// instance.
+// Articles, pronouns, prepositions, conjunctions, auxiliary verbs: words of closed classes. The English list omits
+// words that often mean something else too: "no", "will" and "may". The others have their negations, "nicht" and "não"
+// for instance.
 extension StopWords {
     public static let english = StopWords(
         """

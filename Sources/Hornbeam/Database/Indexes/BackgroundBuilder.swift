@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a registered index beside readers and writers, by short write transactions, each behind the writers that
-// wait.
+// Builds a registered index beside readers and writers, by short write transactions. Each one waits until no other
+// writer is waiting.
 //
-// The first one makes a record of the build. From then on each row that changes is noted once, as it was before, as for
-// any index that a program hasn't registered; so the rows as they were at that moment can be read at any later time. Of
-// these the entries are made, sorted in runs, and merged into the index's tree. Then the noted rows are caught up with,
-// round by round, and in one transaction the last ones, and the tree becomes the index. Queries never see it before.
+// The first one makes a record of the build. From then on the former state of each row that changes is noted once, as
+// for any index that a program hasn't registered. So the rows as they were at the beginning can be read at any later
+// time. The entries are made of these, sorted in runs, and merged into the index's tree. Then the changes of the noted
+// rows are applied, round by round. The last transaction applies the rest and makes the tree the index. Queries never
+// see it before.
 //
-// After a crash the record says how far the build was, and it goes on from there when it is asked for again.
+// After a crash the record tells the progress of the build, which continues when it is requested again.
 
 import HornbeamPages
 import HornbeamTree
@@ -19,7 +20,7 @@ struct BackgroundBuilder {
         var threads = RowBatch.standardThreads
         /// Size of the entries in memory, in bytes, from which on they are written to a run.
         var runSize = EntrySorter.standardBound
-        /// Size of the entries that one transaction stores, in bytes. Writers wait for it some milliseconds.
+        /// Size of the entries that one transaction stores, in bytes. Writers wait some milliseconds for it.
         var sliceSize = 1 << 18
         /// Number of rows that a thread reads in one transaction.
         var rowsAtOnce = 1024
@@ -70,7 +71,7 @@ struct BackgroundBuilder {
     func drop() throws {
         let transaction = try store.beginWrite(.behindOthers)
         do {
-            // A build of another version belongs to somebody else, who may go on with it.
+            // A build of another version belongs to another program, which may continue it.
             guard let build = try RegisteredCatalogue.readBuild(of: registration.name, in: transaction),
                 build.identity == registration.identity
             else { return transaction.abort() }
@@ -140,7 +141,7 @@ struct BackgroundBuilder {
 
     private func load(_ index: inout StoredIndex) throws {
         let type = try database.schema.type(registration.entity)
-        // The tree is the file's business, not that of what makes entries.
+        // The trees come from the file, not from the registration.
         guard let trees = try inRead({ try IndexTrees(of: index, in: $0) }) else { throw Superseded() }
         let total = try inRead { Int(clamping: try $0.count(type.rows)) }
         let scan = BuildScan(
@@ -192,7 +193,7 @@ struct BackgroundBuilder {
             throw HornbeamError(.tooLarge, "index “\(registration.name)” has more entries than can be sorted")
         }
         let name = index.runName(number)
-        // One that a crash has left is not whole.
+        // Dropped first: a run that a crash has left is incomplete.
         try change(&index) { transaction, _ in
             _ = try transaction.dropTree(name)
             _ = try transaction.tree(name, create: true)
@@ -207,8 +208,8 @@ struct BackgroundBuilder {
         }
     }
 
-    /// Stores a list, slice by slice, and with the last slice what it makes of the build.
-    /// - Parameter total: of entries, to be told; 0 if nobody is.
+    /// Stores a list, slice by slice. The last slice also changes the build's record.
+    /// - Parameter total: number of entries, for reports of progress; 0 for no reports.
     private func write(
         _ merge: inout BuildMerge, _ index: inout StoredIndex, total: Int,
         into trees: (Transaction, StoredIndex) throws -> IndexTrees, last: (inout StoredIndex.Build) -> Void
@@ -293,7 +294,7 @@ struct BackgroundBuilder {
         return try body(read)
     }
 
-    /// One transaction of a build, and what it has come to with it.
+    /// One transaction of a build, with the resulting state of the build.
     private func change(
         _ index: inout StoredIndex, _ body: (Transaction, inout StoredIndex.Build) throws -> Void
     ) throws {

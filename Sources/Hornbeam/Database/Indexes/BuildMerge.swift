@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merges what a background build has sorted, by slices: those in memory and those in trees of the file. Between two
-// slices nothing is held of the store.
+// Merges the sorted entries of a background build, slice by slice: entries in memory and in trees of the file. Between
+// two slices it holds nothing of the store.
 
 import HornbeamPages
 import HornbeamTree
@@ -10,11 +10,11 @@ struct BuildMerge {
     let store: TreeStore
     /// Each sorted.
     let buffers: [EntryBuffer]
-    /// Of trees that nobody changes any more.
+    /// Trees that are no longer changed.
     let runs: [String]
     /// The last key that was handed out, or is not to be.
     private(set) var last: [UInt8]?
-    /// Where the merge stands in each buffer.
+    /// The position of the merge in each buffer.
     private var places: [Int]
 
     init(_ store: TreeStore, buffers: [EntryBuffer], runs: [String] = [], after last: [UInt8]? = nil) {
@@ -24,7 +24,7 @@ struct BuildMerge {
         self.last = last
         places = buffers.map { buffer in
             guard let last else { return 0 }
-            // The first one behind it.
+            // The first one after it.
             var (low, high) = (0, buffer.count)
             while low < high {
                 let middle = (low + high) / 2
@@ -75,7 +75,7 @@ struct BuildMerge {
     }
 }
 
-/// Where a merge stands in one list of entries.
+/// The position of a merge in one list of entries.
 private class SortedEntries {
     fileprivate(set) var key: [UInt8] = []
     fileprivate(set) var value: [UInt8] = []
@@ -116,7 +116,7 @@ private final class BufferedEntries: SortedEntries {
 private final class StoredEntries: SortedEntries {
     private var cursor: Cursor
 
-    /// Stands on the first entry behind a key; nil if there is none.
+    /// Moves to the first entry after a key; nil if there is none.
     init?(_ cursor: consuming Cursor, after last: [UInt8]?) throws {
         var isThere = try last.map { try cursor.seek($0) } ?? cursor.first()
         if isThere, let last, cursor.key.elementsEqual(last) { isThere = try cursor.next() }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A background build's reading: the entries of all rows as they were when the build began, by several threads, each
-// with reads of its own. Rows that have changed since are noted with what they were, so that no old state has to be
-// kept for the build, and one that was cut short goes on where it was.
+// Reads the entries of all rows as they were when a background build began, on several threads with reads of their own.
+// The former state of rows that have changed since is noted. So no old state of the file has to be kept for the build,
+// and an interrupted build continues at its last position.
 
 import Dispatch
 import HornbeamPages
 import HornbeamTree
 import Synchronization
 
-/// Reads rows behind a place, until so much is read that it is to be put aside.
+/// Reads rows after a position, until the entries fill a run.
 struct BuildScan {
     let store: TreeStore
     let type: EntityType
@@ -16,7 +16,7 @@ struct BuildScan {
     let follower: any IndexFollower
     let missedName: String
     let limits: BackgroundBuilder.Limits
-    /// Told how many rows are read; throws to end.
+    /// Called with the number of rows read; throws to end the scan.
     let report: @Sendable (_ rows: Int) throws -> Void
 
     struct Result: Sendable {
@@ -24,11 +24,11 @@ struct BuildScan {
         var buffers: [EntryBuffer] = []
         /// The last row that was read; nil if there was none.
         var position: UInt64?
-        /// Whether no row is behind it.
+        /// Whether there are no more rows.
         var isAtEnd = false
     }
 
-    /// What the threads share.
+    /// State that the threads share.
     private struct Shared: Sendable {
         var result: Result
         /// In memory, of all of them.
@@ -60,8 +60,8 @@ struct BuildScan {
         }
     }
 
-    /// The next rows to read, as the keys of the first and the last one may be; nil if nothing is left or enough is
-    /// read. What is taken is read: so what lies up to `position` is complete in the end.
+    /// The next range of row ids to read; nil if nothing is left or the run is full. Every range that is taken is read,
+    /// so in the end all rows up to `position` are complete.
     private func next(_ shared: borrowing Mutex<Shared>) throws -> ClosedRange<UInt64>? {
         try shared.withLock { shared in
             guard shared.failure == nil, !shared.result.isAtEnd, shared.size < limits.runSize else { return nil }
@@ -71,7 +71,7 @@ struct BuildScan {
             }
             let read = try store.beginRead()
             defer { read.abort() }
-            // As many rows of each of the two trees as there may be at most.
+            // The upper bound of rows is taken for each of the two trees.
             var last: UInt64?
             for tree in [type.rows, try missed(read)] {
                 let start = try read.count(tree, from: [], to: first.key)

@@ -73,8 +73,8 @@ extension Database {
         if let reduction = registration.reduction { try store.register(reduction) }
     }
 
-    /// Registers an index in a file that is open for reading alone. Such a file can't be brought up to the code: it
-    /// must have the index already.
+    /// Registers an index in a file that is open for reading alone. Such a file can't be changed: it must have the
+    /// index already.
     func registerReadOnly(_ registration: IndexRegistration, onDrift: DriftPolicy = .ignore) throws {
         let read = try store.beginRead()
         defer { read.abort() }
@@ -122,10 +122,10 @@ extension Database {
 
     /// Commits a transaction that changes the registered indexes.
     ///
-    /// The next write begins before this commit is known to have succeeded or failed. It asks for the registered
-    /// indexes when it has its turn, and waits here until they are those of the state that the file is in. So nobody
-    /// else's change comes between, to be undone with this one. A transaction that has changed nothing commits too:
-    /// that fails if the state that it was built on does.
+    /// The next write may begin before it is known whether this commit succeeds. It asks for the registered indexes
+    /// when its turn comes, and waits here until they match the state of the file. So no change by another transaction
+    /// comes between and is undone with this one. A transaction that has changed nothing commits too: that fails if the
+    /// commit of the state before it fails.
     package func commit(
         _ transaction: Transaction, _ change: (RegisteredIndexes) -> RegisteredIndexes
     ) throws(StorageError) {
@@ -142,7 +142,7 @@ extension Database {
         }
     }
 
-    /// Returns the registered indexes that the file has, by name, behind those that can't be read.
+    /// Returns the registered indexes of the file, by name, after those that can't be read.
     public func registeredIndexes() throws -> [RegisteredIndexDescription] {
         try indexing {
             let maintained = registered.maintained
@@ -187,7 +187,7 @@ extension Database {
         return .building(done: Int(clamping: try read.count(rows, from: [], to: next.key)), total: total)
     }
 
-    /// Turns the engine's errors into those of the typed API. Others pass.
+    /// Converts the engine's errors to those of the typed API. Others are passed on.
     package func indexing<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()

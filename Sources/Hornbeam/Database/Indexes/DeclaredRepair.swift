@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds indexes anew that the models declare: for one that `check` finds damaged.
+// Rebuilds indexes that the models declare, if `check` finds one damaged.
 
 import HornbeamPages
 import HornbeamTree
 
 extension Database {
-    /// Builds an index that a model declares anew, from the entities as they are; its entries are thrown away unread.
-    /// For one that `check` reports, or that a search or a commit says is damaged.
+    /// Rebuilds an index that a model declares from the entities; its old entries are dropped without reading them. For
+    /// an index that `check`, a search or a commit reports as damaged.
     ///
     ///     try database.repair(index: "search", of: Page.self)
     ///
-    /// One transaction, which takes as long as the index took to build; readers keep the state that they see.
-    /// `.invalid` if the model declares no index of this name, `.uniqueViolation` if two entities have what only one
-    /// may have, `.corrupt` if rows, or the pages that lead to what is thrown away, can't be read: `hornbeam salvage`
-    /// is for such a file.
-    /// - Parameter name: of the property that declares it.
+    /// Runs in one transaction, which takes as long as the index took to build; readers keep the state that they see.
+    /// Throws `.invalid` if the model declares no index of this name, `.uniqueViolation` if two entities have the same
+    /// key of a unique index, and `.corrupt` if rows, or the pages that lead to the old entries, can't be read:
+    /// `hornbeam salvage` is for such a file.
+    /// - Parameter name: the name of the property that declares it.
     public func repair<Entity: EntityModelProtocol>(
         index name: String, of _: Entity.Type, progress: MigrationProgress.Handler? = nil
     ) throws {

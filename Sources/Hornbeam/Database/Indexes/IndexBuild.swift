@@ -31,7 +31,7 @@ public final class IndexBuild: Sendable {
         case finished
         /// The build was cancelled, by `cancel` or by the task that waited. Nothing of it is left.
         case cancelled
-        /// The database was closed. Building the index again goes on where this was.
+        /// The database was closed. Building the index again continues this build.
         case stopped
         /// Nothing of it is left, unless the file can't be written any more.
         case failed(any Error)

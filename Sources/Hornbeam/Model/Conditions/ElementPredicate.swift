@@ -38,7 +38,7 @@ public struct ElementProperty<Element: Sendable, Property: Sendable>: Sendable {
     ) -> ElementPredicate<Element> {
         let (value, subject) = (value, subject)
         let literal = literal(other)
-        // A type with an order of its own is compared by that order, in whatever form it is stored.
+        // A type with an order of its own is compared by that order, whatever its stored form.
         let isStoredOrder = comparison.holdsForColumns(of: Property.self)
         // Only the test answers a comparison that has no index order, or for which an index would have to leave entries
         // out.
@@ -66,7 +66,7 @@ extension ElementProperty where Property: StringProtocol {
 /// A condition on an element of an array.
 public struct ElementPredicate<Element: Sendable>: Sendable {
     let label: String
-    /// The terms that the element must fulfil, as far as an index can test them.
+    /// The terms of the condition that an index can test.
     let terms: [ElementTerm]
     /// Whether the terms are the whole condition.
     let isComplete: Bool

@@ -125,7 +125,7 @@ extension PartialKeyPath {
 }
 
 extension Predicate {
-    /// The column to compare, if `keyPath` is one whose stored order and equality are those of the property.
+    /// The column to compare, if the stored values have the property's order and equality.
     static func column<Property, Stored>(
         _ keyPath: KeyPath<Entity, Stored>, _ comparison: Comparison, _: Property.Type
     ) -> Int? {
@@ -179,7 +179,8 @@ extension Predicate {
             label: "\(keyPath.label) \(comparison.rawValue) \(text)", test())
     }
 
-    /// What `\.$one.id` says is said of the one entity's id, where a link to what isn't stored counts as none.
+    /// A condition on the id of the related entity, for `\.$one.id`. A link to an entity that isn't stored counts as
+    /// none.
     static func comparing(
         idOf relation: DeclaredRelation<Entity>, _ comparison: Comparison, _ value: Value?
     ) -> Self {
@@ -205,7 +206,7 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, Property>, _ comparison: Comparison, _ literal: Value?,
         of ordered: Ordered.Type, label: String, _ test: @escaping @Sendable (Property) -> Bool
     ) -> Self {
-        // A type with an order of its own is compared by that order, in whatever form it is stored.
+        // A type with an order of its own is compared by that order, whatever its stored form.
         guard comparison.holdsForColumns(of: ordered) else { return testing(keyPath, label: label, test) }
         let test = StoredOrder<Property>()?.test(comparison, literal ?? .null) ?? test
         guard let literal else { return testing(keyPath, label: label, test) }
@@ -222,7 +223,7 @@ extension Predicate {
     ) -> @Sendable (RowReader) throws -> Bool {
         { [keyPath = keyPath.shared] row in
             let entity = try Entity(row: row)
-            // With the test, which may be an operator of relations.
+            // Around the test too, which may be an operator of relations.
             return try RelationReads.refusing(label, Entity.self) { test(entity[keyPath: keyPath]) }
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons of two properties of one entity: `\.played < \.length`. No index answers them, so they are tested on
-// rows, of which only the two columns are read where both are columns.
+// rows. If both are columns, only these two are read.
 //
 // Disfavoured, so that the compiler explains a wrong value by the comparison with a value.
 

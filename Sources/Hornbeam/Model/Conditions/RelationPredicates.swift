@@ -47,8 +47,8 @@ extension Predicate {
 
 // MARK: - The one entity itself
 
-// An entity is what its id says: its other properties don't count. The operators for entities that are Equatable are
-// there because the compiler finds those of optional properties as fitting for them.
+// Entities are compared by their ids: other properties don't count. The operators for Equatable entities exist because
+// the compiler would find those of optional properties equally fitting.
 
 /// The relation leads to the entity with this one's id, or to none if it is nil: `\.author == bob`. A link to an entity
 /// that isn't stored counts as none.

@@ -33,7 +33,7 @@ public struct SearchQuery<Entity: EntityModelProtocol>: Sendable, Hashable {
 // MARK: - Building
 
 extension SearchQuery {
-    /// Finds any of the words. The score is the sum of those that are found, so that texts with more of them, and with
+    /// Finds any of the words. The score is the sum over the found words, so that texts with more of them, and with
     /// rarer ones, come first.
     public static func words(_ text: String) -> Self { Self(.words(text)) }
 
@@ -54,18 +54,18 @@ extension SearchQuery {
     public static func phrase(_ text: String, slop: Int = 0) -> Self { Self(.phrase(text, slop: slop)) }
 
     /// Finds words, phrases, prefixes, patterns and fuzzy words near each other within one property, in any order. The
-    /// last one begins at most `within` words behind the end of the first, so that 1 is right behind it. A part that is
+    /// last one begins at most `within` words after the end of the first, so that 1 means adjacent. A part that is
     /// named twice must be there twice.
     public static func near(_ queries: Self..., within distance: Int) -> Self {
         Self(.near(within: distance), queries.map(\.reading.asPart))
     }
 
-    /// Finds words with this beginning. If there are several words, the last one is the beginning, and the others stand
-    /// before it as in a phrase.
+    /// Finds words with this beginning. If there are several words, the last one is the beginning, and the others
+    /// precede it as in a phrase.
     public static func prefix(_ text: String) -> Self { Self(.prefix(text)) }
 
     /// Finds words that match a pattern: `*` stands for any letters, `?` for one. A pattern that begins with a sign
-    /// looks at all words of the index.
+    /// reads all words of the index.
     public static func wildcard(_ pattern: String) -> Self { Self(.wildcard(pattern)) }
 
     /// Finds words with a similar spelling. A letter too many, too few or another one is one edit, and so are two
@@ -86,7 +86,7 @@ extension SearchQuery {
     /// Searches only in these properties, which must be among the searched ones.
     public func `in`<each Text: SearchableText>(_ keyPaths: repeat KeyPath<Entity, each Text>) -> Self {
         var columns: [Int] = []
-        // No column is one that can't be searched.
+        // -1, which is no column, stands for a property that can't be searched.
         for path in repeat each keyPaths { columns.append(TextProperty<Entity>.column(path) ?? -1) }
         return Self(.field(columns), [reading.asPart])
     }
@@ -132,7 +132,7 @@ extension SearchQuery {
         try self.init(text, matching, over: Self.searched)
     }
 
-    /// Reads a query for a search over these properties: their names, and no others, may stand before a colon.
+    /// Reads a query for a search over these properties: only their names may precede a colon.
     @_disfavoredOverload
     public init<each Text: SearchableText>(
         parsing text: String, matching: Matching = .any, over keyPaths: repeat KeyPath<Entity, each Text>
@@ -182,7 +182,8 @@ extension SearchQuery {
         return columns.isEmpty ? texts : columns
     }
 
-    /// The query where nothing says over which columns it is asked but what is shown of it, with columns as fields.
+    /// The query when no search gives the columns. The columns are those that full-text indexes are over, and
+    /// `columns`.
     func query(showing columns: [Int] = []) -> TextQuery {
         switch reading {
         case .query(let query): query
@@ -193,12 +194,12 @@ extension SearchQuery {
         }
     }
 
-    /// The query over some columns: its fields are places in the list.
+    /// The query over some columns: its fields are indices of the list.
     func query(over columns: [Int]) throws(HornbeamError) -> TextQuery {
         try query(amongst: columns).mapFields { (column) throws(Never) in columns.firstIndex(of: column) ?? -1 }
     }
 
-    /// The query with columns as fields, each of which is one of these.
+    /// The query over some columns, with columns as fields.
     func query(amongst columns: [Int]) throws(HornbeamError) -> TextQuery {
         try requireDepth()
         let query: TextQuery
@@ -241,17 +242,17 @@ extension SearchQuery: CustomStringConvertible {
     }
 }
 
-/// A text that can't be read as a query, and the place of the error.
+/// The error for a text that can't be read as a query, with its position.
 public struct SearchSyntaxError: Error, Hashable, CustomStringConvertible {
     /// The whole text.
     public let text: String
     /// The character at which the error is, from 0.
     public let offset: Int
-    /// The problem at this place.
+    /// The problem at this position.
     public let problem: String
     /// The text to write instead.
     public let advice: String
-    /// The whole message on three lines, with a caret under the place.
+    /// The whole message on three lines, with a caret under the position.
     public let description: String
 
     init(_ error: QuerySyntaxError) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One key of an order: a column where the key path is one, otherwise a value that is computed from the decoded entity.
-// That is a value whose stored form has its order, which an index may hold, or a key of the Swift type.
+// One key of an order: a column, if the key path is one, otherwise a value computed from the decoded entity. This is a
+// value whose stored form has its order, which an index may hold, or a key of the Swift type.
 
 /// The sort term that `sorted(by:)` makes of a key path.
 struct SortKey<Entity: EntityModelProtocol>: Sendable {
@@ -24,8 +24,9 @@ struct SortKey<Entity: EntityModelProtocol>: Sendable {
             })
     }
 
-    /// `order` is asked for only where no column can be sorted by: most queries make no closure.
-    /// - Parameter ordered: the type whose order the stored values must have for that, `Property` or what it wraps.
+    /// `order` is only called if no column can be sorted by, so most queries make no closure.
+    /// - Parameter ordered: the type whose order the stored values must have to sort by a column: `Property` or the
+    ///   type that it wraps.
     private init<Property: Sendable, Ordered>(
         _ keyPath: KeyPath<Entity, Property>, _ ordered: Ordered.Type,
         _ order: @autoclosure () -> @Sendable (Property, Property) -> Int
@@ -107,9 +108,9 @@ extension ComputedComponent {
 private protocol OrderingType {
     static var isOrderedAsStored: Bool { get }
     static var isDescending: Bool { get }
-    /// Of the value, which may be nil; nil if it is stored in no order.
+    /// The column type of the value, which may be nil; nil if its stored form has no order.
     static var storedType: ColumnType? { get }
-    /// What makes it of such a value.
+    /// The steps that make the ordering of such a value.
     static var steps: [AnyKeyPath] { get }
     /// The value in its stored form.
     var literal: Value? { get }

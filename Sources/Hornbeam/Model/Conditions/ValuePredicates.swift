@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on a property that are more than one comparison: lists of values, ranges, nil, elements of arrays. Their
-// meaning is that of the operators they stand for, so an index answers them as it answers these.
+// Conditions on a property that are more than one comparison: lists of values, ranges, nil, elements of arrays. They
+// mean the same as the operators they stand for, so the same indexes answer them.
 
 extension Predicate {
     // MARK: - One of several values
@@ -78,7 +78,7 @@ extension Predicate {
         _ keyPath: KeyPath<Entity, Property>, between low: Property, and high: Property
     ) -> Self { keyPath >= low && keyPath <= high }
 
-    // Optional properties: nil lies in no range.
+    // Optional properties: no range contains nil.
 
     public static func value<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property?>, in range: ClosedRange<Property>

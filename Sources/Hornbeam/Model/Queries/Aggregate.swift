@@ -3,9 +3,9 @@
 // floating-point numbers are exact until they are rounded once, and so don't depend on the order in which entities
 // come.
 //
-// Statements and secondary indexes have aggregates of their own, over values whose types they learn at run time. Those
-// here give the property's own type, take values that only Swift code computes, and, for live queries, can take out a
-// row again.
+// Statements and secondary indexes have aggregates of their own, over values whose types they learn at run time. The
+// aggregates in this file give the property's own type, take values that only Swift code computes, and, for live
+// queries, can remove a row again.
 
 import FoundationEssentials
 
@@ -60,8 +60,8 @@ protocol Accumulator<Entity, Result>: AnyObject {
     func add(rows: Int)
     /// Takes out a row that was added. Returns false if the rows that are left must be added anew.
     func remove(_ row: inout AggregatedRow<Entity>) throws -> Bool
-    /// Whether there is a result without adding all rows anew, because later rows have replaced those taken out. Asked
-    /// when all changes of a commit have been taken out and added.
+    /// Whether there is a result without adding all rows anew, because later rows have replaced the removed ones. Asked
+    /// after all changes of a commit were removed and added.
     var isKnown: Bool { get }
     /// The order whose first row it must see if its result isn't known, nil if it must see all rows.
     var missing: SortTerm? { get }
@@ -341,7 +341,7 @@ extension Aggregate {
 private final class Extreme<Entity: EntityModelProtocol, Property: Comparable & Sendable>: Accumulator {
     private let read: @Sendable (inout AggregatedRow<Entity>) throws -> Property?
     private let isBetter: (Property, Property) -> Bool
-    /// The order in which the best row comes first after the rows without a value, nil if all rows must be seen.
+    /// An order in which the best row comes first after the rows without a value, nil if all rows must be read.
     private let order: SortTerm?
     private var best: Property?
     /// The former best value, if its row was taken out. All remaining rows are as good at most, and the best isn't

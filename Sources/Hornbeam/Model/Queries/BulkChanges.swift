@@ -16,7 +16,7 @@ extension QueryList {
     @discardableResult
     public func delete(from context: inout Context) throws -> Int { try delete(from: &context, leavingNothing: false) }
 
-    /// - Parameter leavingNothing: whether no `Deleted` is to be left of those found.
+    /// - Parameter leavingNothing: whether the found entities leave no `Deleted`.
     func delete(from context: inout Context, leavingNothing: Bool) throws -> Int {
         try context.transaction { context in
             let rows = try context.session.run { unique(try self.rows($0)) }

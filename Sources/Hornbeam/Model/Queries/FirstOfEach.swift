@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first entity of each group in one call: the latest message of each room, the cheapest offer of each product. An
-// index over the groups and the order is gone through from group to group (a loose scan), whatever lies between.
+// Returns the first entity of each group: the latest message of each room, the cheapest offer of each product. An index
+// over the groups and the order is walked from group to group (a loose scan), skipping the entries between.
 
 import HornbeamKeys
 import HornbeamPages

@@ -88,7 +88,7 @@ protocol GroupMaker<Entity, Values>: Sendable {
     var readsLinks: Bool { get }
     /// Whether rows with equal values count as one.
     var isOfDistinct: Bool { get }
-    /// Whether the values are the same. Also false where their types can't be compared.
+    /// Whether the values are equal. Returns false if their types can't be compared.
     func areSame(_ left: Values, _ right: Values) -> Bool
 }
 
@@ -393,14 +393,14 @@ public struct GroupedQuery<Entity: EntityModelProtocol, Key, Values>: Sendable {
         var groups: [Group] = []
         var unordered = UnorderedKeys()
         let needs = needs
-        // Whether rows that are equal in what is needed are a group.
+        // Whether rows that are equal in the needed columns are a group.
         let isKeyed = needs != nil && needs?.columns == keys.columns.map { Set($0) }
         try list.forEachRow(in: context, needs: needs) { row, equal in
             var writer = KeyWriter(capacity: 32)
             try keys.append(&row, to: &writer, &unordered)
             let bytes = writer.bytes
             if !isKeyed || !equal.isAll {
-                // In an index those of a group nearly always come together.
+                // In an index the rows of a group nearly always come together.
                 if let last = groups.last, last.bytes == bytes { return try last.state.add(&row, times: equal.count) }
                 if let place = places[bytes] { return try groups[place].state.add(&row, times: equal.count) }
                 places[bytes] = groups.count
@@ -460,7 +460,7 @@ struct GroupKey<Entity: EntityModelProtocol, Key: Hashable & Sendable>: GroupKey
     func read(_ row: inout AggregatedRow<Entity>) throws -> Key { try property.read(&row) }
 }
 
-/// Values that have no key, numbered in the order in which they are found.
+/// Numbers for values that have no key, in the order in which they are found.
 struct UnorderedKeys {
     private var places: [AnyHashable: Int] = [:]
 

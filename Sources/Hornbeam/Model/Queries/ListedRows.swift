@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries over a list of rows, without a look at all of it where less is enough: places are found by counts, a filter
-// is tested row by row until the limit is full, or an index finds the rows of the filter, or those that come first in
-// the order, and the list is asked for each whether it has it.
+// Queries over a list of rows that avoid reading all of it. Positions are found by counts, or a filter is tested row by
+// row until the limit is full, or an index finds the rows of the filter, or the first rows in the order, and each is
+// looked up in the list.
 
 import HornbeamPages
 import HornbeamTree
 
-/// Rows in an order of their own, each at one place or several, found by the place and by the row.
+/// Rows in an order of their own. A row has one position or several. Found by position and by row.
 package protocol RowList {
-    /// Whether all its rows are those of stored entities.
+    /// Whether all rows are stored entities.
     var isStored: Bool { get }
     func count() throws -> Int
     /// Returns the number of different rows, if that is known, else `count`.
     func distinctCount() throws -> Int
-    /// Calls `body` with the rows from a place on, until it returns false.
+    /// Calls `body` with the rows from a position on, until it returns false.
     func forEach(from place: Int, _ body: (RowID) throws -> Bool) throws
-    /// Returns the places of a row, ascending, at most `limit` of them.
+    /// Returns the positions of a row, ascending, at most `limit` of them.
     func indices(of row: RowID, limit: Int) throws -> [Int]
 }
 
@@ -56,27 +56,27 @@ struct ListedRows {
 
     /// The ways to find the rows.
     private enum Way {
-        /// Takes rows by their places: nothing is tested, and nothing sorted.
+        /// Takes rows by their positions: nothing is tested, and nothing sorted.
         case places
-        /// Goes from one place to the next, tests each row, and sorts the rows if the query is sorted.
+        /// Walks the positions, tests each row, and sorts the rows if the query is sorted.
         case walk
         /// Runs a plan for all entities, and looks for its results in the list.
         case plan(EntityQuery)
     }
 
-    /// The price of a row that is looked up by its place in the list.
+    /// The price of a row that is looked up by its position in the list.
     private static var rowCost: Double { Price.entry + Price.row }
 
     private var isFiltered: Bool { if case .all = parts.filter { false } else { true } }
     /// Number of results that are enough.
     private var needed: Int? { parts.limit.map { $0.addingSaturating(parts.offset) } }
 
-    /// The rows, those of several places several times: in the list's order, unless the query has one.
+    /// The rows, in the list's order unless the query has one. A row with several positions comes several times.
     func rows(_ tally: PlanTally? = nil) throws -> [RowID] {
         if let limit = parts.limit, limit <= 0 { return [] }
         try store.core.settleLinks()
         let count = try list.count()
-        // Also if the query goes on after an entity: of the lists of several owners some may be empty.
+        // Before the position of `after` is looked up: with the lists of several owners some may be empty.
         if count == 0 { return [] }
         switch try way(count) {
         case .places: return try rows(from: try start(), count, tally)
@@ -145,7 +145,8 @@ struct ListedRows {
         return ids
     }
 
-    /// How many candidates a path gives. What a search finds its index tells; to test rows for words takes far longer.
+    /// Estimates the number of candidates of a path. For a search the index tells it; testing rows for words takes far
+    /// longer.
     private func estimate(_ path: AccessPath, _ total: Int) throws -> Int {
         switch path {
         case .text(let index, let match, _): try IndexSearch(index, match, store).count()
@@ -155,7 +156,7 @@ struct ListedRows {
         }
     }
 
-    /// The price of rows that a plan finds, each with a search for its places in the list.
+    /// The price of rows that a plan finds, each with a look-up of its positions in the list.
     private func cost(of candidates: Int) -> Double { (Self.rowCost + Price.link) * Double(candidates) }
 
     private static func scaled(_ number: Int, by factor: Int, over divisor: Int) -> Int {
@@ -164,7 +165,7 @@ struct ListedRows {
 
     // MARK: Finding
 
-    /// The entity behind which the query goes on.
+    /// The entity after which the query continues.
     private func position() throws -> PlannedPosition? {
         guard let after = parts.after else { return nil }
         let position = try PlannedPosition(try after(store), store)
@@ -172,7 +173,7 @@ struct ListedRows {
         return position
     }
 
-    /// The place where the query goes on in the list's order.
+    /// The position where the query continues in the list's order.
     private func start() throws -> Int {
         guard let position = try position() else { return 0 }
         guard let row = position.rowID, let place = try list.indices(of: row, limit: 1).first else {
@@ -181,7 +182,8 @@ struct ListedRows {
         return place + 1
     }
 
-    /// The stored rows of a range of places, in the list's order. Rows that aren't stored don't count for the offset.
+    /// The stored rows of a range of positions, in the list's order. Rows that aren't stored don't count for the
+    /// offset.
     private func rows(from start: Int, _ count: Int, _ tally: PlanTally?) throws -> [RowID] {
         var found: [RowID] = []
         let left = parts.limit ?? .max
@@ -202,7 +204,7 @@ struct ListedRows {
         return found
     }
 
-    /// Returns the rows that pass, found by going from one place to the next.
+    /// Returns the rows that pass, found by walking the positions.
     private func walked(_ tally: PlanTally?) throws -> [RowID] {
         let filter = try RowFilter(parts.filter, type: store.type, core: store.core)
         if parts.order.isEmpty {

@@ -40,7 +40,8 @@ public struct Query<Entity: EntityModelProtocol>: Sendable {
 }
 
 extension QueryList {
-    /// The entities that lists of other types lead to. In a level of a nested query, the linked ones among them.
+    /// The entities that relations of other types' lists lead to. In a level of a nested query, the linked ones among
+    /// them.
     /// - Parameter depth: the number of levels of lists within those.
     init(
         context: Context?, within depth: Int,
@@ -147,7 +148,7 @@ public struct Ranked<Entity: EntityModelProtocol>: Sendable {
     let values: [UInt8]?
     private let search: RankedSearch
 
-    // In line: what is generic asks for the type's layout once a list, not once a hit.
+    // Inlined: generic code looks up the type's layout once a list, not once a hit.
     @inline(__always)
     init(id: Entity.ID, score: Double, row: RowID, values: [UInt8]?, of search: RankedSearch) {
         (self.id, self.score, self.row, self.values, self.search) = (id, score, row, values, search)

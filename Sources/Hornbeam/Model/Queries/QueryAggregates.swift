@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates of a whole query. The least and the greatest value of a property with an index are read at its ends.
-// Where an index holds all that is asked for, its entries stand for the rows, each different value once with the number
-// of those that have it; everything else goes over the rows that the plan gives, columns read without decoding
-// entities.
+// Aggregates of a whole query. The least and the greatest value of an indexed property are read at the ends of the
+// index. If an index covers the needed columns, its entries are read instead of rows, each different value once with
+// its number of rows. Otherwise the plan's rows are read, columns without decoding entities.
 
 extension QueryList {
     /// Returns several aggregates at once:
@@ -68,7 +67,7 @@ extension QueryList {
     ) throws -> Property.Average? { try aggregate(.average(keyPath), in: context) }
 
     /// Returns the least value, or nil if there is none. It is read at the beginning of an index over just this
-    /// property, behind the values that the filter fixes, and behind the nils of an optional property.
+    /// property, after the values that the filter fixes, and after the nils of an optional property.
     public func min<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
@@ -88,7 +87,7 @@ extension QueryList {
     }
 
     /// Returns the greatest value, or nil if there is none. It is read at the end of an index over just this property,
-    /// behind the values that the filter fixes.
+    /// after the values that the filter fixes.
     public func max<Property: Comparable & Sendable>(
         _ keyPath: KeyPath<Entity, Property>, in context: Context? = nil
     ) throws -> Property? {
@@ -145,7 +144,7 @@ extension QueryList {
     /// Returns whether there is no entity. Stops at the first.
     public func isEmpty(in context: Context? = nil) throws -> Bool { try !exists(in: context) }
 
-    /// Returns a query for the one entity at an end of a column's order, without entities that have no value there.
+    /// Returns a query for the entity at one end of a column's order, without entities that have no value there.
     /// Returns nil if rows must be read anyway.
     func extreme(_ term: SortTerm, isGreatest: Bool) -> Self? {
         guard case .all = source, !isWindow, case .column(let column) = term.key, !term.descending,
@@ -165,7 +164,7 @@ extension QueryList {
         return !isWindow
     }
 
-    /// Whether the list is a part of what its filter selects.
+    /// Whether the list is only a part of the entities that its filter selects.
     private var isWindow: Bool { limit != nil || offset != 0 || parts.after != nil }
 
     /// The planner's query for a read that uses only the needed parts of rows.

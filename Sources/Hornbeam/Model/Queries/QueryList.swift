@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A query for entities of one type: a value that is built up in steps and holds no context until it is resolved. Steps
-// that a single plan can answer are gathered. A step that can't join them (a filter behind a limit) starts a new query
-// over the rows of the one before.
+// that a single plan can answer are combined. Any other step (such as a filter after a limit) starts a new query over
+// the rows of the one before.
 
 /// The source of a list's rows.
 enum RowSource: Sendable {
@@ -27,7 +27,7 @@ package struct ListParts: Sendable {
     var nested: (any AnyObject & Sendable)?
     /// The id, if the query asks for one id and nothing else. It lets `related` leave the links to the planner.
     var singleID: Value?
-    /// The position after which the list goes on.
+    /// The position after which the list continues.
     var after: (@Sendable (EntityStore) throws -> QueryPosition)?
     /// The context of a query that begins with it.
     package var context: Context?
@@ -35,7 +35,7 @@ package struct ListParts: Sendable {
     var ignoresTies = false
     /// Whether it is an error to test or sort all rows of the type.
     var requiresIndex = false
-    /// Whether the list, nested in a query, has its own rows, not those of the links.
+    /// Whether the list, nested in a query, has its own rows, not the linked ones.
     var ignoresLinks = false
     /// The name of the hand-kept index that the rows come from.
     var list: String?

@@ -2,7 +2,7 @@
 // The parts of queries and aggregates, for modules that answer them from elsewhere than the transaction's own store.
 
 extension ListParts {
-    /// The source of a list's rows, as far as it is data.
+    /// The source of a list's rows, without its typed parts.
     package enum Origin {
         /// All rows of the type.
         case all
@@ -47,7 +47,7 @@ extension QueryList {
 }
 
 extension Query {
-    /// The list that gives the one entity, or none.
+    /// The list that gives the single entity, or none.
     package var asList: QueryList<Entity> { list }
 }
 

@@ -17,7 +17,7 @@ extension ListParts {
         isRanked ? [.bestScore] : order
     }
 
-    /// Whether nothing but the filter chooses among entities, of which it may find one.
+    /// Whether only the filter, which may find at most one entity, selects the entities.
     private var isFilterAlone: Bool {
         guard order.isEmpty, !isRanked, offset == 0, after == nil else { return false }
         if let limit, limit <= 0 { return false }
@@ -38,7 +38,7 @@ extension ListParts {
         }
         var rows: [RowID]? = nested == nil ? nil : []
         let entities: [Entity] = try session.entities(query(Entity.entityName), rows: &rows)
-        // Not by `map`, which in generic code looks its types up.
+        // A loop instead of `map`, which looks its types up in generic code.
         guard let rows else { return entities }
         return try QueryList<Entity>(self).completed(entities, rows, session)
     }
@@ -76,7 +76,7 @@ package final class NestedLevel {
     private let type: any EntityModelProtocol.Type
     /// The linked rows of the entity whose list is made, each once.
     var linked: [RowID] = []
-    /// Lists that are not those of the links. They are loaded once for all entities.
+    /// Lists other than the linked rows. They are loaded once for all entities.
     private var own: [ObjectIdentifier: any RowList] = [:]
 
     /// - Parameter type: the type that the links lead to.
@@ -94,7 +94,7 @@ package final class NestedLevel {
         return rows.filter(linked.contains)
     }
 
-    /// What is linked of rows that are not the links', in their order.
+    /// The linked rows in the order of a source other than the links.
     func linked(of source: RowListSource, _ session: TypedTransaction) throws -> [RowID] {
         let key = ObjectIdentifier(source)
         let list = try own[key] ?? source.list(session)
@@ -135,7 +135,7 @@ extension QueryList {
         return ListedRows(parts: parts, list: list, store: try session.store(Entity.self))
     }
 
-    /// The stored rows in order; of a level of a nested query those among the linked ones.
+    /// The stored rows in order; in a level of a nested query only the linked ones.
     package func rows(_ session: TypedTransaction, in level: NestedLevel? = nil) throws -> [RowID] {
         if let listed = try listed(session, in: level) { return try listed.rows() }
         return try session.core(for: Entity.self).rowIDs(coreQuery)
@@ -153,7 +153,7 @@ extension QueryList {
 
     /// The entities of a list of rows, with all that is nested in them.
     fileprivate func loadRows(_ session: TypedTransaction) throws -> [Entity] {
-        // Reading skips what isn't stored by itself, so whole lists of rows need no test.
+        // Reading skips rows that aren't stored, so whole lists of rows need no test.
         if isWhole, let base = try parts.base(session, in: nil, of: Entity.self) { return try decode(base, session) }
         return try decode(try rows(session), session)
     }
@@ -173,7 +173,7 @@ extension QueryList {
     ///
     /// The query runs first, so `body` may write. Its changes are seen in entities that are read later: they are read a
     /// thousand at a time, and those that are deleted by then are left out.
-    /// - Parameter context: the query's own if it is left out.
+    /// - Parameter context: the query's own if omitted.
     public func forEach(in context: Context? = nil, _ body: (Entity) throws -> Void) throws {
         let session = try (context ?? boundContext()).session
         let rows: [RowID] = try session.run { try self.rows($0) }

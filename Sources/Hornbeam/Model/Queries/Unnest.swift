@@ -5,13 +5,13 @@
 
 import HornbeamTree
 
-/// An element of an array, with what it belongs to.
+/// An element of an array, with its entity and its parent.
 public struct Unnested<Entity: Sendable, Parent: Sendable, Element: Sendable>: Sendable {
     public let entity: Entity
-    /// What the array is a property of: the entity, or the row of the element around it.
+    /// The owner of the array: the entity, or the row of the element that contains the array.
     public let parent: Parent
     public let element: Element
-    /// The element's place in its array.
+    /// The element's position in its array.
     public let index: Int
 }
 
@@ -29,7 +29,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     private let base: QueryList<Entity>
     private let path: ArrayPath<Entity, Element>
-    /// What each entity must have an element for, to have rows.
+    /// An entity has rows only if it has an element for each of these conditions.
     private let tests: [AnyElementTest]
     /// Whether the rows are all elements of the path that pass the last of the tests.
     private let isOfPath: Bool
@@ -190,7 +190,7 @@ public struct UnnestQuery<Entity: EntityModelProtocol, Parent: Sendable, Element
 
     // MARK: Entities
 
-    /// The entities that may have rows: those that an array index finds, if one is of any help.
+    /// The entities that may have rows: those that an array index finds, if one narrows them.
     private func narrowed(_ context: Context) throws -> QueryList<Entity> {
         guard !base.parts.isCut else { return base }
         return try context.session.run { session in

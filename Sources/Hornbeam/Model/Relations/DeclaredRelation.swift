@@ -10,10 +10,10 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
     let keyPath: PartialKeyPath<Entity>
     /// The key paths that mean its number of entities: as it is, with `.asc` and with `.desc`.
     let count: (ascending: AnyKeyPath, explicit: AnyKeyPath, descending: AnyKeyPath)
-    /// The key path that means the id of the one entity it leads to, nil if it leads to many.
+    /// The key paths to the id of the related entity, nil for a to-many relation.
     let id: (plain: AnyKeyPath, ascending: AnyKeyPath?, descending: AnyKeyPath?)?
     let target: any EntityModelProtocol.Type
-    /// What can be done with it without knowing the related type.
+    /// The relation's operations that need no related type.
     let access: RelationAccess<Entity>
 
     public static func oneWay<Target, C, K>(
@@ -61,7 +61,7 @@ public struct DeclaredRelation<Entity: EntityModelProtocol>: @unchecked Sendable
         _ name: String, _ keyPath: WritableKeyPath<Entity, Relation<Target, D, C, K>>, inverse: String?,
         _ deleteRule: Relations.DeleteRule
     ) {
-        // The store asks for a link where one is required. Of many there may be none.
+        // The store checks required links. A to-many relation may be empty.
         description = RelationDescription(
             name: name, target: Target.entityName, toMany: C.isToMany, required: K.isRequired && !C.isToMany,
             inverse: inverse, deleteRule: deleteRule)

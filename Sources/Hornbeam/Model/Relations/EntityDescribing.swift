@@ -15,8 +15,8 @@ extension EntityModelProtocol {
 }
 
 extension Relation: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// `none`, `null`, `id(1)` or `[1, 2]` for ids, otherwise the entities, with a word in front if they are fragments
-    /// or added to what is linked.
+    /// `none`, `null`, `id(1)` or `[1, 2]` for ids, otherwise the entities. A word before them tells whether they are
+    /// fragments or are added to the existing links.
     public var description: String {
         let said =
             switch content {

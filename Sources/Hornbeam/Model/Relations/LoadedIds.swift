@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ids behind the links of a level of a nested query, of entities that aren't stored too. Integer ids are row ids:
-// nothing is looked up for them. Any other is read once, however many link to it.
+// The ids of linked entities in a level of a nested query, including entities that aren't stored. Integer ids are row
+// ids, so nothing is looked up for them. Any other id is read once, however many links lead to it.
 
 extension TypedTransaction {
     /// The ids of each list's rows.
@@ -54,7 +54,7 @@ extension TypedTransaction {
 extension LoadedLists<Int> {
     /// Row ids as the ids that they are.
     fileprivate init(integers links: LinkLists, isToMany: Bool) {
-        // Of few, none is likely to be shared.
+        // In a few links, probably no target is shared.
         if isToMany || links.count < 8 {
             lists = LinkLists.slices(links.ends) { links.targets[$0].map { Int(truncatingIfNeeded: $0.rawValue) } }
         } else {
@@ -66,7 +66,7 @@ extension LoadedLists<Int> {
 }
 
 extension LinkLists {
-    /// What `slice` makes of each list's range.
+    /// The result of `slice` for each list's range.
     fileprivate static func slices<Element>(_ ends: [Int], _ slice: (Range<Int>) -> Element) -> [Element] {
         var start = 0
         return ends.map { end in

@@ -10,7 +10,7 @@ public struct LoadedRelation {
     /// `[[Target]]` or `[[Target.ID]]`.
     @usableFromInline let lists: any Sendable
     @usableFromInline let areIds: Bool
-    /// The list of each entity, -1 for none. Nil where they are in the same order.
+    /// The index of each entity's list, -1 for none. Nil if lists and entities are in the same order.
     @usableFromInline let places: [Int]?
     @usableFromInline let isSlice: Bool
     /// The entities whose lists are slices, where `isSlice` is false for the level as a whole.
@@ -44,7 +44,7 @@ public struct LoadedRelation {
     public func put<Entity, Target, D, C, K>(
         into entities: inout [[Entity]], _ set: (inout Entity, Relation<Target, D, C, K>) -> Void
     ) {
-        // Empty lists of one type are those of any other.
+        // Empty lists of one type pass the cast to any other.
         if !areIds, let lists = lists as? [[Target]] { put(lists, into: &entities, { .entities($0) }, set) }
         if areIds, let lists = lists as? [[Target.ID]] { put(lists, into: &entities, { .ids($0) }, set) }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nested queries: steps that load relations into entities that were just read. Each step works on all entities of its
-// level at once and reads each related entity once, however many share it.
+// Nested queries: steps that load relations into entities that were just read. Each step handles all entities of its
+// level at once and reads each related entity once, however many entities share it.
 
 /// The things that `with(.entities, .ids)` loads, one element a level.
 public enum Nested: Hashable, Sendable {
@@ -93,7 +93,7 @@ struct NestedStep<Entity: EntityModelProtocol>: Sendable {
     /// The relations that the step reads, nil if they aren't known before.
     let dependency: @Sendable () -> LinkDependency?
 
-    /// Loads ids alone, also those of entities that aren't stored.
+    /// Loads ids alone, including those of entities that aren't stored.
     init<Target, D, C, K>(ids path: RelationPath<Entity, Target, D, C, K>, isSlice: Bool) {
         load = { entities, rows, session in
             let number = try Entity.entityShape.relationNumber(path.keyPath)

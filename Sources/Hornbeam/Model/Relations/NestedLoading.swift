@@ -5,7 +5,7 @@
 /// The lists of entities or ids for the entities of a level.
 struct LoadedLists<Element> {
     var lists: [[Element]]
-    /// The list of each entity of the level, -1 for none. Nil where they are in the same order.
+    /// The index of each entity's list in the level, -1 for none. Nil if lists and entities are in the same order.
     var places: [Int]?
 
     /// The entities of the level that have links to entities which aren't stored. Their lists are shorter than their
@@ -83,8 +83,8 @@ extension QueryList {
         return LoadedLists(lists: lists)
     }
 
-    /// Lists with entities in common. To-one relations that lead to the same entity share a list of it, so that each of
-    /// them only counts a reference.
+    /// Lists with common entities. To-one relations to the same entity share one list of it, so each costs only a
+    /// reference count.
     private func shared(
         _ rows: DistinctRows, _ ends: [Int], isToMany: Bool, _ session: TypedTransaction
     ) throws -> LoadedLists<Entity> {
@@ -103,7 +103,7 @@ extension QueryList {
 }
 
 extension DistinctRows {
-    /// The places and ends of lists without the rows that aren't stored.
+    /// The indices and ends of lists without rows that aren't stored.
     func storedPlaces(_ ends: [Int]) -> (places: [Int], ends: [Int]) {
         guard places.contains(-1) else { return (places, ends) }
         var kept: [Int] = []
@@ -116,7 +116,7 @@ extension DistinctRows {
         return (kept, keptEnds)
     }
 
-    /// Returns the place of each list's first row, -1 where there is none.
+    /// Returns the index of each list's first row, -1 where there is none.
     func firstPlaces(_ ends: [Int]) -> [Int] {
         var start = 0
         return ends.map { end in

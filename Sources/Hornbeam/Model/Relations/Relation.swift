@@ -72,8 +72,8 @@ public typealias ToOneRelation<E: EntityModelProtocol, D: DirectionalityProtocol
 public typealias ToManyRelation<E: EntityModelProtocol, D: DirectionalityProtocol, K: ConstraintsProtocol> =
     Relation<E, D, Relations.ToMany<E>, K>
 
-// Relations by their kind alone, for signatures: `init(id: Int, podcast: RequiredToOne<Podcast>)`. Those without
-// `OneWay` are mutual.
+// Relations by their kind alone, for signatures: `init(id: Int, podcast: RequiredToOne<Podcast>)`. Names without
+// `OneWay` are mutual relations.
 
 /// `@Relationship(inverse: \.episodes) var podcast: Podcast?`
 public typealias ToOne<E: EntityModelProtocol> = Relation<E, Relations.Mutual, Relations.ToOne<E>, Relations.Optional>
@@ -148,7 +148,7 @@ public struct Relation<
     /// stored entities that the relation leads to, in O(log n) if all linked entities are stored.
     public var count: Int { linkedIds?.count ?? 0 }
 
-    /// The ids, also those of entities, nil if nothing is said.
+    /// The ids, or those of the entities; nil if the relation is unset.
     var linkedIds: [Entity.ID]? {
         RelationReads.note()
         return switch content {
@@ -159,7 +159,7 @@ public struct Relation<
         }
     }
 
-    /// Forgets what was said.
+    /// Makes the relation unset.
     public mutating func normalize() {
         self = .none
     }
@@ -189,7 +189,7 @@ extension Relation where Cardinality == Relations.ToMany<Entity> {
     public static func relation(_ entities: [Entity]) -> Self { Self(.entities(entities)) }
     /// Links to exactly these entities and merges their properties into the stored ones.
     public static func fragment(_ entities: [Entity]) -> Self { Self(.entities(entities), isFragment: true) }
-    /// Links to these besides those already linked.
+    /// Adds links to these entities to the existing ones.
     public static func appending(ids: [Entity.ID]) -> Self { Self(.ids(ids), isSlice: true) }
     public static func appending(relation entities: [Entity]) -> Self { Self(.entities(entities), isSlice: true) }
     public static func appending(fragment entities: [Entity]) -> Self {

@@ -3,7 +3,7 @@
 
 import FoundationEssentials
 
-/// A relation's key path behind closures. One object, so that a declared relation is no longer for it.
+/// A relation's key path behind closures. One object, so that a declared relation doesn't grow by it.
 final class RelationAccess<Entity: EntityModelProtocol>: Sendable {
     /// Returns the step that loads the relation as one level of `with(.entities, .ids)`, with `below` for the levels
     /// below.

@@ -8,9 +8,10 @@
 
 /// The form in which relations are encoded. Set it on a `JSONEncoder`.
 public enum RelationEncodingStrategy: Sendable, Hashable {
-    /// As people write JSON by hand. What was said explicitly, null or a slice, can't be told afterwards: saving a
-    /// decoded slice unlinks all that isn't in it. An object with nothing but an id is read as an id, and so is one
-    /// with an id that no entity can be made of, because a property is missing or of another type; of a list with one
+    /// As people write JSON by hand. An explicit null or slice isn't preserved: saving a decoded slice unlinks all
+    /// other entities. An object with only an id is read as an id, and so is one with an id that isn't a complete
+    /// entity, because a property is missing or of another type. If a list has such an object, all of its elements are
+    /// read as ids.
     /// of these all are read as ids.
     case plain
     /// A container whose key tells ids from entities, and null from nothing said.
@@ -81,7 +82,7 @@ private enum RelationKey: String, CodingKey {
     case slice
 }
 
-/// Any key, to see whether there are others than those of a relation.
+/// Any key, to find keys other than those of a relation.
 private struct AnyKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
@@ -95,9 +96,9 @@ private struct AnyKey: CodingKey {
     }
 }
 
-/// The id that stands for an entity in the plain form, nil for an entity. An object that has an id and nothing else is
-/// the id, even if an entity needs no more. Saved as an entity it would replace the stored entity's other properties,
-/// or create an entity that the JSON only names.
+/// The id that represents an entity in the plain form, nil for an entity. An object with only an id is read as the id,
+/// even if an entity needs no more. Saved as an entity it would replace the stored entity's other properties, or create
+/// an entity that the JSON only names.
 private struct PlainID<Entity: EntityModelProtocol>: Decodable where Entity.ID: Decodable {
     let id: Entity.ID?
 
@@ -112,7 +113,7 @@ private struct PlainID<Entity: EntityModelProtocol>: Decodable where Entity.ID: 
     }
 }
 
-/// Reads entities that lie in a relation.
+/// Reads entities nested in a relation.
 private func decodingNested<Result>(_ name: String, _ body: () throws -> Result) throws -> Result {
     try CodedNesting.descend(into: "\(name) can't be decoded")
     defer { CodedNesting.ascend() }
@@ -224,8 +225,8 @@ extension Relation: Decodable where Entity: Decodable, Entity.ID: Decodable {
         var container = try decoder.unkeyedContainer()
         var ids: [Entity.ID] = []
         while !container.isAtEnd {
-            // Without a look into the entity: one that was read here and then again with the list would be read twice
-            // as often at each level.
+            // Without decoding the entity: decoding it here and again with the list would double the work at each
+            // level.
             guard let id = try container.decode(PlainID<Entity>.self).id else {
                 // If one element of a list is an entity, all are: an entity whose other properties are nil looks like
                 // an id. If they can't all be entities, all are ids.

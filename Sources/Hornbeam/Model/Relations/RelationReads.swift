@@ -7,9 +7,9 @@ import Glibc
 import Synchronization
 
 enum RelationReads {
-    /// Number of properties that are being asked, in all threads. If it is 0, nobody looks further.
+    /// Number of running tests of properties, in all threads. If it is 0, nothing else is read.
     private static let asking = Atomic<Int>(0)
-    /// Set in a thread whose property has read a relation. Nil if the system has no key left: then nothing is noticed.
+    /// Set in a thread whose property has read a relation. Nil if the system has no key left: then no read is noticed.
     private static let noticed: pthread_key_t? = {
         var key: pthread_key_t = 0
         return pthread_key_create(&key, nil) == 0 ? key : nil
@@ -32,7 +32,7 @@ enum RelationReads {
         guard let noticed, !(type is any Tombstone.Type) else { return try body() }
         asking.add(1, ordering: .relaxed)
         defer { asking.subtract(1, ordering: .relaxed) }
-        // Asked within a condition of another one, as `passes:` may: what was noticed before stays so.
+        // The test may run within another one, as in `passes:`: the state of the outer one is restored.
         let before = pthread_getspecific(noticed)
         pthread_setspecific(noticed, nil)
         defer { pthread_setspecific(noticed, before) }

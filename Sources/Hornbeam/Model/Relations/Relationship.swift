@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The property wrapper that declares a relation. The property shows the loaded entities and can't be set; the relation
-// is set through `$property`. Which initialiser fits decides the kind of the relation. Those for relations are
-// inlinable, because every entity that is read makes them anew: so the key paths in them are not even made.
+// is set through `$property`. The choice of the initialiser decides the kind of the relation. The initialisers for
+// relations are inlinable, because every entity that is read makes them anew: so the key paths in them are not even
+// made.
 
 /// Declares a relation of an entity: `@Relationship(inverse: \.messages) var chat: Chat?`.
 @propertyWrapper
@@ -28,9 +29,9 @@ public struct Relationship<
     }
 }
 
-// A value behind `=` is what a new entity says about the relation: entities, or a relation such as `.ids(["1"])`. One
-// that is read says nothing. The compiler looks for the value among all initialisers, whatever they call a
-// `wrappedValue`; `.none` could be either, hence the preference.
+// A value after `=` is a new entity's relation: entities, or a relation such as `.ids(["1"])`. An entity that is read
+// ignores it. The compiler looks for the value among all initialisers, whatever they call a `wrappedValue`; `.none`
+// could be either, hence the preference.
 
 // One way.
 
@@ -88,8 +89,8 @@ where
     }
 }
 
-// Mutual. The inverse names the other side, to-one or to-many. That it is a relation and names this side in turn is
-// checked in what the macro writes: here the target may not be known as an entity yet.
+// Mutual. The inverse names the other side, to-one or to-many. The macro's code checks that the inverse is a relation
+// that names this side in turn: here the target may not be known as an entity yet.
 
 extension Relationship
 where

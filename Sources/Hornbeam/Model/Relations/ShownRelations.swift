@@ -7,9 +7,9 @@ import Synchronization
 /// The properties of an entity type that show its relations, in the order of declaration.
 final class ShownRelations: Sendable {
     private struct Found {
-        /// The relation's place.
+        /// The relation's number.
         let place: Int
-        /// Whether the key path is the id of the one entity it leads to.
+        /// Whether the key path is the id of the related entity.
         let isID: Bool
     }
 
@@ -18,7 +18,7 @@ final class ShownRelations: Sendable {
     private struct Texts: Sendable {
         /// The descriptions of the key paths that begin at relations.
         var beginnings: [String] = []
-        /// The relations that key paths begin with, nil for those that begin with none.
+        /// The relations that key paths begin with, nil for key paths without a relation.
         var known: [PathKey: Found?] = [:]
     }
 
@@ -42,13 +42,13 @@ final class ShownRelations: Sendable {
         self.values = paths.isEmpty ? [] : values.map { PathKey(keyPath: $0) }
     }
 
-    /// The place of the relation that the property shows; nil for any other.
+    /// The number of the relation that the property shows; nil for other properties.
     func place(of keyPath: AnyKeyPath) -> Int? { paths.firstIndex(of: PathKey(keyPath: keyPath)) }
 
-    /// The place of the relation whose one entity's id this is: `\.podcast?.id` or `\.podcast!.id`.
+    /// The number of the relation if the key path is its entity's id: `\.podcast?.id` or `\.podcast!.id`.
     func place(ofIDAt keyPath: AnyKeyPath) -> Int? { found(keyPath).flatMap { $0.isID ? $0.place : nil } }
 
-    /// The place of the relation that the key path leads through or ends at.
+    /// The number of the relation that the key path leads through or ends at.
     func place(on keyPath: AnyKeyPath) -> Int? { found(keyPath)?.place }
 
     /// Looks up the description of the key path, which takes time to make.
