@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates: what is asked for of a group of rows. Null and missing values don't count, but in ARRAY_AGG, which keeps
+// Aggregates: one value of a group of rows. Null and missing values don't count, except in ARRAY_AGG, which keeps
 // nulls. Sums of integers are exact, or an error; those of doubles and decimals are rounded once, whatever the order of
 // the rows.
 
@@ -53,7 +53,7 @@ struct RunningAggregate {
         try add(aggregate.argument?.evaluate(frame), times: 1, kept)
     }
 
-    /// Takes in so many rows with this value; nil where their number is all that counts.
+    /// Adds `times` rows with this value; nil if only their number counts.
     mutating func add(_ item: StatementValue?, times: Int, _ kept: KeptBytes) throws {
         guard let item else {
             count += times
@@ -103,7 +103,7 @@ struct RunningAggregate {
     }
 }
 
-/// A sum of numbers of any type; what is none is left out.
+/// A sum of numbers of any type; other values are left out.
 package struct NumberSum {
     private var integers: Int128 = 0
     private var doubles = FloatingSummation()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in expressions. Integers stay integers as long as the result is one, and what doesn't fit 64 bits is an
-// error; with a decimal the result is a decimal, with a double a double. What is no number gives null, and so does a
-// division by zero.
+// Numbers in expressions. Integers stay integers if the result is one, and a result that doesn't fit 64 bits is an
+// error. With a decimal operand the result is a decimal, with a double a double. An operand that is no number gives
+// null, and so does a division by zero.
 
 import FoundationEssentials
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of arrays and objects. Those that sum up leave out elements that aren't numbers, as aggregates do.
+// Functions of arrays and objects. `array_sum` and `array_avg` leave out elements that aren't numbers, as aggregates
+// do.
 
 enum ArrayFunctions {
     static let all: [ScalarFunction] = [

@@ -20,11 +20,11 @@ enum SlotContent: Equatable {
     case match(Int)
     /// The score of that match.
     case score(Int)
-    /// A passage of the row with what the match found.
+    /// A passage of the row with the found words.
     case snippet(SnippetForm)
 }
 
-/// A source of a statement's rows. A class, because expressions that are bound later add what they need of it.
+/// A source of a statement's rows. A class, because expressions that are bound later add the columns they need.
 final class BoundSource {
     enum Rows {
         /// All of the type: the first source.
@@ -42,9 +42,9 @@ final class BoundSource {
     /// The entity type, nil for elements of an array.
     let type: EntityType?
     var rows: Rows
-    /// Whether what has no row here stays, with nulls.
+    /// Whether rows without a match in this source stay, with nulls.
     let isOuter: Bool
-    /// Whether a path has made it. No name leads to such a source.
+    /// Whether a path has created it. No name leads to such a source.
     let isImplicit: Bool
     var contents: [(slot: Int, content: SlotContent)] = []
     /// The slot of the element of an array.
@@ -83,13 +83,13 @@ struct Binder {
     /// The slots of variables by depth, so that equal expressions have equal slots.
     private var variableSlots: [Int] = []
     private var used: Set<Parameter.Name> = []
-    /// The size of what was computed already.
+    /// The size of the values that were computed already.
     var folded = 0
     /// The value of NOW(), the same everywhere in a run.
     let moment = Date().timeIntervalSinceReferenceDate
-    /// Set while what follows a grouping is bound.
+    /// Set while clauses after a grouping are bound.
     var grouping: GroupScope?
-    /// The expressions of the result's columns by their aliases, for the clauses behind them.
+    /// The expressions of the result's columns by their aliases, for later clauses.
     var aliases: [String: Expression] = [:]
     /// The aliases of all columns of the result, for errors.
     var resultNames: [String] = []
@@ -166,7 +166,7 @@ struct Binder {
         return type
     }
 
-    /// “; did you mean …?”, or what there is.
+    /// “; did you mean …?”, or the list of names.
     func hint(_ name: String, _ names: [String]) -> String {
         if let hint = NearestName.hint(name, among: names) { return "; \(hint)" }
         return names.isEmpty ? "" : "; there are \(names.joined(separator: ", "))"
@@ -336,7 +336,7 @@ struct Binder {
         return try bind(rest, of: try linked(side, from: source, at: path.place), path, asObjects)
     }
 
-    /// Refuses a step into what has no parts.
+    /// Refuses a step into a value without parts.
     private func check(
         _ step: Path.Step, of column: ColumnDescription, _ type: EntityType, _ path: Path
     ) throws(HornbeamError) {
@@ -361,7 +361,7 @@ struct Binder {
 
     // MARK: Variables
 
-    /// Binds what a variable is known in.
+    /// Binds expressions in which a variable is known.
     mutating func binding<Result>(
         _ name: String, _ body: (inout Binder) throws -> Result
     ) throws -> (slot: Int, result: Result) {

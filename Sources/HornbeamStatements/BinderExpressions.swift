@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds expressions. What is the same for all rows is computed at once. Behind a GROUP BY an expression may be made of
-// what is grouped by and of aggregates, nothing else.
+// Binds expressions. Expressions without columns are computed at once. After a GROUP BY an expression may consist of
+// grouping expressions and aggregates only.
 
 import FoundationEssentials
 
-/// The values known of a group of rows: those that it has in common, then aggregates, each with a slot in the frame of
-/// the group.
+/// The known values of a group of rows: its grouping expressions, then aggregates, each with a slot in the frame of the
+/// group.
 struct GroupScope {
     var keys: [BoundExpression]
     private(set) var aggregates: [(aggregate: BoundAggregate, slot: Int)] = []
@@ -61,7 +61,7 @@ extension Binder {
             return try aggregate(call)
         }
         if hasVariables {
-            // A variable's slot is the group's, so nothing of it is compared with what is grouped by.
+            // A variable has a slot of the group, so it isn't compared with the grouping expressions.
             if case .path(let path) = expression, isVariable(path) { return try bind(path) }
         } else if !hasAggregate(expression), let scope = grouping {
             grouping = nil
@@ -84,7 +84,7 @@ extension Binder {
         }
     }
 
-    /// Whether an aggregate is in it, or in what an alias in it stands for.
+    /// Whether it contains an aggregate, directly or through an alias.
     func hasAggregate(_ expression: Expression) -> Bool {
         expression.contains { $0.isAggregate || aliased($0)?.hasAggregate == true }
     }
@@ -384,8 +384,8 @@ extension Binder {
         return slot(.column(column), of: source)
     }
 
-    /// Computes what needs no row. What fails is left, for it may never be asked for, and so is what makes all that was
-    /// computed so larger than what may be computed of a row.
+    /// Computes an expression that needs no row. If that fails, the expression is left, because it may never be
+    /// evaluated. It is also left if all computed values together would exceed the limit for values of a row.
     private mutating func fold(_ expression: BoundExpression) -> BoundExpression {
         var slots = 0
         switch expression {
@@ -434,7 +434,7 @@ extension Expression: ExpressionTree {
     /// Whether its value depends on the time.
     var isOfTime: Bool { contains { if case .call(let call) = $0 { call.name == "now" } else { false } } }
 
-    /// The place where it begins. CASE and quantifiers have the place of the first expression in them.
+    /// The position where it begins. CASE and quantifiers have the position of the first expression in them.
     package var place: TextPlace {
         var first = self
         while true {

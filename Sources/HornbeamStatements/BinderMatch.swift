@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MATCH and RANK: what is looked for in which columns, and the score of that.
+// MATCH and RANK: a search over columns, and its score.
 
 import HornbeamText
 

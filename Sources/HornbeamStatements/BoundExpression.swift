@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions whose names are resolved: to places in a frame, which hold what the row at hand has. Two that are equal
-// compute the same, wherever in the text they stand; so it is known what is grouped by.
+// Expressions whose names are resolved to slots of a frame, which hold the values of the current row. Equal expressions
+// give the same value, wherever in the text they are; so grouping expressions are recognised.
 
-/// The place in the text of an expression that may fail. All are equal: what is computed is the same wherever it
-/// stands.
+/// The position of an expression in the text, for errors. All positions are equal, so that the position doesn't count
+/// when expressions are compared.
 struct SourcePosition: Sendable, Equatable {
     let place: TextPlace
 
@@ -70,7 +70,7 @@ extension BoundExpression: ExpressionTree {
         }
     }
 
-    /// The slots that it reads, those of its own variables too.
+    /// The slots that it reads, including those of its own variables.
     var slots: Set<Int> {
         var found: Set<Int> = []
         _ = contains { part in
@@ -80,7 +80,7 @@ extension BoundExpression: ExpressionTree {
         return found
     }
 
-    /// The parts of which all must be true.
+    /// The parts of a conjunction, all of which must be true.
     var conjuncts: [BoundExpression] {
         guard case .binary(.and, let left, let right, _) = self else { return [self] }
         return left.conjuncts + right.conjuncts
@@ -125,16 +125,16 @@ extension BoundExpression: Equatable {
     }
 }
 
-/// The values of the row at hand in each slot, and what is kept from one row to the next. A class, because variables of
+/// The values of the current row in each slot, and data that is kept from row to row. A class, because variables of
 /// quantifiers are written while it is read.
 final class Frame {
     var slots: [StatementValue]
     /// The rows of the sources, nil where an outer join found none.
     var rows: [RowID?]
     let patterns = PatternCache()
-    /// The statement, which shows where something fails; nil where nobody looks.
+    /// The statement's text, for errors; nil if nobody reads them.
     private let text: String?
-    /// The size of what was computed of the row at hand and is still there. See `StatementValue.maxSize`.
+    /// The size of the values of the current row that were computed and are still held. See `StatementValue.maxSize`.
     var held = 0
 
     init(slots: Int, sources: Int = 0, text: String? = nil) {
@@ -164,13 +164,13 @@ final class Frame {
         if case .array(let items) = item { try work(items.count) }
     }
 
-    /// Takes note of what was computed.
+    /// Adds the size of a computed value.
     func hold(_ item: StatementValue, _ mark: @autoclosure () -> SourcePosition?) throws(HornbeamError) {
         held += item.size(upTo: StatementValue.maxSize - held)
         if held > StatementValue.maxSize { throw failure(StatementValue.tooLarge, mark()) }
     }
 
-    /// The result of `body`, whose errors show the place.
+    /// The result of `body`. Its errors get the position.
     func marked<Result>(_ mark: SourcePosition, _ body: () throws -> Result) throws -> Result {
         do {
             return try body()

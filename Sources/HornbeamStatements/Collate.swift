@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// COLLATE: by which rule texts compare. What is compared becomes the texts' places under the collation, bytes that sort
-// as the texts do; so all comparisons, lists and orders take it without knowing of it. What is no text stays what it
-// is.
+// COLLATE: the rule by which texts compare. Texts become their sort keys under the collation, bytes that sort as the
+// texts do, so all comparisons, lists and orders work unchanged. Values other than texts stay as they are.
 
 import FoundationEssentials
 
@@ -39,7 +38,7 @@ extension TextCollation {
 extension StatementParser {
     private static let collationWords: Set<String> = ["BINARY", "NOCASE", "NODIAC", "FOLDED", "UNICODE"]
 
-    /// The operand with the collation that stands behind it, if one does. The word alone may be a name.
+    /// The operand with the collation after it, if there is one. The word alone may be a name.
     mutating func collated(_ operand: Expression) throws(HornbeamError) -> Expression {
         guard isAt("COLLATE") else { return operand }
         let isNamed =

@@ -60,7 +60,7 @@ extension ComputedComponent {
 }
 
 extension ComputedTest {
-    /// A comparison of what an index may hold.
+    /// A comparison of a value that an index may hold.
     /// - Parameter literal: a key's bytes, or null.
     package convenience init(_ component: ComputedComponent, _ comparison: Comparison, _ literal: Value, label: String)
     {
@@ -78,8 +78,9 @@ extension ComputedTest {
 }
 
 extension ComputedTest {
-    /// Whether what an index may hold is one of some values: its key is made once a row, however many they are.
-    /// - Parameter keys: their keys' bytes.
+    /// Whether a value that an index may hold is one of a list. Its key is made once a row, however many values there
+    /// are.
+    /// - Parameter keys: the bytes of the values' keys.
     convenience init(_ component: ComputedComponent, within keys: [[UInt8]], label: String) {
         let value = component.value
         let wanted = Set(keys.map { Data($0) })
@@ -121,7 +122,7 @@ package struct IndexExpression: Sendable {
         return path.head
     }
 
-    /// The version of what it compares texts by; nil where it does that by nothing.
+    /// The version of the collation by which it compares texts; nil if it has none.
     var collationVersion: String? {
         guard case .collate(_, let collation, _) = tree else { return nil }
         return (try? collation.collator)?.version ?? "unknown"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons as statements write them, for those who make filters of expressions.
+// Comparisons in the notation of statements, for code that makes filters of expressions.
 
 extension Comparison {
     package init?(_ sign: BinaryOperator) {
@@ -14,7 +14,7 @@ extension Comparison {
         }
     }
 
-    /// With the operands the other way round.
+    /// The comparison with its operands exchanged.
     package var mirrored: Comparison {
         switch self {
         case .equal, .notEqual: self

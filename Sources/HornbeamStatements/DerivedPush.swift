@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on what is computed from a row, for indexes over expressions: `lower(name) = 'sam'` where an index holds
-// `lower(name)`, and comparisons of texts by a collation, which are filters also without an index. Keys of expressions
-// sort as items do; so a comparison, which is one of like with like, is a range within the keys of a kind.
+// Conditions on values computed from a row, for indexes over expressions: `lower(name) = 'sam'` with an index over
+// `lower(name)`, and comparisons of texts by a collation, which are filters even without an index. Keys of expressions
+// sort as items do. A comparison, which only holds between values of one kind, is a range within the keys of the kind.
 
 import FoundationEssentials
 
 extension FilterPush {
-    /// Returns the component of an index that is just this expression, of the source alone: a text by a collation, or
-    /// the expression that one of its indexes is over.
+    /// Returns the index component that equals this expression, if it uses this source alone: a text by a collation, or
+    /// the expression of one of the source's indexes.
     func component(_ expression: BoundExpression) -> ComputedComponent? {
         if case .slot = expression { return nil }
         guard let type = source.type, let own = ownExpression(expression) else { return nil }
@@ -48,7 +48,7 @@ extension FilterPush {
         return exact(known.isEmpty ? .none : component.filter(within: known, wanted))
     }
 
-    /// What there is no value of is null to an index, or missing: to be told apart by a look.
+    /// An index holds null for both null and missing values. If the difference matters, rows are tested again.
     func derived(_ expression: BoundExpression, _ test: StateTest, _ wanted: Bool) -> PushedFilter? {
         guard let component = component(expression) else { return nil }
         let isNull = component.test(.equal, nil, "nil")
@@ -66,8 +66,8 @@ extension FilterPush {
 }
 
 extension ComputedComponent {
-    /// Whether an index's keys tell what a comparison with the value says: texts also say dates, UUIDs and data, whose
-    /// keys are others.
+    /// Whether an index's keys decide a comparison with the value. Texts may also spell dates, UUIDs and data, whose
+    /// keys differ.
     fileprivate func answers(_ item: StatementValue) -> Bool {
         if subject.collated != nil { return true }
         switch item {
@@ -91,8 +91,8 @@ extension ComputedComponent {
         }
     }
 
-    /// Returns a filter for the rows where it is one of these values, all of which are known. If that is not wanted:
-    /// where it is known and none of them.
+    /// Returns a filter for the rows where it is one of these values, all of which are known. If `wanted` is false, for
+    /// the rows where it is known and none of them.
     fileprivate func filter(within list: [StatementValue], _ wanted: Bool) -> Filter {
         if list.count == 1 { return filter(wanted ? .equal : .notEqual, list[0]) }
         let keys = list.compactMap { key(of: $0) }
@@ -110,7 +110,7 @@ extension ComputedComponent {
         return .computed(ComputedTest(self, comparison, literal, label: "\(label) \(comparison.rawValue) \(what)"))
     }
 
-    /// The bytes of the value's key; nil for what is no text where these are compared by a collation.
+    /// The bytes of the value's key; nil for a value other than a text's sort key if the component has a collation.
     private func key(of item: StatementValue) -> [UInt8]? {
         guard subject.collated != nil else { return item.orderedKey }
         guard case .value(.data(let data)) = item else { return nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conditions on elements of arrays, for array indexes: `UNNEST contacts AS c UNNEST c.phones AS p WHERE p.type =
-// 'home'`, and `ANY c IN contacts SATISFIES …`. An index tells which rows have such elements; what is asked is tested
+// 'home'`, and `ANY c IN contacts SATISFIES …`. An index finds the rows with such elements; the conditions are tested
 // again.
 
 import HornbeamTree
@@ -27,8 +27,8 @@ private struct ElementQuestion {
 }
 
 extension FilterPush {
-    /// What must hold of a row of the source so that conditions, which must all be true, are true of elements of it:
-    /// for those elements that an index is of.
+    /// Filters on rows of the source that follow from conditions on elements, all of which must be true. Only elements
+    /// of indexes are considered.
     func elementFilters(_ conjuncts: [BoundExpression]) throws -> [Filter] {
         guard let type = source.type, let core = binder.core else { return [] }
         var questions = ElementQuestions(push: self)
@@ -59,13 +59,13 @@ extension FilterPush {
     }
 }
 
-/// Gathers by element what is asked of it, for an index may be of several parts.
+/// Collects the conditions on each element, because an index may have several components.
 private struct ElementQuestions {
     let push: FilterPush
     /// The arrays of the quantifiers around.
     private var variables: [Int: BoundExpression] = [:]
     private var found: [(origin: ElementOrigin, questions: [ElementQuestion])] = []
-    /// Where in them those of an element are, while it is the same one that a slot stands for.
+    /// The index in `found` by slot, as long as the slot stands for the same element.
     private var places: [Int: Int] = [:]
 
     init(push: FilterPush) { self.push = push }
@@ -99,7 +99,7 @@ private struct ElementQuestions {
         return origin
     }
 
-    /// A slot, or what names lead to from it.
+    /// A slot, or a path of names from it.
     private static func part(_ expression: BoundExpression) -> (slot: Int, name: String?)? {
         switch expression {
         case .slot(let slot): return (slot, nil)
@@ -147,7 +147,7 @@ private struct ElementQuestions {
         }
     }
 
-    /// - Parameter indexes: each with those of its components that text sees as they are.
+    /// - Parameter indexes: each with its components that have the same values in the stored JSON.
     func filters(_ indexes: [(index: ElementIndex, components: [ElementIndex.Component])]) -> [Filter] {
         found.compactMap { origin, questions in
             let indexes = indexes.filter { $0.index.column == origin.column && $0.index.stepNames == origin.steps }
@@ -168,7 +168,7 @@ private struct ElementQuestions {
 }
 
 extension ElementQuestion {
-    /// The question as a term of an index; nil if the component has no such order.
+    /// The condition as a term of an index; nil if the component has no such order.
     fileprivate func term(_ component: ElementIndex.Component) -> ElementTerm? {
         switch test {
         case .compare(let comparison, let item):
@@ -200,9 +200,10 @@ extension ElementIndex {
     /// Rows that are looked at, at each end, before text is answered by an index.
     private static let sample = 64
 
-    /// The components that paths in text lead to just what the index has of. Its keys are of Swift's properties; text
-    /// sees the JSON that these are coded as, which may have other names, and other values. Nobody knows that of a
-    /// type, so rows are asked: where the two differ in one of them, or where no value was seen, text does without.
+    /// The components whose values the same paths in the stored JSON have, too. The keys are of Swift's properties;
+    /// statements see the JSON that these are encoded as, which may have other names and other values. That can't be
+    /// derived from a type, so a sample of rows is compared. A component is left out if the values differ in one row,
+    /// or if no row has a value.
     func componentsAsWritten(in store: EntityStore) throws -> [Component] {
         guard let column, stepNames != nil, components.contains(where: \.isPlain) else { return [] }
         let count = try store.transaction.count(tree)
@@ -238,7 +239,7 @@ extension ElementIndex {
         return rowIDs
     }
 
-    /// Takes note of which components a row has values of, and in which these differ from what its JSON has.
+    /// Notes the components that a row has values of, and those whose values differ from the row's JSON.
     private func note(_ column: StatementValue, _ held: [[Value]], _ seen: inout Set<Int>, _ others: inout Set<Int>) {
         func elements(_ item: StatementValue) -> [StatementValue] {
             if case .array(let items) = item { items } else { [] }
@@ -263,8 +264,7 @@ extension ElementIndex {
 }
 
 extension ElementIndex.Component {
-    /// Whether JSON has such values as they are. Floats have other digits there, dates and the like are texts or
-    /// numbers.
+    /// Whether JSON has such values unchanged. Floats have other digits there; dates and the like are texts or numbers.
     fileprivate var isPlain: Bool {
         switch type.unwrapped {
         case .bool, .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .double, .string: true

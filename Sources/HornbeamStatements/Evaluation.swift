@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes expressions, by the logic of SQL++: what isn't known (null, or missing) makes what is computed from it
-// unknown, but for `false AND` and `true OR`. Missing wins over null, but in OR.
+// Computes expressions, by the logic of SQL++: an unknown operand (null, or missing) makes the result unknown, except
+// in `false AND` and `true OR`. Missing wins over null, except in OR.
 
 import FoundationEssentials
 
 extension BoundExpression {
-    /// The value for the row in the frame. Throws where a number doesn't fit, a pattern can't be read, or what is
-    /// computed of a row takes more memory than it may.
+    /// The value for the row in the frame. Throws if a number doesn't fit, a pattern can't be read, or the values
+    /// computed for a row exceed the memory limit.
     func evaluate(_ frame: Frame) throws -> StatementValue {
         switch self {
         // These make nothing.
@@ -25,7 +25,7 @@ extension BoundExpression {
         }
     }
 
-    /// The expression's place in the text, if it makes what may be large.
+    /// The expression's position in the text, if its value may be large.
     private var mark: SourcePosition? {
         switch self {
         case .array(_, let mark), .object(_, let mark), .minus(_, let mark), .binary(_, _, _, let mark),
@@ -182,7 +182,7 @@ extension BoundExpression {
         return list.hasUnknown ? .null : .bool(false)
     }
 
-    /// An empty list has nothing in it, whatever is looked for.
+    /// An empty list contains nothing, not even an unknown value.
     private static func within(_ value: StatementValue, _ list: [StatementValue]) -> StatementValue {
         if list.isEmpty { return .bool(false) }
         if value.isUnknown { return value }

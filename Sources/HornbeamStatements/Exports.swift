@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements are asked of the engine's transactions: whoever imports this module has both.
+// Statements run in the engine's transactions, so this module re-exports the engine.
 
 @_exported public import HornbeamEngine

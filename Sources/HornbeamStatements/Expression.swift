@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The syntax tree of a text in the query language: expressions, clauses and whole statements, with the place of each
-// part in the text. The parser makes it. Nothing here knows of entity types or of a store.
+// The syntax tree of a text in the query language: expressions, clauses and whole statements, with the position of each
+// part in the text. The parser makes it. It is independent of entity types and of stores.
 
-/// A place in a statement, as the number of Unicode scalars before it.
+/// A position in a statement, as the number of Unicode scalars before it.
 package typealias TextPlace = Int
 
 /// An expression that is made of others.
@@ -23,8 +23,8 @@ extension ExpressionTree {
     }
 }
 
-/// A value to be computed for a row. Follows SQL++: `missing` is what a path leads to where there is nothing. Places
-/// are those of first words, of operators their own.
+/// A value to be computed for a row. Follows SQL++: a path to nothing is `missing`. The position is that of the first
+/// word, for operators that of the operator.
 package indirect enum Expression: Sendable, Equatable {
     case literal(Value, TextPlace)
     case missing(TextPlace)
@@ -57,13 +57,13 @@ package indirect enum Expression: Sendable, Equatable {
     case match(TextMatching)
     /// `RANK()` or `RANK(index)`: the score of that.
     case rank(TextPlace)
-    /// `META(alias).id`, `META(alias).updatedAt` and the like: what the store knows of an entity.
+    /// `META(alias).id`, `META(alias).updatedAt` and so on: the store's data about an entity.
     case meta(MetaField, alias: String?, TextPlace)
     /// `*` or `alias.*`, as a result or in `COUNT(*)`.
     case star(alias: String?, TextPlace)
 }
 
-/// A name, and what is reached from it: `m.author.name`, `tags[0]`.
+/// A name, and the steps from it: `m.author.name`, `tags[0]`.
 package struct Path: Sendable, Equatable {
     package enum Step: Sendable, Equatable {
         case name(String)
@@ -92,7 +92,7 @@ package struct Path: Sendable, Equatable {
 /// A value that is given with the statement: `?` (by order), `?2`, `$name`, `:name`.
 package struct Parameter: Sendable, Equatable {
     package enum Name: Hashable, Sendable {
-        /// From 1.
+        /// The position of a result column, from 1.
         case position(Int)
         case name(String)
     }
@@ -148,8 +148,8 @@ package enum StateTest: String, Sendable {
     case valued = "VALUED"
 }
 
-/// The fields of META: the entity's id, whatever its property is called, the time of its last save, and what else its
-/// type keeps.
+/// The fields of META: the entity's id, whatever its property is called, the time of its last save, and further
+/// metadata of its type.
 package enum MetaField: String, Sendable {
     case id
     case updatedAt
@@ -189,7 +189,7 @@ struct Projection: Sendable, Equatable {
     var text: String
 }
 
-/// The source of rows: a type, and what is joined to it, in order.
+/// The source of rows: a type and the joined sources, in order.
 struct Source: Sendable, Equatable {
     /// An entity type, or `_` for the only one there is.
     var type: String
@@ -226,7 +226,7 @@ package struct Ordering: Sendable, Equatable {
     var place: TextPlace
 }
 
-/// All that may stand behind FROM and its joins.
+/// All clauses that may follow FROM and its joins.
 package struct QueryClauses: Sendable, Equatable {
     package var condition: Expression?
     package var groups: [Expression] = []

@@ -192,6 +192,6 @@ extension ScalarFunction {
         return kinds
     }()
 
-    /// The kinds of values that it gives, beside what isn't known. Nil if it gives one of its arguments.
+    /// The kinds of values that it gives, besides unknown ones. Nil if it gives one of its arguments.
     fileprivate var kinds: ValueKinds? { Self.ofKinds[name] }
 }

@@ -17,7 +17,7 @@
 import FoundationEssentials
 
 extension StatementParser {
-    /// Operators in a row, with all that stand in brackets among them, at most: they nest in what is computed.
+    /// Maximum number of operators in a chain, including those in brackets: they nest when they are computed.
     private static let maxRow = 500
 
     mutating func expression() throws(HornbeamError) -> Expression {
@@ -64,7 +64,7 @@ extension StatementParser {
         return Self.balanced(sign, parts[...], place)
     }
 
-    /// - Parameter place: of the first operator.
+    /// - Parameter place: the position of the first operator.
     private static func balanced(
         _ sign: BinaryOperator, _ parts: ArraySlice<Expression>, _ place: TextPlace
     ) -> Expression {
@@ -400,7 +400,7 @@ extension StatementParser {
         }
     }
 
-    /// Behind a point no word is a keyword.
+    /// After a point no word is a keyword.
     private mutating func memberName() throws(HornbeamError) -> String {
         switch peek {
         case .name(let name), .quotedName(let name):
@@ -494,7 +494,7 @@ extension StatementParser {
         }
     }
 
-    /// Reads a call from behind its opening bracket on. The functions below begin there too.
+    /// Reads a call after its opening bracket. The functions below begin there too.
     private mutating func call(_ name: String, _ start: TextPlace) throws(HornbeamError) -> Expression {
         let star = place
         if take(sign: "*") {

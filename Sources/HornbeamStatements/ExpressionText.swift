@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions as text, for `EXPLAIN`: with all parentheses that the grammar needs, and no place. Parts that are nested
-// too deep for the thread's stack are written as “…”.
+// Expressions as text, for `EXPLAIN`: with all parentheses that the grammar needs, without positions. Parts that are
+// nested too deep for the thread's stack are written as “…”.
 
 extension Expression {
     var text: String {

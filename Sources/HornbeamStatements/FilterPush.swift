@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns conditions into filters, so that the planner finds rows by indexes. A filter is two-valued: so it is asked for
-// where a condition is true, or where it is false, and what isn't known is neither.
+// Turns conditions into filters, so that the planner finds rows by indexes. A filter is two-valued, so there is one for
+// the rows where a condition is true and one for those where it is false. Unknown results are in neither.
 
 import FoundationEssentials
 
@@ -85,7 +85,7 @@ struct FilterPush {
 
     // MARK: Operands
 
-    /// The value of what doesn't depend on this source, nor on later ones.
+    /// The value of an expression that depends on earlier sources only.
     func item(_ expression: BoundExpression) -> StatementValue? {
         if case .constant(let item) = expression { return item }
         for slot in expression.slots {
@@ -98,9 +98,9 @@ struct FilterPush {
     private struct Column {
         let type: EntityType
         let number: Int
-        /// From the source to the owner; nil for its own.
+        /// The side from the source to the owner; nil for the source's own columns.
         var side: EdgeSide?
-        /// Whether a condition on the column is true or false for a whole row of the source. Behind a join it may be
+        /// Whether a condition on the column is true or false for a whole row of the source. After a join it may be
         /// true for only some of the rows that are joined to that row.
         var isExact = true
 
@@ -128,8 +128,8 @@ struct FilterPush {
         return (side, target)
     }
 
-    /// A filter of the column's owner as one of the source. It must not hold of null, which is what a path has where
-    /// the relation leads nowhere.
+    /// A filter of the column's owner as one of the source. It must not hold for null, which is the value of a path
+    /// whose relation leads nowhere.
     private func lifted(_ filter: Filter, _ column: Column) -> PushedFilter {
         guard let side = column.side else { return exact(filter) }
         let test = LinkTest(.any, side.name, of: column.type.description, filter)
@@ -164,7 +164,7 @@ struct FilterPush {
         return owner >= source.number
     }
 
-    /// `UNNEST message.tags AS tag … tag = 'a'`: only what has such an element has such a row.
+    /// `UNNEST message.tags AS tag … tag = 'a'`: only entities with such an element have such a row.
     private func unnested(_ slot: Int, _ comparison: Comparison, _ item: BoundExpression) -> PushedFilter? {
         guard comparison == .equal, let owner = binder.owners[slot], binder.sources[owner].elementSlot == slot,
             !binder.sources[owner].isOuter, case .elements(.slot(let array)) = binder.sources[owner].rows,
@@ -254,8 +254,8 @@ struct FilterPush {
         return PushedFilter(filter: lifted(filter, column).filter, isExact: false)
     }
 
-    /// Texts that begin with another one are a range of the order, which an index has: told by the ASCII that it begins
-    /// with, whose bytes are those of the key.
+    /// Texts with a prefix are a range of the order, in which an index finds them. The range is that of the prefix's
+    /// leading ASCII characters, whose bytes are those of the key.
     static func range(of prefix: String) -> (from: String, to: String)? {
         let ascii = prefix.prefix { $0.unicodeScalars.count == 1 && $0.isASCII }
         guard let last = ascii.utf8.last, last < 0x7F else { return nil }
@@ -292,8 +292,8 @@ struct FilterPush {
 }
 
 extension StatementValue {
-    /// Returns the value's place among the values of a column, as `=` and `<` of statements order them. Returns nil if
-    /// that can't be told, which doesn't mean that no value is equal.
+    /// Returns the value's bound among the values of a column, in the order of the operators `=` and `<`. Returns nil
+    /// if that can't be determined, which doesn't mean that no value is equal.
     func place(in type: ColumnType) -> ValueBound? {
         guard case .value(let value) = self else { return nil }
         let type = type.unwrapped
@@ -312,13 +312,13 @@ extension StatementValue {
         return equal.map { .at($0) }
     }
 
-    /// The value of a column of `type` that is equal to this; nil if there is none, or if that can't be told.
+    /// The value of a column of `type` that is equal to this one; nil if there is none, or if that can't be determined.
     func literal(_ type: ColumnType) -> Value? {
         guard case .at(let value)? = place(in: type) else { return nil }
         return value
     }
 
-    /// Returns the values of a column of `type` that are equal to one of these, or nil if that can't be told.
+    /// Returns the values of a column of `type` that are equal to one of these, or nil if that can't be determined.
     static func literals(_ items: [StatementValue], _ type: ColumnType) -> [Value]? {
         var values: [Value] = []
         for item in items where !item.isUnknown && !item.isApart(from: type) {
@@ -332,7 +332,7 @@ extension StatementValue {
     }
 
     /// Returns a filter for the rows where a comparison of a column of `type` with it is true, or nil if that can't be
-    /// told.
+    /// determined.
     func filter(_ column: Int, _ type: ColumnType, _ comparison: Comparison) -> Filter? {
         if isUnknown { return Filter.none }
         let found: Filter? =

@@ -8,8 +8,7 @@ package struct FilteredEntities {
     private let plan: SelectPlan
     private let core: StoreTransaction
 
-    /// - Parameter condition: what may stand behind WHERE in `SELECT … FROM Type WHERE …`; nil for all entities of the
-    ///   query.
+    /// - Parameter condition: the WHERE clause of `SELECT … FROM Type WHERE …`; nil for all entities of the query.
     /// - Throws: `.invalid` or `.tooLarge` with the line, the character and a mark below it, if it is no condition.
     package init(
         _ query: EntityQuery, where condition: String?, in core: StoreTransaction,

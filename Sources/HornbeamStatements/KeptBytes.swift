@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the memory for what a statement keeps of rows until its result is made: groups, what is sorted, and what was
-// seen once. So no short statement takes all memory that there is.
+// Limits the memory of rows that a statement keeps until its result is made: groups, sorted rows, and distinct values.
+// So no short statement takes all memory.
 
-/// Counts what a run keeps. A class, because several parts of a run count together.
+/// Counts the bytes that a run keeps. A class, because several parts of a run count together.
 final class KeptBytes {
     static let standardLimit = 1 << 30
-    /// Bytes of an entry of a set or a dictionary, beside what is in it.
+    /// Bytes of an entry of a set or a dictionary, besides its content.
     static let entry = 48
 
     let limit: Int
@@ -20,7 +20,7 @@ final class KeptBytes {
         try check()
     }
 
-    /// Without a look at the limit, for whoever can do with less.
+    /// Adds without checking the limit, for a caller that can free memory.
     func note(_ bytes: Int) { used += bytes }
 
     func check() throws(HornbeamError) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups that need no look at each row: what depends on different values and the number of rows that have each is
-// counted in an index, the least and the greatest value stand at its ends. What comes out is what the rows would give,
-// in the same order: that of the groups' keys.
+// Groups without reading each row: results that depend only on different values and their numbers of rows are counted
+// in an index, and the least and the greatest value are at its ends. The results are the same as from the rows, in the
+// same order: that of the groups' keys.
 
 import HornbeamTree
 
@@ -30,7 +30,7 @@ extension SelectPlan {
         return columns(grouping.keys)
     }
 
-    /// The columns of keys and of what is aggregated (nil for the number of rows), where equal rows may come as one.
+    /// The columns of keys and of aggregate arguments (nil for the number of rows), if equal rows may come as one.
     var valueColumns: (keys: [Int], arguments: [Int?])? {
         guard isOfQuery, let grouping, query.needs != nil, grouping.aggregates.allSatisfy(\.aggregate.isOrderFree),
             let keys = columns(grouping.keys),
@@ -40,12 +40,13 @@ extension SelectPlan {
         return (keys, grouping.aggregates.map { $0.aggregate.argument == nil ? nil : left.next() })
     }
 
-    /// The columns of which each combination once is the result.
+    /// The columns whose distinct combinations are the result.
     var distinctColumns: [Int]? {
         guard isDistinct, grouping == nil, isOfQuery, !columns.isEmpty, let found = columns(columns.map(\.value)) else {
             return nil
         }
-        // An order of them alone. By what the result hasn't got it is one of rows, unless all that it has comes before.
+        // The order may only use these columns. Another column would order rows, unless all columns of the result come
+        // before it.
         var left = Set(found)
         for term in terms where !left.isEmpty {
             guard let column = column(term.value), found.contains(column) else { return nil }
@@ -113,7 +114,7 @@ extension BoundAggregate {
     /// Whether it is the number of rows.
     fileprivate var isOfRows: Bool { function == .count && argument == nil }
 
-    /// Whether it is the same in whatever order the rows come.
+    /// Whether the result is the same in any order of the rows.
     var isOrderFree: Bool {
         switch function {
         case .count, .sum, .avg, .min, .max: true
@@ -129,10 +130,10 @@ struct CountedGroups {
     private(set) var groups: [Group] = []
     private var places: [[UInt8]: Int] = [:]
     private let kept: KeptBytes
-    /// The groups that are left when those behind the first so many are left out.
+    /// Number of groups to keep when later ones are dropped.
     private let most: Int
 
-    /// - Parameter atMost: so many of the first groups are enough.
+    /// - Parameter atMost: number of groups needed, the first ones in order.
     init(
         _ query: EntityQuery, by columns: [Int], _ core: StoreTransaction, _ kept: KeptBytes, atMost: Int? = nil
     ) throws {
@@ -166,8 +167,8 @@ struct CountedGroups {
         StatementValue.bytes(of: keys) + key.count + KeptBytes.entry
     }
 
-    /// Leaves out what is behind the groups that are asked for. The counts of those that come again are wrong, which
-    /// are never among the first.
+    /// Drops groups after the first `most`. A dropped group that occurs again gets a wrong count, but is never among
+    /// the first.
     private mutating func leaveOut() {
         sort()
         for group in groups[most...] { kept.note(-Self.bytes(group.keys, StatementValue.key(group.keys))) }

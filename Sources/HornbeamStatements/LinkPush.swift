@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on what a relation leads to, `ANY b IN books SATISFIES b.year > 2000 END`: as a filter of the related
-// type, which an index of that may answer. What isn't told is tested again.
+// Conditions on related entities, `ANY b IN books SATISFIES b.year > 2000 END`, as a filter of the related type, which
+// one of its indexes may answer. Inexact filters are tested again.
 
 extension FilterPush {
     /// - Parameter variable: the slot that an entity of the relation in `slot` is in.

@@ -111,7 +111,7 @@ enum NumberFunctions {
         ScalarFunction(name, 1...1) { arguments, _ in try rounded(arguments[0], 0, rule) ?? .null }
     }
 
-    /// A function that rounds to a number of digits behind the point, none if no number is given.
+    /// A function that rounds to a number of digits after the point, none if no number is given.
     private static func digits(_ name: String, _ rule: FloatingPointRoundingRule) -> ScalarFunction {
         ScalarFunction(name, 1...2) { arguments, _ in
             guard arguments.count == 2 else { return try rounded(arguments[0], 0, rule) ?? .null }
@@ -121,8 +121,8 @@ enum NumberFunctions {
         }
     }
 
-    /// The number with at most `digits` digits behind the point. It keeps its type, but a double that keeps no digits
-    /// there becomes an integer if that fits 64 bits. Returns nil if the item is no number.
+    /// The number with at most `digits` digits after the point. It keeps its type, but a double without digits there
+    /// becomes an integer if that fits 64 bits. Returns nil if the item is no number.
     static func rounded(_ item: StatementValue, _ digits: Int, _ rule: FloatingPointRoundingRule) throws(HornbeamError)
         -> StatementValue?
     {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of texts: those of LIKE, and regular expressions, which may come from anybody.
+// Patterns of texts: those of LIKE, and regular expressions, which may come from untrusted sources.
 
-/// A pattern of LIKE: `%` is any text, `_` any character. Letters are told apart as they are, capital or not.
+/// A pattern of LIKE: `%` is any text, `_` any character. Case counts.
 struct LikePattern {
     enum Part: Equatable {
         case anyText, anyCharacter
@@ -47,8 +47,8 @@ struct LikePattern {
         return String(longest.compactMap { if case .character(let character) = $0 { character } else { nil } })
     }
 
-    /// Greedy, going back to the last `%` alone: time by the product of both lengths at most.
-    /// - Parameter note: is told now and then of steps that were made, and throws where these are too many.
+    /// Greedy, backtracking to the last `%` only: the time is at most the product of both lengths.
+    /// - Parameter note: called now and then with the number of steps made; throws if there are too many.
     func matches(_ text: String, _ note: (Int) throws -> Void) rethrows -> Bool {
         var steps = 0
         let characters = Array(text)
@@ -134,7 +134,7 @@ enum PatternBounds {
 
     /// At least as many levels as there are: a bracket that only perhaps ends a class is not taken as its end.
     private static func height(_ bytes: [UInt8]) -> Int {
-        /// Whether each open class has no escapes but those of one sign, and has something in it.
+        /// For each open class: whether it has no escapes except those of one sign, and whether it is empty.
         var open: [(isPlain: Bool, isEmpty: Bool)] = []
         var (deepest, operators, at) = (0, 0, 0)
         while at < bytes.count {
@@ -145,7 +145,7 @@ enum PatternBounds {
             case UInt8(ascii: "\\"):
                 at += 1
                 let isPlain = "dDsSwWnrt.-[]^$*+?(){}|/\\".utf8.contains(next)
-                // `\Q`, `\c`, `\N{` and others may hide a bracket, wherever they stand.
+                // `\Q`, `\c`, `\N{` and others may hide a bracket, wherever they are.
                 if let last = open.indices.last { open[last] = (open[last].isPlain && isPlain, false) }
             case UInt8(ascii: "["):
                 if let last = open.indices.last { open[last].isEmpty = false }
@@ -155,7 +155,7 @@ enum PatternBounds {
                 guard let last = open.last, last.isPlain, !last.isEmpty else { continue }
                 open.removeLast()
             case UInt8(ascii: "^"), UInt8(ascii: " "), 9...13: continue
-            // Which may begin a comment.
+            // It may begin a comment.
             case UInt8(ascii: "#"): if let last = open.indices.last { open[last] = (false, false) }
             default:
                 guard let last = open.indices.last else { continue }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entrances to the grammar, for whoever has text to be read: whole statements, the clauses behind FROM alone, one
-// expression.
+// Entry points of the grammar: whole statements, the clauses after FROM alone, and a single expression.
 
 package enum QueryLanguage {
     /// `[EXPLAIN] SELECT … FROM …`

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of a statement's result: values by name and by place, as JSON, and as a type of the program.
+// A row of a statement's result: values by name and by position, as JSON, and as a type of the program.
 
 import FoundationEssentials
 
@@ -32,17 +32,17 @@ public struct ResultRow: Sendable {
     /// Names of the columns, in order: their aliases, else the last name of a path, else the text of the expression.
     public var names: [String] { columns.names }
 
-    /// The values in order; nil for what is missing, as opposed to null.
+    /// The values in order; nil for a missing value, as opposed to null.
     public var values: [Value?] { items.map(\.result) }
 
     /// The value of a column; nil if it is missing, or there is no such column.
     public subscript(_ name: String) -> Value? { columns.place(name).flatMap { items[$0].result } }
 
-    /// The value of the column at a place, from 0; nil if it is missing, or there is no such column.
+    /// The value of the column at a position, from 0; nil if it is missing, or there is no such column.
     public subscript(_ place: Int) -> Value? { items.indices.contains(place) ? items[place].result : nil }
 
-    /// The value of a column as a type of the program; nil in an optional type stands for null and for what is missing.
-    /// `.invalid` if there is no such column, `.undecodable` if the value is none of the type.
+    /// The value of a column as a type of the program. In an optional type nil stands for null and for a missing value.
+    /// Throws `.invalid` if there is no such column, `.undecodable` if the value doesn't fit the type.
     public func value<Property: ColumnValue>(_ name: String, as _: Property.Type = Property.self) throws -> Property {
         guard let place = columns.place(name) else {
             throw HornbeamError(
@@ -55,12 +55,12 @@ public struct ResultRow: Sendable {
         return property
     }
 
-    /// Texts of dates and the like, which are what JSON has of them, are read.
+    /// Texts that spell a date, a UUID or data, as JSON has them, are read.
     private static func converted(_ value: Value, to type: ColumnType) -> Value? {
         value.converted(to: type) ?? StatementValue(value).literal(type)
     }
 
-    /// The row as JSON: an object without what is missing, or of `SELECT VALUE` the value. Numbers and texts are as in
+    /// The row as JSON: an object without missing values, or the value of `SELECT VALUE`. Numbers and texts are as in
     /// `hornbeam export`: dates in ISO 8601, data in base64.
     public var json: String {
         if columns.isValue, let item = items.first { return item.node.text }

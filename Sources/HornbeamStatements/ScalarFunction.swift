@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of one row: their names, how many arguments they take, and what they do. What they can't do anything
-// with gives null, as in SQL++; aggregates are in `Aggregation.swift`.
+// The functions of one row: their names, the number of their arguments, and their code. Arguments of the wrong kind
+// give null, as in SQL++. Aggregates are in `Aggregation.swift`.
 
 /// A function of values.
 struct ScalarFunction: Sendable {
@@ -10,7 +10,7 @@ struct ScalarFunction: Sendable {
     let arity: ClosedRange<Int>
     /// Whether it is asked only if no argument is missing or null: else the result is missing, or null.
     let isStrict: Bool
-    /// The collation of a function that gives a text's place under a collation.
+    /// The collation of a function that gives a text's sort key.
     let collation: TextCollation?
     private let body: Body
 

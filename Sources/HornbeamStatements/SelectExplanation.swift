@@ -52,7 +52,7 @@ extension SelectPlan {
             return "follow \(sources[from].alias).\(side.name) to \(side.target)"
                 + (source.isImplicit ? "" : " as \(source.alias)") + outer
         case .join(let conditions):
-            // With some values, as the real ones are known row by row.
+            // With dummy values, because the real ones depend on the row.
             let frame = Frame(slots: binder.slotCount)
             for slot in frame.slots.indices { frame.slots[slot] = .int(0) }
             let push = FilterPush(binder: binder, source: source, frame: frame)
@@ -64,7 +64,7 @@ extension SelectPlan {
 }
 
 extension Expression {
-    /// The parts of which all must be true.
+    /// The parts of a conjunction, all of which must be true.
     var conjuncts: [Expression] {
         guard case .binary(.and, let left, let right, _) = self else { return [self] }
         return left.conjuncts + right.conjuncts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan for answering a statement: the sources in their order, each with the conditions that can be tested once it
-// has a row, the part of these that the planner takes over as a filter of the first source, and what is made of the
-// rows that are left.
+// has a row; the part of these conditions that the planner handles as a filter of the first source; and the grouping,
+// order and columns of the result.
 
 /// A statement bound to a schema and to values, made for each run: so it never outlives an index that it uses.
 struct SelectPlan {
@@ -122,13 +122,13 @@ struct SelectPlan {
         return Int(exactly: count) ?? .max
     }
 
-    /// Conditions of a join that go through relations of the joined type, which are followed behind it.
+    /// Conditions of a join that go through relations of the joined type, which are followed after it.
     private static func late(in source: BoundSource, _ binder: Binder) -> [BoundExpression] {
         guard case .join(let conditions) = source.rows else { return [] }
         return conditions.filter { binder.lastSource(of: $0) > source.number }
     }
 
-    /// Leaves out what nobody reads: what is asked of the query alone.
+    /// Removes columns that are only used by conditions of the query.
     private func dropUnused() {
         var used: Set<Int> = []
         func use(_ expressions: [BoundExpression]) {
@@ -205,13 +205,13 @@ struct SelectPlan {
         return true
     }
 
-    /// Whether the rows are those that a match finds.
+    /// Whether the query itself finds the rows by the match.
     func isPushed(_ number: Int) -> Bool {
         guard let match = binder.matches[number].match else { return false }
         return query.filter.conjuncts.contains { if case .matches(let other) = $0 { other === match } else { false } }
     }
 
-    /// The number of rows, if all that is asked for is to count those of the query.
+    /// The number of rows, if the statement only counts the rows of the query.
     func knownCount(_ core: StoreTransaction) throws -> Int? {
         guard let grouping, grouping.keys.isEmpty, isOfQuery,
             grouping.aggregates.allSatisfy({ $0.aggregate.function == .count && $0.aggregate.argument == nil })
@@ -220,7 +220,7 @@ struct SelectPlan {
     }
 }
 
-/// The clauses of a statement behind WHERE, bound.
+/// The clauses of a statement after WHERE, bound.
 private struct SelectBinding {
     var columns: [SelectPlan.Column] = []
     var grouping: GroupScope?
@@ -281,8 +281,8 @@ extension Binder {
         }
     }
 
-    /// The column of the result that a number alone in a clause stands for, counted from 1: `ORDER BY 2`. Returns its
-    /// index; nil for an expression.
+    /// The result column for a clause that is a number, counted from 1: `ORDER BY 2`. Returns its index; nil for an
+    /// expression.
     private func column(_ expression: Expression, _ clause: String, of count: Int) throws(HornbeamError) -> Int? {
         switch expression {
         case .literal(.int(let number), let place):
@@ -345,7 +345,8 @@ extension Binder {
         return columns
     }
 
-    /// All columns of a source, or of all; those that have the name of another one's with their source's.
+    /// All columns of a source, or of all sources. Columns whose names are ambiguous are prefixed with their source's
+    /// name.
     private mutating func star(_ alias: String?, at place: TextPlace) throws -> [SelectPlan.Column] {
         if grouping != nil { throw failure("* has no place in groups: name what is grouped by", at: place) }
         let chosen = sources.filter { !$0.isImplicit && (alias == nil || $0.alias == alias) }
@@ -371,7 +372,7 @@ extension Binder {
 }
 
 extension EntityType {
-    /// The columns that `*` means: not those that the store keeps for itself, whose names begin with a dollar sign.
+    /// The columns that `*` means, without the store's own ones, whose names begin with a dollar sign.
     var shownColumns: [(number: Int, name: String)] {
         description.columns.enumerated().filter { !$1.name.hasPrefix("$") }.map { ($0, $1.name) }
     }

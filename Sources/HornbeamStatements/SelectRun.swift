@@ -35,7 +35,7 @@ final class SelectRun {
         if plan.grouping != nil { return try runGroups(&cut, body) }
         if let columns = plan.distinctColumns {
             var sorter = RowSorter(plan, plan.terms, kept)
-            // In the order of the keys those that are asked for are the first.
+            // The groups come in the order of their keys, so the first ones are enough.
             let atMost = plan.terms.isEmpty ? plan.rowsNeeded : nil
             for (keys, _) in try CountedGroups(plan.query, by: columns, core, kept, atMost: atMost).groups {
                 for (column, key) in zip(plan.columns, keys) {
@@ -184,7 +184,7 @@ final class SelectRun {
         }
     }
 
-    /// Tests what can be told now, and goes on to the next source.
+    /// Tests the conditions that have all their values now, and continues with the next source.
     private func passed(_ number: Int) throws -> Bool {
         let held = frame.held
         defer { frame.held = held }
@@ -214,7 +214,7 @@ final class SelectRun {
         var isFound = false
         if let row = frame.rows[from] {
             let store = try core.store(side.target)
-            // Gathered first: what is entered may follow links too.
+            // Collected first, because later sources may follow links too.
             for target in try core.edges.targets(side, of: row) {
                 guard let reader = try store.row(target) else { continue }
                 isFound = true
@@ -350,7 +350,8 @@ final class SelectRun {
         if let scores { return scores[rowID] }
         guard let match = plan.binder.matches[number].match else { return nil }
         var parts = [Filter.matches(match)]
-        // An index of some entities has scores for those alone: what the rows' columns pass says that these will do.
+        // A partial index has scores for its own entities only. The rows' conditions on columns show that these are
+        // enough.
         if type.textIndex(for: match)?.isPartial ?? false, plan.isPushed(number) {
             parts += plan.query.filter.conjuncts.filter { StoredCondition($0, type.description) != nil }
         }
@@ -372,7 +373,7 @@ private struct Cut {
         left = plan.limit ?? .max
     }
 
-    /// Calls `body` for a row, if it is in the part; false behind its end.
+    /// Calls `body` for a row that is in the requested part; returns false after its end.
     mutating func take(_ body: () throws -> Bool) throws -> Bool {
         if skip > 0 {
             skip -= 1
@@ -384,8 +385,8 @@ private struct Cut {
     }
 }
 
-/// Rows that must all be seen before the first one is known. Where a limit is set, no more than twice as many as that
-/// are kept; of those that are to be different, twice as many as there are.
+/// Sorts rows. All must be read before the first one is known. With a limit, at most twice as many rows are kept; with
+/// DISTINCT, twice as many as there are different rows.
 private struct RowSorter {
     private let plan: SelectPlan
     private let order: [SelectPlan.Order]
@@ -394,7 +395,7 @@ private struct RowSorter {
     private var rows: [[StatementValue]] = []
     /// For each row, bytes that sort as the rows do, and the row's index in `rows`.
     private var keys = EntryBuffer()
-    /// So many rows are let be before some are left out.
+    /// Number of rows beyond which some are dropped.
     private var bound: Int
 
     init(_ plan: SelectPlan, _ order: [SelectPlan.Order], _ kept: KeptBytes) {
@@ -406,7 +407,7 @@ private struct RowSorter {
         grow()
     }
 
-    /// Always true: what comes later may come first.
+    /// Always returns true: a later row may come first.
     mutating func add(_ frame: Frame) throws -> Bool {
         let values = try plan.columns.map { try $0.value.evaluate(frame) }
         let size = keys.size
@@ -441,7 +442,7 @@ private struct RowSorter {
     }
 
     /// Sorts the rows and drops those that the result doesn't need: all but the first of equal ones for DISTINCT, and
-    /// those behind the last one that is wanted. The sort is stable.
+    /// rows beyond the limit. The sort is stable.
     private mutating func leaveOut() {
         let (all, size) = (rows, keys.size)
         var (left, sorted) = ([[StatementValue]](), keys)
@@ -494,7 +495,7 @@ private struct GroupTable {
         return groups.count - 1
     }
 
-    /// Adds so many rows that have these keys, and these values of what is aggregated.
+    /// Adds `times` rows with these keys and these values of aggregate arguments.
     mutating func add(_ keys: [StatementValue], _ values: [StatementValue?], times: Int) throws {
         let place = try place(of: keys)
         for index in values.indices {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Statements in text: `SELECT name, COUNT(*) FROM Person WHERE age > ? GROUP BY name`. Parsed once, and run as often as
-// needed, in any transaction; the plan is made for each run, so that it goes by the schema and the indexes of that one.
+// needed, in any transaction. The plan is made for each run, with the schema and the indexes of its transaction.
 
-/// A statement of the query language, which is SQL++ as far as it reads: see Docs/query-language.md.
+/// A statement of the query language, which is the reading part of SQL++: see Docs/query-language.md.
 ///
 ///     let adults = try Statement("SELECT name, age FROM Person WHERE age >= ? ORDER BY name")
 ///     let rows = try database.read { try adults.resolve(in: $0, 18) }

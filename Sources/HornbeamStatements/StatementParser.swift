@@ -29,7 +29,7 @@ struct StatementParser {
         "FROM", "GROUP", "HAVING", "IN", "INNER", "IS", "JOIN", "LEFT", "LIMIT", "MISSING", "NOT", "NULL", "OFFSET",
         "ON", "OR", "ORDER", "SATISFIES", "SELECT", "SOME", "THEN", "TRUE", "UNNEST", "WHEN", "WHERE",
     ]
-    /// Nor are these where an alias may stand without AS.
+    /// Words that can't be an alias without AS either.
     private static let noAlias: Set<String> = ["ASC", "CROSS", "DESC", "ESCAPE", "FOR", "LIKE", "NULLS", "OUTER"]
 
     let text: String
@@ -54,7 +54,7 @@ struct StatementParser {
         scalars = lexer.scalars
     }
 
-    /// A statement and nothing behind it but a semicolon.
+    /// A statement, with nothing after it except a semicolon.
     mutating func wholeStatement() throws(HornbeamError) -> SelectStatement {
         let statement = try selectStatement()
         _ = take(sign: ";")
@@ -110,8 +110,8 @@ struct StatementParser {
     /// Sets the height of an expression without parts, or the greatest one in a list, which can't be too high.
     mutating func level(_ levels: Int) { height = levels }
 
-    /// Whether the sign of an operand follows this word, and no operator: such a sign stands right before the operand,
-    /// and not right behind the word. So `VALUE -a` is a value, and `value - a` a difference.
+    /// Whether the sign after this word belongs to an operand and is no operator: such a sign is directly before the
+    /// operand, and not directly after the word. So `VALUE -a` is a value, and `value - a` a difference.
     var isSigned: Bool {
         guard position + 2 < tokens.count, case .sign(let sign) = tokens[position + 1].token else { return false }
         return ["-", "+"].contains(sign) && tokens[position].end < tokens[position + 1].place
@@ -252,7 +252,7 @@ struct StatementParser {
         return Projection(value: value, alias: try alias(), place: start, text: text)
     }
 
-    /// The text from a place to the end of the word before this one.
+    /// The text from a position to the end of the word before this one.
     private func words(from start: TextPlace) -> String {
         let end = position > 0 ? tokens[position - 1].end : start
         return String(String.UnicodeScalarView(scalars[start..<max(start, end)]))

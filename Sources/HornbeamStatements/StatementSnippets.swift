@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SNIPPET: of each row the passage that says best why MATCH finds it, with what was found marked in it.
+// SNIPPET: the passage of each row that shows best why MATCH finds it, with the found words marked.
 
 import HornbeamText
 

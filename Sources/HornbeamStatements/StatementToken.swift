@@ -25,7 +25,7 @@ package enum StatementToken: Sendable, Equatable {
     fileprivate var isString: Bool { if case .string = self { true } else { false } }
 }
 
-/// A failure at a place of a text, with the line and a caret below it.
+/// A failure at a position of a text, with the line and a caret below it.
 package struct StatementFailure {
     package static func error(
         _ what: String, _ code: HornbeamError.Code = .invalid, in text: String, at place: TextPlace
@@ -76,8 +76,8 @@ extension Unicode.Scalar {
     }
 }
 
-/// Cuts a text into its words. It goes by Unicode scalars, so that a string may begin with any scalar: a mark behind a
-/// quote would make one character with it.
+/// Cuts a text into its words. It works on Unicode scalars, so that a string may begin with any scalar: a combining
+/// mark after a quote would form one character with it.
 package struct StatementLexer {
     private let text: String
     let scalars: [Unicode.Scalar]

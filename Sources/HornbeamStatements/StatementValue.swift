@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The value of an expression while a statement runs: a `Value`, and what JSON has beside it. JSON texts are taken apart
-// once, when a row is read, so that paths lead into them.
+// The value of an expression while a statement runs: a `Value`, a JSON array or object, or missing. JSON texts are
+// parsed once, when a row is read, so that paths lead into them.
 
 import FoundationEssentials
 
@@ -48,7 +48,7 @@ extension StatementValue {
         }
     }
 
-    /// Integers exactly, as far as 64 bits go; others as doubles.
+    /// Integers exactly if they fit 64 bits; other numbers as doubles.
     private static func number(_ text: String) -> Value {
         if let number = Int64(text) { return .int(number) }
         if let number = UInt64(text) { return .uint(number) }
@@ -74,7 +74,7 @@ extension StatementValue {
     /// Digits that are enough to tell any double from all others.
     private static let maxDigits = 17
 
-    /// As a cell of a result; nil for what is missing.
+    /// The value as a cell of a result; nil if it is missing.
     var result: Value? {
         switch self {
         case .missing: nil
@@ -108,8 +108,8 @@ extension StatementValue {
         if size > maxSize { throw tooLarge }
     }
 
-    /// Bytes that it takes beside its own place, those of parts that it shares with others too. Once these are more
-    /// than `limit` no more are counted: parts shared many times would take as long as if each had its own.
+    /// Number of bytes that it takes besides its own inline storage, including parts that it shares with others.
+    /// Counting stops beyond `limit`, because parts that are shared many times would take as long as separate ones.
     func size(upTo limit: Int) -> Int {
         switch self {
         case .missing: return 0
@@ -131,7 +131,7 @@ extension StatementValue {
 
     // MARK: Parts
 
-    /// `item.name`: of what is no object, missing, but of null, null.
+    /// `item.name`: missing if the item is no object, but null for null.
     func field(_ name: String) -> StatementValue {
         switch self {
         case .object(let fields): fields.first { $0.name == name }?.item ?? .missing

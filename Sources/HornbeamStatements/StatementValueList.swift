@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A list behind IN that is the same for all rows. Looking for a value takes a few hashes, however long the list is:
+// A list after IN that is the same for all rows. Looking for a value takes a few hashes, however long the list is:
 // equal items have the same key. A text also equals the date, the UUID or the data that it spells, so these have keys
 // too.
 
 import FoundationEssentials
 import Synchronization
 
-/// The values behind an IN. It is a class so that copies of an expression share it.
+/// The values of an IN list. A class, so that copies of an expression share it.
 final class StatementValueList: Sendable {
     let items: [StatementValue]
     let hasUnknown: Bool

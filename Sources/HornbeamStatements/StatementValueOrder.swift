@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// When items are equal, and which comes first. There are two such questions: what `=` and `<` say, which compare like
-// with like, and the order of all items, by which ORDER BY sorts and MIN and MAX choose:
+// Equality and order of items. There are two relations: the operators `=` and `<`, which compare values of one kind,
+// and the order of all items, by which ORDER BY sorts and MIN and MAX choose:
 //
 //     missing < null < false < true < numbers < dates < strings < UUIDs < data < arrays < objects
 //
-// Numbers compare by what they are, whatever their types (`NumberOrder`), NaN after all others. Strings compare as in
+// Numbers compare by their values, whatever their types (`NumberOrder`), NaN after all others. Strings compare as in
 // keys: by the scalars of their canonical composition.
 
 import FoundationEssentials
@@ -12,7 +12,7 @@ import HornbeamKeys
 import HornbeamPages
 
 extension StatementValue {
-    /// Its place among the kinds.
+    /// The position of its kind among the kinds.
     private var rank: Int {
         switch self {
         case .missing: 0
@@ -104,8 +104,7 @@ extension StatementValue {
 
     // MARK: Keys of indexes
 
-    /// Bytes that sort as items do, and of which none are the beginning of another's: what an index over an expression
-    /// holds.
+    /// Bytes that sort as items do. None are the prefix of another item's. An index over an expression holds them.
     var orderedKey: [UInt8] {
         var key = KeyWriter(capacity: 24)
         appendOrdered(to: &key)
@@ -121,7 +120,7 @@ extension StatementValue {
         switch self {
         case .missing: break
         case .value(let value): Self.appendOrdered(value, to: &key)
-        // Each part behind a byte above that of the end: a beginning comes first.
+        // Each part follows a byte above that of the end, so a shorter array comes first.
         case .array(let items):
             for item in items {
                 key.bytes.append(1)
@@ -199,7 +198,7 @@ extension StatementValue {
 // MARK: - Keys of groups
 
 extension StatementValue {
-    /// Bytes that are the same exactly for items without an order between them: what DISTINCT and GROUP BY go by.
+    /// Bytes that are equal exactly for items that neither precedes: DISTINCT and GROUP BY compare them.
     static func key(_ items: [StatementValue]) -> [UInt8] {
         var key: [UInt8] = []
         for item in items { item.append(to: &key) }

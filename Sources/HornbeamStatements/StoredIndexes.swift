@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registered indexes of a file that no program's types are given for, as the command reads it: those over stored
-// properties tell by themselves what they are.
+// The registered indexes of a file without the program's types, as the command reads it: indexes over stored properties
+// describe themselves in the file.
 
 import HornbeamPages
 package import HornbeamTree
 
 extension StoreTransaction {
-    /// A read of a store without the types of its program. Queries use the value indexes of stored properties that are
-    /// whole, and a check verifies these; what only code can tell is passed over.
+    /// A read of a store without the types of its program. Queries use complete value indexes of stored properties, and
+    /// a check verifies these. Indexes that need the program's code are skipped.
     package convenience init(reading transaction: Transaction) throws {
         let schema = try SchemaCatalogue.load(transaction)
         self.init(
@@ -26,8 +26,8 @@ extension StoreTransaction {
 }
 
 extension StoreTransaction {
-    /// The declared indexes in the order of a collation that is another one here: no query uses them, and nobody can
-    /// tell their keys.
+    /// The declared indexes by a collation that has another version here, or isn't available: no query uses them, and
+    /// their keys can't be computed.
     package var indexesOfOtherOrders: [String] {
         schema.typeNames.flatMap { name in
             (schema.types[name]?.indexes ?? []).filter { $0.flaw != nil }.map { "\($0.description.name) of \(name)" }
@@ -40,7 +40,7 @@ extension RegisteredIndexes {
         let stored = try RegisteredCatalogue.read(transaction)
         var maintained: [String: MaintainedIndex] = [:]
         for index in stored {
-            // One that can't be had so is for the check to tell of, and no reason not to read the rest.
+            // The check reports an index that can't be used; the others are read all the same.
             guard let type = schema.types[index.record.entity],
                 index.record.columns == RegisteredCatalogue.fingerprint(type.description),
                 let registration = index.registration(type.description),

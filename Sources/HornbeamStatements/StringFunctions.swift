@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of texts. Lengths and places are those of characters as people see them, from 0 as in SQL++.
+// Functions of texts. Lengths and positions count characters as people see them, from 0 as in SQL++.
 
 import HornbeamKeys
 
@@ -68,11 +68,11 @@ enum StringFunctions {
         },
     ]
 
-    /// Maximum number of matches of a regular expression in a text: what is known of each is kept until all are found.
+    /// Maximum number of matches of a regular expression in a text: data of each match is kept until all are found.
     private static let maxMatches = 50_000
 
-    /// Number of replacements that make a text too large to be held, if it has so many. A text that is put in isn't
-    /// longer than that itself, as it is held too.
+    /// Number of replacements with which a text exceeds the maximum size. A replacement text isn't longer than that
+    /// itself.
     private static func room(in text: String, _ new: String) -> Int {
         (StatementValue.maxSize + text.utf8.count) / max(1, new.utf8.count) + 1
     }
@@ -113,7 +113,7 @@ enum StringFunctions {
         }
     }
 
-    /// From a place on, of a length if there is one; places below 0 count from the end.
+    /// The text from a position on, with a maximum length if given; positions below 0 count from the end.
     private static func substring(_ name: String) -> ScalarFunction {
         ScalarFunction(name, 2...3) { arguments, _ in
             guard let text = arguments[0].text, let place = arguments[1].integer else { return .null }

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of a value among those of a column, which may not be able to hold it: an integer column has no 1.5, a
+// The position of a value among those of a column that may not be able to hold it: an integer column has no 1.5, a
 // column of doubles no 9,007,199,254,740,993, a column of decimals no 1e300. A comparison with such a number is still
-// true or false. All code that makes filters of values that aren't the column's asks here: queries of secondary
-// indexes, and statements. Fractions of different bases are seldom the same number: a double equals the decimal that is
-// written as it is.
+// true or false. All code that makes filters of foreign values uses this: queries of secondary indexes, and statements.
+// Fractions of different bases are seldom the same number: a double equals the decimal with the same text.
 
 import FoundationEssentials
 import HornbeamKeys
 
-/// A value beside those of a column.
+/// The position of a value relative to the values of a column.
 package enum ValueBound: Equatable {
     /// It is this one.
     case at(Value)
-    /// Between this one and the next greater one, of which there may be none but NaN.
+    /// Between this value and the next greater one. If there is none, only NaN is greater.
     case behind(Value)
     case aboveAll
     case belowAll
 
-    /// What a column of floats has that are no short doubles.
+    /// The treatment of doubles in a column of floats.
     package enum Floats {
         /// 0.1 is the float that is written so.
         case asWritten
@@ -25,7 +24,7 @@ package enum ValueBound: Equatable {
         case asStored
     }
 
-    /// The place of a number. Nil if the value is none, or the column none of numbers or dates.
+    /// The position of a number. Nil if the value is no number, or the column has neither numbers nor dates.
     package init?(number value: Value, in type: ColumnType, _ floats: Floats) {
         switch value {
         case .int, .uint, .double, .decimal: break

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that ask what something is, make another type of it, or choose what is known; and dates.
+// Functions that test the kind of a value, convert it, or choose the first known value; and functions of dates.
 
 import FoundationEssentials
 
@@ -49,7 +49,7 @@ enum ValueFunctions {
         + test("atom") { $0 != "array" && $0 != "object" }
         + [ScalarFunction("type", 1...1, isStrict: false) { arguments, _ in .string(type(of: arguments[0])) }]
 
-    /// With and without a line between the words.
+    /// The function under two names, with and without an underscore.
     private static func test(_ name: String, _ passes: @escaping @Sendable (String) -> Bool) -> [ScalarFunction] {
         ["is_\(name)", "is\(name)"].map { word in
             ScalarFunction(word, 1...1) { arguments, _ in .bool(passes(type(of: arguments[0]))) }
@@ -134,7 +134,7 @@ enum ValueFunctions {
         },
     ]
 
-    /// Seconds since 2001 of a date, or of what a text says.
+    /// The seconds since 2001 of a date, or of a text that spells one.
     private static func date(_ item: StatementValue) -> Double? {
         switch item {
         case .value(.date(let seconds)): seconds

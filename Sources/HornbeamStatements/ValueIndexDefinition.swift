@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definition of a value index, as the catalogue keeps it: properties in their order and a condition. All but
-// computed properties can be told from the file alone, so that an index lives on without the code that has made it.
+// The definition of a value index in the catalogue: properties in their order and a condition. Except for computed
+// properties it is complete in the file, so that an index stays maintained without the code that has made it.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -28,7 +28,7 @@ package struct ValueIndexDefinition: Sendable {
         static let collations = "collations"
     }
 
-    /// More are of no use: no query states so many equalities.
+    /// Maximum number of components. No query has more equalities.
     static let mostComponents = 16
 
     let components: [Component]
@@ -78,7 +78,7 @@ package struct ValueIndexDefinition: Sendable {
         return settings
     }
 
-    /// Of the collations that its texts are in the order of; nil without any.
+    /// The versions of the collations of its texts; nil if there are none.
     static func collationVersions(in settings: [String: String]) -> String? { settings[Setting.collations] }
 
     /// A list of texts can always be encoded.
@@ -104,7 +104,7 @@ package struct ValueIndexDefinition: Sendable {
         return isAny ? collated : nil
     }
 
-    /// A component without the word behind it that says its direction.
+    /// A component without the word at its end that gives its direction.
     static func direction(of text: String) -> (rest: String, isDescending: Bool) {
         for (word, isDescending) in [("desc", true), ("asc", false)] {
             let rest = text.dropLast(word.count)
@@ -188,7 +188,7 @@ package struct ValueIndexDefinition: Sendable {
 }
 
 extension ValueIndexDefinition.Component {
-    /// As a configuration writes it: `name`, `name desc`, `lower(name)`. `.invalid` for what can't be read.
+    /// Reads a component of a configuration: `name`, `name desc`, `lower(name)`. Throws `.invalid` if it can't be read.
     package init(written: String) throws(HornbeamError) {
         let (text, isDescending) = ValueIndexDefinition.direction(of: written)
         let isName = text.utf8.allSatisfy { byte in
@@ -225,8 +225,8 @@ extension ValueIndexDefinition.Component {
     }
 }
 
-/// Keeps indexes whose entries are those of declared indexes: from the bytes of rows, without decoding an entity where
-/// no property is computed.
+/// Maintains indexes with the entries of declared indexes: from the bytes of rows, without decoding an entity unless a
+/// property is computed.
 private struct RowEmitter: IndexEmitter {
     func follower(of indexes: [MaintainedIndex]) -> any IndexFollower {
         RowFollower(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The condition of a partial index as it is written: what may stand behind WHERE, if a file can keep it.
+// The condition of a partial index as text: a WHERE clause that a file can store.
 
 extension StoredCondition {
     /// The condition that `text` states, in the syntax of WHERE. `.invalid` unless it is a condition on stored
