@@ -5,11 +5,11 @@
 
 import Hornbeam
 
-/// What the command line asks for.
+/// The result of parsing a command line.
 enum Invocation {
     case run(Arguments)
     case help(CommandDeclaration)
-    /// The overview of all commands, or of those that begin with these words.
+    /// The overview of all commands, or of the group with these words.
     case overview([String])
     case version
 }
@@ -41,7 +41,7 @@ enum ArgumentParser {
         commands.filter { words.starts(with: $0.path) }.max { $0.path.count < $1.path.count }
     }
 
-    /// The overview of a group such as `tree`, if the words name one and ask for no more.
+    /// The overview of a group such as `tree`, if the words name one and nothing else.
     private static func groupOverview(
         _ words: [String], _ commands: [CommandDeclaration]
     ) throws(UsageError) -> Invocation {
@@ -58,7 +58,7 @@ enum ArgumentParser {
             hint: NearestName.hint("\(word) \(words[1])", among: group.map(\.name)))
     }
 
-    /// Parses what follows the command's name.
+    /// Parses the words after the command's name.
     static func parse(_ words: [String], for command: CommandDeclaration) throws(UsageError) -> Invocation {
         var scan = OptionScan(words: words, command: command)
         try scan.run()
@@ -135,7 +135,7 @@ private struct OptionScan {
         }
     }
 
-    /// The option called `name`, or the only one that begins so.
+    /// The option called `name`, or the only one with this prefix.
     private func find(_ name: String) throws(UsageError) -> OptionDeclaration {
         let all = command.allOptions
         if let exact = all.first(where: { $0.name == name }) { return exact }

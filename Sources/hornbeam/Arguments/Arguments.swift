@@ -4,9 +4,9 @@
 
 /// A command line that can't be understood: exit code 2.
 struct UsageError: Error, Equatable {
-    /// What is wrong.
+    /// The fault.
     var message: String
-    /// What to do: the nearest name, or the form of the value.
+    /// The remedy: the nearest name, or the form of the value.
     var hint: String?
 
     init(_ message: String, hint: String? = nil) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a subcommand accepts. Parsing, help and the hints of usage errors all come from these declarations, so they
-// can't disagree.
+// The arguments that a subcommand accepts. Parsing, help and the hints of usage errors all use these declarations, so
+// they can't disagree.
 
 /// An option: `--name`, `-n`, with or without a value.
 struct OptionDeclaration: Sendable {
@@ -21,18 +21,18 @@ struct OptionDeclaration: Sendable {
     }
 }
 
-/// An argument that is told by its place.
+/// An argument that is identified by its position.
 struct OperandDeclaration: Sendable {
     var name: String
     var help: String
-    /// May be left out; told by the number of operands.
+    /// Whether it may be omitted; the number of operands shows it.
     var isOptional = false
 
     static let store = OperandDeclaration(name: "FILE", help: "the store")
     static let type = OperandDeclaration(name: "TYPE", help: "an entity type of the store (hornbeam schema FILE)")
 }
 
-/// A subcommand. `path` is what selects it: `["tree", "scan"]`.
+/// A subcommand. `path` selects it: `["tree", "scan"]`.
 struct CommandDeclaration: Sendable {
     var path: [String]
     var summary: String
@@ -45,7 +45,7 @@ struct CommandDeclaration: Sendable {
 
     var name: String { path.joined(separator: " ") }
 
-    /// The declared options and those of every command.
+    /// The declared options and the common ones of all commands.
     var allOptions: [OptionDeclaration] { options + Self.common }
 
     /// Understood by every command.
@@ -55,7 +55,7 @@ struct CommandDeclaration: Sendable {
     ]
 }
 
-/// What the process ends with.
+/// The exit code of the process.
 enum ExitCode: Int32 {
     case ok = 0
     /// A problem was found, or something failed.

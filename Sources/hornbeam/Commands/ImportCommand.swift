@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam import`: entities from JSON lines. Each batch is one transaction: what was reported as committed is
-// durable, and a bad line or an interruption never leaves half a batch behind.
+// `hornbeam import`: entities from JSON lines. Each batch is one transaction: batches that were reported as committed
+// are durable, and a bad line or an interruption never leaves half a batch behind.
 
 import Hornbeam
 import HornbeamTree
@@ -48,7 +48,7 @@ enum ImportCommand {
         return .ok
     }
 
-    /// The store's schema, after the types of `--schema` were applied, and with indexes that follow what is saved.
+    /// The store's schema, after the types of `--schema` were applied, with indexes that are maintained by the import.
     private static func prepare(
         _ store: TreeStore, _ entities: (path: String, types: [EntityDescription])?, _ console: Console
     ) throws -> Schema {

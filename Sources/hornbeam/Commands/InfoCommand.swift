@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam info`: what a store holds and how big it is, without reading its rows: every count comes from the roots.
+// `hornbeam info`: a store's content and size, without reading its rows: every count comes from the roots.
 
 import Foundation
 import Hornbeam
@@ -31,7 +31,7 @@ enum InfoCommand {
     }
 }
 
-/// What `info` prints.
+/// The data that `info` prints.
 struct StoreSummary: Encodable, Equatable {
     struct Index: Encodable, Equatable {
         var name: String
@@ -51,7 +51,7 @@ struct StoreSummary: Encodable, Equatable {
         var entries: UInt64
     }
 
-    /// Of the page cache, for this command's own reading: each process has a cache of its own.
+    /// Figures of the page cache for this command's own reading: each process has a cache of its own.
     struct Cache: Encodable, Equatable {
         struct Holders: Encodable, Equatable {
             var transactions: Int
@@ -104,7 +104,7 @@ struct StoreSummary: Encodable, Equatable {
     var entityTypes: [EntityType]
     var trees: [Tree]
 
-    /// Of the store that `transaction` reads; the cache's figures are those after it was read.
+    /// The summary of the store that `transaction` reads. The cache's figures include this reading.
     init(_ path: String, _ transaction: Transaction, figures: () -> PageStatistics) throws {
         let statistics = figures()
         file = path
@@ -195,7 +195,7 @@ struct StoreSummary: Encodable, Equatable {
         if let deletedRemark { try console.print("\n" + DisplayWidth.printable(deletedRemark)) }
     }
 
-    /// How many deleted entities are kept, and what purges them; nil if there are none.
+    /// A remark on the number of deleted entities and their purging; nil if there are none.
     var deletedRemark: String? {
         let kept = entityTypes.filter { EntityDescription.isTombstone($0.name) && $0.entities > 0 }
         guard let first = kept.first else { return nil }

@@ -6,7 +6,7 @@
 import Glibc
 import HornbeamPages
 
-/// Where a result goes instead of standard output.
+/// A target for results other than standard output.
 final class OutputFile {
     private let sink: ByteSink
     private let path: String
@@ -16,7 +16,7 @@ final class OutputFile {
     private let replaces: Bool
 
     /// The target that `path` names; nil if that is standard output: `-`, or a link such as `/dev/stdout`.
-    /// - Parameter replaces: whether a regular file that is there may be replaced.
+    /// - Parameter replaces: whether an existing regular file may be replaced.
     static func open(_ path: String, replaces: Bool) throws -> OutputFile? {
         if path == "-" { return nil }
         var information = stat()
@@ -117,7 +117,7 @@ final class OutputFile {
         self.partialPath = nil
     }
 
-    /// A rename would replace whatever has got the name while the result was written.
+    /// The final rename would replace any file that has taken the name while the result was written.
     private func lookAgain() throws {
         var information = stat()
         guard lstat(path, &information) == 0 else { return }
@@ -140,7 +140,7 @@ final class OutputFile {
         }
     }
 
-    /// Whether `file` is the file, pipe or device behind standard output.
+    /// Whether `file` is the file, pipe or device of standard output.
     static func isStandardOutput(_ file: stat) -> Bool {
         var output = stat()
         return fstat(STDOUT_FILENO, &output) == 0 && output.st_dev == file.st_dev && output.st_ino == file.st_ino

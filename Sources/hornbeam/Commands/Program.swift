@@ -43,7 +43,7 @@ package enum Program {
             try console.flush()
             return code
         } catch {
-            // What was found before the failure is still of use, as long as it can be written.
+            // Results before the failure are still of use, if they can be written.
             try? console.flush()
             if let usage = error as? UsageError {
                 console.report(usage.message + (usage.hint.map { "\n  \($0)" } ?? ""))

@@ -109,7 +109,7 @@ enum QueryCommand {
         try remarks(entities, found, start.duration(to: .now), arguments, console)
     }
 
-    /// What --explain and --time ask for.
+    /// Prints the output of --explain and --time.
     static func remarks(
         _ entities: FilteredEntities, _ found: Int, _ elapsed: Duration, _ arguments: Arguments, _ console: Console
     ) throws {

@@ -4,7 +4,7 @@
 import Hornbeam
 import HornbeamTree
 
-/// What comes before the columns of an entity: rank and score of a search.
+/// A column before those of an entity: rank or score of a search.
 struct RecordHead {
     var name: String
     var value: Value
@@ -22,7 +22,7 @@ struct RecordPrinter: ~Copyable {
     /// The table that is printed, nil for JSON lines.
     private var table: Table?
 
-    /// - Parameter heads: titles of what stands before the columns, all numbers.
+    /// - Parameter heads: titles of the columns before the entity's, all of numbers.
     init(
         _ core: StoreTransaction, _ type: EntityType, columns: [Int], relations: RelationTree, heads: [String] = [],
         asJSON: Bool, console: Console

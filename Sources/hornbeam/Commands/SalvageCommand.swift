@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `hornbeam salvage`: what is still readable of a damaged store, in a new one, and a list of what is not.
+// `hornbeam salvage`: copies the readable parts of a damaged store to a new one, and lists the unreadable ones.
 
 import Hornbeam
 import HornbeamTree

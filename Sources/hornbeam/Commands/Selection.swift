@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a query prints and in which order: the options --columns, --with and --sort against the names of an entity type.
+// The columns and the order of a query's output: the options --columns, --with and --sort against the names of an
+// entity type.
 
 import Hornbeam
 
@@ -14,7 +15,7 @@ struct RelationTree: Equatable {
 
     var isEmpty: Bool { branches.isEmpty }
 
-    /// From paths such as `dependencies.maintainer`.
+    /// Reads paths such as `dependencies.maintainer`.
     init(_ paths: [String] = [], of type: EntityDescription, in schema: [EntityDescription]) throws {
         for path in paths {
             try add(path.split(separator: ".", omittingEmptySubsequences: false).map(String.init)[...], type, schema)
@@ -45,7 +46,7 @@ enum Selection {
         throw CommandError(unknown("entity type", name, schema.map(\.name)))
     }
 
-    /// The numbers of the columns to print: those that --columns names, or all.
+    /// The numbers of the columns to print: those named by --columns, or all.
     static func columns(_ names: [String], of type: EntityDescription) throws -> [Int] {
         if names.isEmpty { return Array(type.columns.indices) }
         return try names.map { try column($0, of: type) }

@@ -103,7 +103,7 @@ enum TreeScanCommand {
         try bounds.from.isEmpty ? cursor.first() : cursor.seek(bounds.from)
     }
 
-    /// To the last entry before the end of the range.
+    /// Moves to the last entry before the end of the range.
     private static func start(atEndOf bounds: Bounds, _ cursor: inout Cursor) throws -> Bool {
         if bounds.to.isEmpty { return try cursor.last() }
         guard try cursor.seekLast(bounds.to) else { return false }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a file or of standard input, streamed: memory is bounded by the longest line, and that by a limit. Bytes are
-// handed on as they are; whoever parses them checks them.
+// Lines of a file or of standard input, streamed: memory is bounded by the longest line, which is limited. Bytes are
+// passed on unchecked; the parser validates them.
 
 import Glibc
 import Hornbeam

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entity types as a JSON file that a person can write: `{"entities": [{"name": …, "columns": […], …}]}`. What can be
-// left out has a default; a key that isn't known is an error, so that a slip of the pen is never a lost index.
+// Entity types as a JSON file for people: `{"entities": [{"name": …, "columns": […], …}]}`. Optional keys have
+// defaults; an unknown key is an error, so that a misspelt key never loses an index.
 
 import Foundation
 import Hornbeam
@@ -48,7 +48,7 @@ enum SchemaFile {
             decoding: try encoder.encode(["entities": unversioned.map(WrittenEntity.init)]), as: UTF8.self)
     }
 
-    /// What a decoding error says, with the way to the place: `entities[0].columns[2].type`.
+    /// The message of a decoding error, with the path to its position: `entities[0].columns[2].type`.
     private static func message(_ error: DecodingError) -> String {
         switch error {
         case .keyNotFound(let key, let context): "\(place(context.codingPath)): “\(key.stringValue)” is missing"
@@ -68,7 +68,7 @@ enum SchemaFile {
     }
 }
 
-/// A key of any name, to find those that aren't known.
+/// A key of any name, to find unknown keys.
 private struct AnyKey: CodingKey {
     var stringValue: String
     var intValue: Int? { nil }
@@ -194,7 +194,7 @@ private struct Index: Decodable {
     }
 
     var description: IndexDescription
-    /// As the file has it: what it is of takes the whole type to tell.
+    /// The condition in the form of the file: binding it needs the whole type.
     let condition: WrittenCondition?
 
     init(from decoder: any Decoder) throws {
@@ -215,7 +215,7 @@ private struct Index: Decodable {
         if kind == .text, analyzer == nil { index.nameNoAnalyzer() }
         condition = try fields.decodeIfPresent(WrittenCondition.self, forKey: .where)
         if case .stored(let condition) = condition { index.condition = condition }
-        // One that this system hasn't got is refused when it is applied.
+        // A collation that this system hasn't got is refused when it is applied.
         description = index.renewed ?? index
     }
 }

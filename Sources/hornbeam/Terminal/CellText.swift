@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in the cells of a table. For reading only: what must survive a round trip goes through JSON rows.
+// Values in the cells of a table. For reading only: values for a round trip go through JSON rows.
 
 import Foundation
 import Hornbeam
@@ -26,7 +26,7 @@ enum CellText {
         }
     }
 
-    /// Where the cells of a column stand.
+    /// The alignment of a column's cells.
     static func alignment(_ type: ColumnType) -> TableColumn.Alignment {
         switch type.unwrapped {
         case .int8, .int16, .int32, .int64, .uint8, .uint16, .uint32, .uint64, .float, .double, .decimal: .right

@@ -21,9 +21,9 @@ final class Console {
         output = ByteSink(descriptor: STDOUT_FILENO, path: "standard output")
     }
 
-    /// Columns of the terminal behind standard output, or nil in a pipe.
+    /// Number of columns of the terminal that is standard output, or nil in a pipe.
     var outputWidth: Int? { isOutputTerminal ? Self.width(STDOUT_FILENO) : nil }
-    /// Columns of the terminal behind standard error.
+    /// Number of columns of the terminal that is standard error.
     var errorWidth: Int { Self.width(STDERR_FILENO) }
 
     /// A line of the result.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and values of raw trees as text: what reads as text in quotes, the rest in hexadecimal after `0x`. The same two
-// forms are understood in arguments, so that a printed key can be typed back.
+// Keys and values of raw trees as text: readable text in quotes, other bytes in hexadecimal after `0x`. Arguments
+// accept both forms, so that a printed key can be typed back.
 
 import Hornbeam
 import HornbeamPages
@@ -21,7 +21,8 @@ enum KeyText {
         return result
     }
 
-    /// Bytes of an argument: `0x…`, `"text"` with backslash escapes, or plain text. Nil if it is malformed.
+    /// Reads the bytes of an argument: `0x…`, `"text"` with backslash escapes, or plain text. Returns nil if it is
+    /// malformed.
     static func parse(_ text: String) -> [UInt8]? {
         if text.utf8.starts(with: "0x".utf8) { return parseHex(text.utf8.dropFirst(2)) }
         let quote = UInt8(ascii: "\"")

@@ -4,7 +4,7 @@
 
 import Hornbeam
 
-/// What a progress line shows. Pure, so that tests can read it.
+/// The content of a progress line. Pure, so that tests can read it.
 struct ProgressState {
     /// `importing`.
     var verb: String
@@ -75,7 +75,7 @@ final class Progress {
         console.drawStatus(state.line(width: console.errorWidth - 1))
     }
 
-    /// Leaves a last line in place of the bar.
+    /// Replaces the bar by a last line.
     func finish(_ line: String) {
         clear()
         if isShown { console.remark(line) }
