@@ -33,8 +33,8 @@ package enum CaseFolding {
         return folded(units)
     }
 
-    /// The text with its letters A to Z in lower case. What is equal in another form must be composed before: “Á” is
-    /// one sign, or an “A” and its accent.
+    /// The text with its letters A to Z in lower case. Texts that are equal in different forms must be composed before:
+    /// “Á” is one scalar, or an “A” and its accent.
     static func foldedASCII(_ text: String) -> String {
         String(unsafeUninitializedCapacity: text.utf8.count) { buffer in
             var count = 0
@@ -53,7 +53,7 @@ package enum CaseFolding {
         var result = ""
         var start = 0
         while start < text.count {
-            // Each scalar folds by itself, whatever stands beside it.
+            // Each scalar folds by itself, whatever its neighbours.
             var end = min(start + pieceSize, text.count)
             if end < text.count, UTF16.isLeadSurrogate(text[end - 1]) { end -= 1 }
             result += String(decoding: folded(text[start..<end]), as: UTF16.self)
@@ -89,8 +89,9 @@ package enum Accents {
         return Normalisation.string(of: Normalisation.decomposed(text).filter { !isAccent($0) })
     }
 
-    /// Marks on a letter: overlays, Hebrew, Arabic and Syriac points, and all that stand above, below or beside.
-    /// Marks of the other combining classes spell (the voicing of Kana, the vowels and viramas of Indic scripts).
+    /// Marks on a letter: overlays, Hebrew, Arabic and Syriac points, and all marks above, below or beside it. Marks of
+    /// the other combining classes are part of the spelling (the voicing of Kana, the vowels and viramas of Indic
+    /// scripts).
     static func isAccent(_ scalar: Unicode.Scalar) -> Bool {
         guard scalar.value >= 0x300 else { return false }
         return switch scalar.properties.canonicalCombiningClass.rawValue {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// By which rule text is ordered and counts as equal. A collation is a name to store; a collator is what applies it.
-// The bytes made under one version of a collator must never be compared with those of another: whoever stores them
-// stores `Collator.version` beside them, and rebuilds when it differs.
+// Rules by which text is ordered and equal. A collation is a name to store; a collator applies it. The bytes made under
+// one version of a collator must never be compared with those of another: code that stores them must store
+// `Collator.version` beside them, and rebuild when it differs.
 
 private import CICU
 private import Synchronization
@@ -18,7 +18,7 @@ package enum Collation: Hashable, Sendable {
     /// accented and have no decomposition ("ø", "ł") stay as they are.
     case caseAndDiacriticInsensitive
     /// The Unicode collation algorithm with the rules of a locale ("de", "sv", "de-u-co-phonebk"); nil is its root.
-    /// Case and accents break ties, but for what is ignored; punctuation and symbols count and sort before digits.
+    /// Case and accents break ties unless they are ignored; punctuation and symbols count and sort before digits.
     case unicode(locale: String?, ignoring: Differences = [])
 
     /// The differences that are ignored: texts that differ only in these are equal.
@@ -113,22 +113,22 @@ package struct Collator: Sendable {
 }
 
 extension KeyWriter {
-    /// The text's place under the collation: texts that are equal under it have equal bytes, so the text can't be read
-    /// back from them. A reader passes over it as a terminated component.
+    /// The text's sort key as a component. Texts that are equal under the collation have equal bytes, so the text can't
+    /// be read back from them. A reader skips it as a terminated component.
     package mutating func append(_ text: String, collator: Collator) throws(KeyError) {
         try collator.append(text, to: &self)
     }
 
-    /// The bytes with which the place of every text begins that has `prefix` as its prefix, characters being equal
-    /// as the collation has it. Other texts may begin so too: each is to be checked again.
+    /// The prefix of the sort keys of all texts that begin with `prefix`, where characters are compared by the
+    /// collation. Other texts may have the same prefix: each has to be checked again.
     package mutating func append(prefix: String, collator: Collator) throws(KeyError) {
         try collator.append(prefix: prefix, to: &self)
     }
 }
 
 extension Collator {
-    /// The text's place under the collation, by itself: these bytes sort, and are equal, as the texts are. Without the
-    /// zero that ends a component.
+    /// The text's sort key alone: these bytes sort, and are equal, as the texts are. Without the zero that ends a
+    /// component.
     package func sortKey(of text: String) throws(KeyError) -> [UInt8] {
         var key = KeyWriter(capacity: 2 * text.utf8.count + 8)
         try append(text, to: &key)

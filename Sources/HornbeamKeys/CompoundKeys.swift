@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optionals and arrays. Nil is a marker below every value, so it comes first, and last in a descending component. An
-// array's elements each follow a marker, and a lower one ends it: arrays sort item by item, a prefix first. Tuples
-// need nothing: their components follow one another.
+// array's elements each follow a marker, and a lower one ends it: arrays sort item by item, a prefix first. Tuples need
+// no encoding of their own: their components follow one another.
 
 extension KeyWriter {
     @inlinable @inline(__always)

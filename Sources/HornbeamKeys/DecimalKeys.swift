@@ -2,7 +2,7 @@
 // Decimal numbers: a class byte, the exponent of the leading digit, then the digits in pairs. Numbers of equal value
 // have equal bytes: trailing zeros of the mantissa never reach the key (1.0 and 1.00 are one key).
 
-/// A decimal number in lowest terms: ± mantissa × 10^exponent, or the one "not a number".
+/// A decimal number in lowest terms: ± mantissa × 10^exponent, or the single "not a number".
 package struct KeyDecimal: Equatable, Sendable {
     package let isNaN: Bool
     package let isNegative: Bool
@@ -125,7 +125,7 @@ extension KeyReader {
             mantissa = sum.partialValue
             digitCount += isSingle ? 1 : 2
         }
-        // A mantissa in lowest terms is what the initialiser leaves as it is.
+        // The initialiser leaves a mantissa in lowest terms unchanged.
         guard let value = KeyDecimal(isNegative: isNegative, mantissa: mantissa, exponent: leading - digitCount),
             value.mantissa == mantissa
         else { throw malformed }

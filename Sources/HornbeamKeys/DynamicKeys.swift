@@ -22,9 +22,9 @@ extension KeyWriter {
         try append(value, collator: collator, depth: 0)
     }
 
-    /// The bytes with which the keys of all values begin that `prefix` is the beginning of: arrays with these first
-    /// items (exactly), strings with this prefix (and perhaps others, which are to be checked again). Of any other type
-    /// it is the value's own key.
+    /// The prefix of the keys of all values that begin with `prefix`: arrays with these first items (exactly), strings
+    /// with this prefix (and perhaps others, which have to be checked again). For any other type it is the value's own
+    /// key.
     package mutating func append(prefix: DynamicValue, collator: Collator) throws(KeyError) {
         switch prefix {
         case .string(let text):
@@ -122,8 +122,8 @@ extension KeyReader {
         } while depth > 0
     }
 
-    /// How many bytes an array and its first items take: with these the keys of all arrays begin that have the same
-    /// first items. Nil for an array of fewer items, and for any other value.
+    /// Number of bytes that an array and its first items take. The keys of all arrays with the same first items begin
+    /// with these bytes. Returns nil for an array of fewer items, and for any other value.
     package mutating func skipItems(_ count: Int, _ collation: Collation) throws(KeyError) -> Int? {
         guard try readByte() == DynamicTag.array else { return nil }
         for _ in 0..<count {

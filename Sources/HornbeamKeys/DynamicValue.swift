@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values whose type is known only at run time: the keys of map/reduce views. They equal each other by value, whatever
-// the case: 1, 1 unsigned and 1.0 are one number. Their order is that of their bytes, see DynamicKeys.
+// Values whose type is known only at run time: the keys of map/reduce views. They are equal by value, whatever the
+// case: 1, 1 unsigned and 1.0 are one number. Their order is that of their bytes, see DynamicKeys.
 
 private import Glibc  // for libm, which the conversions between Double and Int128 call
 
@@ -33,8 +33,8 @@ extension DynamicValue: Equatable {
     }
 }
 
-/// A number of any of the three kinds, exactly: the greatest double that is not above it, and what is missing from
-/// there. Ordered by both in turn.
+/// A number of any of the three kinds, exactly: the greatest double that is not above it, and the difference from it.
+/// Ordered by both in turn.
 struct DynamicNumber: Equatable {
     /// `OrderedBits` of the double.
     let floor: UInt64

@@ -8,14 +8,14 @@ extension KeyWriter {
         bytes.append(value ? 1 : 0)
     }
 
-    /// As many bytes as the type has. (`min` is the sign bit of a signed type and zero of an unsigned one.)
+    /// Appends as many bytes as the type has. (`min` is the sign bit of a signed type and zero of an unsigned one.)
     @inlinable @inline(__always)
     package mutating func append<Integer: FixedWidthInteger & BitwiseCopyable>(_ value: Integer) {
         let stored = (value ^ Integer.min).bigEndian
         withUnsafeBytes(of: stored) { bytes.append(contentsOf: $0) }
     }
 
-    /// Sixteen bytes as they are, in the order in which a UUID is written.
+    /// Appends sixteen bytes unchanged, in the order in which a UUID is written.
     package mutating func append(uuid: UUIDBytes) {
         withUnsafeBytes(of: uuid) { bytes.append(contentsOf: $0) }
     }

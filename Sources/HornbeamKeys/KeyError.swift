@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How keys can fail: bytes that no writer made, values that can't be a key, collations that aren't there. Decoding
-// reports each of these and never traps, whatever the bytes are.
+// Errors of keys: bytes that no writer made, values that can't be a key, unavailable collations. Decoding reports each
+// of these and never traps, whatever the bytes are.
 
 /// A failure to encode or decode a key.
 @usableFromInline
@@ -15,7 +15,7 @@ package enum KeyError: Error, Equatable, Sendable {
     case tooLong(size: Int, limit: Int)
     /// ICU knows no language of this locale.
     case unknownLocale(String)
-    /// ICU failed: at what, and its name for the error.
+    /// ICU failed: the operation, and its name for the error.
     case collationFailed(operation: String, reason: String)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a key back, component by component, in the order and of the types in which it was written: a key does not
 // describe itself. Every byte may come from a damaged file: each read checks bounds and form, and throws a `KeyError`
-// that says where. No read may trap, run past the end, or take memory out of proportion to the bytes there are.
+// with the position. No read may trap, run past the end, or take memory out of proportion to the bytes there are.
 
 /// A position in a key's bytes. Borrows them: they must outlive the reader.
 @usableFromInline
@@ -29,7 +29,7 @@ package struct KeyReader {
         }
     }
 
-    /// Reads what was written in `KeyWriter.descending`.
+    /// Reads components that were written in `KeyWriter.descending`.
     @inlinable
     package mutating func descending<Result>(
         _ body: (inout KeyReader) throws(KeyError) -> Result
@@ -74,7 +74,7 @@ extension KeyReader {
 
 // MARK: - Skipping
 
-/// How a component is laid out, as far as finding its end takes.
+/// The layout of a component, in the detail that finding its end needs.
 package indirect enum KeyShape: Equatable, Sendable {
     /// A number of bytes: Booleans, integers, floats, UUIDs.
     case fixed(Int)

@@ -34,7 +34,8 @@ package struct KeyWriter: Sendable {
         bytes.removeLast(bytes.count - count)
     }
 
-    /// What `body` appends sorts the other way round: its bytes are inverted, nil markers and terminators included.
+    /// Reverses the order of the components that `body` appends: their bytes are inverted, including nil markers and
+    /// terminators.
     @inlinable
     package mutating func descending<Failure: Error>(
         _ body: (inout KeyWriter) throws(Failure) -> Void
@@ -44,7 +45,7 @@ package struct KeyWriter: Sendable {
         invert(from: start)
     }
 
-    /// Inverts what was appended since the key had `start` bytes.
+    /// Inverts the bytes appended since the key had `start` bytes.
     @inlinable
     package mutating func invert(from start: Int) {
         for index in start..<bytes.count {
@@ -52,8 +53,8 @@ package struct KeyWriter: Sendable {
         }
     }
 
-    /// The smallest byte string above all that begin with `prefix`: the exclusive end of the prefix's range. Nil if
-    /// nothing is above (`prefix` is empty or all 0xFF), which means an open end.
+    /// The smallest byte string above all that begin with `prefix`: the exclusive end of the prefix's range. Returns
+    /// nil if nothing is above (`prefix` is empty or all 0xFF), which means an open end.
     package static func successor(ofPrefix prefix: [UInt8]) -> [UInt8]? {
         var end = prefix.count
         while end > 0, prefix[end - 1] == 0xFF { end -= 1 }

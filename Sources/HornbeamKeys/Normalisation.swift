@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Canonical composition (NFC) and decomposition (NFD) by the standard library's own tables: the very ones by which
-// `String` compares, whichever Unicode version they follow. ICU's, which may be older or newer, are not used for it.
+// Canonical composition (NFC) and decomposition (NFD) by the standard library's own tables, by which `String` compares,
+// whichever Unicode version they follow. ICU's, which may be older or newer, are not used for it.
 
 @_spi(_Unicode) import Swift
 
@@ -34,14 +34,15 @@ enum Normalisation {
         return String(result)
     }
 
-    /// Whether normalising would change nothing, as far as that can be told quickly: true for most text in Latin,
+    /// Whether normalising would change nothing, by a quick test that may miss some: it is true for most text in Latin,
     /// Greek, Cyrillic, Chinese, Japanese and composed Korean.
     static func isInert(_ string: String) -> Bool {
         string.unicodeScalars.allSatisfy(isInert)
     }
 
-    /// Whether the scalar is its own NFC, whatever stands beside it: it doesn't decompose, has combining class zero
-    /// and is never the second part of a composition. Whole blocks where all is so; others merely take the slow way.
+    /// Whether the scalar is its own NFC, whatever its neighbours: it doesn't decompose, has combining class zero and
+    /// is never the second part of a composition. Only whole blocks of such scalars are listed; others merely take the
+    /// slow way.
     static func isInert(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x300: true  // Latin

@@ -36,11 +36,10 @@ extension KeyWriter {
         bytes.append(0)
     }
 
-    /// The bytes with which the key of every string begins that has `prefix` as its prefix. Together with
-    /// `successor(ofPrefix:)` this bounds a range of keys. The range may hold more: Swift compares prefixes by
-    /// characters, so "e\u{332}" has no prefix "e" although its key begins with that of "e". ("é" is not in the range
-    /// of "e": composed, it begins otherwise.) Whoever scans the range must ask `hasPrefix` of each string; only if
-    /// all of it is ASCII may that be left out.
+    /// The prefix of the keys of all strings that begin with `prefix`. Together with `successor(ofPrefix:)` this bounds
+    /// a range of keys. The range may hold more: Swift compares prefixes by characters, so "e\u{332}" has no prefix "e"
+    /// although its key begins with that of "e". ("é" is not in the range of "e": composed, it begins otherwise.) A
+    /// scan of the range must test `hasPrefix` for each string, unless all of it is ASCII.
     package mutating func append(prefix: String) {
         let isDone = prefix.utf8.withContiguousStorageIfAvailable { appendIfPlain($0) } ?? false
         if !isDone { appendNormalised(prefix) }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sort keys of the Unicode collation algorithm, by ICU. A sort key holds no zero byte but its last, so it is a
-// terminated component as it is. The locale is always given: what the process's environment prefers must never decide
-// about bytes on disk.
+// terminated component as it is. The locale is always given: the process's environment must never decide about bytes on
+// disk.
 
 private import CICU
 private import Synchronization
 
-/// An ICU collator. Owns it; ICU's collators may be used by many threads at once while nobody changes their
-/// attributes, which only `init` does.
+/// An ICU collator. Owns it. Many threads may use ICU's collators at once while their attributes don't change, which
+/// only `init` does.
 final class UnicodeCollator: @unchecked Sendable {
     private let collator: OpaquePointer
     let version: String
-    /// Scalars after which a contraction may go on with another character, that is a run which is weighed as one
-    /// letter ("ch" in Czech): the weights of a text that ends so say nothing about those of a longer text.
-    /// Listed when a prefix is first asked for, which takes some milliseconds.
+    /// Scalars after which a contraction, a run that is weighed as one letter ("ch" in Czech), may continue with
+    /// another character: the weights of a text with such an end say nothing about those of a longer text. Listed when
+    /// a prefix is first requested, which takes some milliseconds.
     private let unfinished = Mutex<Set<UInt32>?>(nil)
 
     init(locale: String?, ignoring ignored: Collation.Differences) throws(KeyError) {
@@ -49,7 +49,7 @@ final class UnicodeCollator: @unchecked Sendable {
         try withSortKey(of: text) { key.bytes.append(contentsOf: $0) }
     }
 
-    /// The primary weights alone, which are those with which longer texts begin.
+    /// Appends the primary weights alone: longer texts begin with them.
     func appendSortKey(ofPrefix text: String, to key: inout KeyWriter) throws(KeyError) {
         let unfinished = try unfinishedScalars()
         var text = Normalisation.composedString(text)
@@ -62,7 +62,7 @@ final class UnicodeCollator: @unchecked Sendable {
     private func withSortKey(
         of text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Void
     ) throws(KeyError) {
-        // ICU decomposes as far as its own tables go; ours may be newer.
+        // ICU decomposes by its own tables; ours may be newer.
         let units = Normalisation.composedString(text).utf16
         let count = units.count
         // A sort key has some bytes for each unit, and at least the division of its levels.
