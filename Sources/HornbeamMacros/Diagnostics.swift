@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `@EntityModel` refuses. Each message says what is wrong and what to write instead.
+// The errors of `@EntityModel`. Each message names the fault and the remedy.
 
 import SwiftDiagnostics
 

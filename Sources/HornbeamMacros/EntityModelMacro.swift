@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `@EntityModel`: reads the struct once into a `ModelDeclaration`, then writes one extension from it. Purely syntactic:
-// types are never looked up, so what needs a type is left to overloads that the generated code calls.
+// types are never looked up; overloads that the generated code calls depend on the types.
 
 import SwiftDiagnostics
 package import SwiftSyntax

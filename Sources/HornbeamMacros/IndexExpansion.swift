@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexes: each component of an ordered one goes through an overload that compiles only for types with an
-// order-preserving key. Equality has every type that can be stored. As with relations, the type in front makes the
-// compiler name the mistake in the one that has it.
+// order-preserving key. Equality works for every type that can be stored. As with relations, the type before an
+// expression makes the compiler name the mistake in that expression.
 
 extension ModelDeclaration {
     var indexItems: [String] {

@@ -5,7 +5,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// What the expansion is written from.
+/// The input of the expansion.
 struct ModelDeclaration {
     /// A stored property. The id comes first.
     struct Property {
@@ -30,11 +30,11 @@ struct ModelDeclaration {
             case value, unique, hash, text
         }
         struct Component {
-            /// A stored property, or what the store keeps of each entity.
+            /// A stored property, or metadata of the store.
             var property: String
             var descending: Bool
             var isMetadata = false
-            /// Whether it is the id of what the relation of this name leads to.
+            /// Whether it is the id of the related entity of the relation with this name.
             var isLinkedID = false
         }
         var name: String
@@ -48,22 +48,22 @@ struct ModelDeclaration {
         /// As written, with back-ticks where it needs them.
         var code: String
         var name: String { code.filter { $0 != "`" } }
-        /// The property of the target behind `inverse:`.
+        /// The property of the target that follows `inverse:`.
         var inverse: String?
-        /// The expression behind `deleteRule:`.
+        /// The expression that follows `deleteRule:`.
         var deleteRule: String?
-        /// Whether a new entity says something about it, which one that is read must not.
+        /// Whether the declaration gives new entities a value. An entity that is read must not have it.
         var hasValue = false
     }
 
-    /// Unique among types: nested types carry the names of those around them.
+    /// Unique among types: the name of a nested type includes those of its outer types.
     var name: String
-    /// The name in the store, as it stands in a string literal: a generic type's also says of what it is one.
+    /// The name in the store, in the form of a string literal: a generic type's includes its arguments.
     var storedName = ""
     /// `public `, `package `, `fileprivate ` or nothing: the access of generated members.
     var access: String
     var isGeneric: Bool
-    /// Whether it lies in another type, whose names its extension doesn't see.
+    /// Whether it is nested in another type, whose names its extension doesn't see.
     var isNested = false
     var properties: [Property] = []
     var indexes: [Index] = []
@@ -76,7 +76,7 @@ struct ModelParser {
     private let enclosing: [Syntax]
     private var model = ModelDeclaration(name: "", access: "", isGeneric: false)
     private var computed: Set<String> = []
-    /// Those that have a value in their declaration.
+    /// Constants with a value in their declaration.
     private var constants: Set<String> = []
     /// Index key paths wait until all properties are known.
     private var pending: [(index: ModelDeclaration.Index, arguments: [LabeledExprSyntax])] = []
@@ -111,7 +111,7 @@ struct ModelParser {
         return diagnostics.isEmpty ? model : nil
     }
 
-    /// What the members are to be declared as. Inside a hidden type it has to be said that they are hidden too.
+    /// The access level of the members. Inside a hidden type they have to be declared hidden too.
     private func access(of structure: StructDeclSyntax) -> String {
         let outer = enclosing.compactMap { $0.asProtocol((any DeclGroupSyntax).self)?.modifiers }
         if outer.joined().contains(where: { ["private", "fileprivate"].contains($0.name.text) }) {
@@ -152,8 +152,8 @@ struct ModelParser {
                 continue
             }
             annotation = binding.typeAnnotation?.type ?? (binding.initializer == nil ? annotation : nil)
-            // A constant with a value is the same in every entity: there is nothing to store. Of an id there is: it is
-            // the row's key. A literal is the same each time that an entity is made.
+            // A constant with a value is the same in every entity, so there is nothing to store. An id is stored all
+            // the same: it is the row's key. A literal is the same each time that an entity is made.
             let isConstant = !isVariable && binding.initializer != nil
             if isConstant { constants.insert(name) }
             if binding.isComputed { computed.insert(name) }
@@ -236,7 +236,7 @@ struct ModelParser {
         pending.append((index, paths))
     }
 
-    // MARK: - What needs the whole declaration
+    // MARK: - Checks of the whole declaration
 
     private mutating func resolveIndexes() {
         let stored = Set(model.properties.map(\.name))

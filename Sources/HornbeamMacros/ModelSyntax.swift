@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to syntax nodes that the parser of models asks. Nothing here knows what the answers are for.
+// Queries on syntax nodes for the parser of models. They are independent of the use of the answers.
 
 import SwiftSyntax
 
@@ -99,8 +99,7 @@ extension ExprSyntax {
         return first?.as(KeyPathPropertyComponentSyntax.self)?.declName.baseName.text.filter { $0 != "`" }
     }
 
-    /// What the store keeps of each entity, as a member with or without its type: `.updatedAt`,
-    /// `Metadata.updatedAt.desc`.
+    /// Metadata of the store, as a member with or without its type: `.updatedAt`, `Metadata.updatedAt.desc`.
     var metadata: (name: String, descending: Bool)? {
         var names: [String] = []
         var rest: ExprSyntax? = self
@@ -128,8 +127,8 @@ extension DeclGroupSyntax {
         return self.as(ExtensionDeclSyntax.self)?.extendedType.trimmedDescription
     }
 
-    /// The type's name with the names that its generic parameters stand for, as it stands in a string literal. A
-    /// parameter pack has no such name.
+    /// The type's name with the arguments of its generic parameters, in the form of a string literal. Returns nil for a
+    /// parameter pack.
     var storedName: String? {
         guard let typeName else { return nil }
         let parameters = asProtocol((any WithGenericParametersSyntax).self)?.genericParameterClause?.parameters ?? []

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler plugin's main: what the SwiftCompilerPlugin module would give, which the toolchain does not ship.
+// The compiler plugin's main function. The SwiftCompilerPlugin module would provide it, but the toolchain does not ship
+// that.
 
 import HornbeamMacroExpansion
 @_spi(PluginMessage) import SwiftCompilerPluginMessageHandling

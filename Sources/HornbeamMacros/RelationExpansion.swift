@@ -17,7 +17,7 @@ extension ModelDeclaration {
         }
     }
 
-    /// The properties that show what is loaded, in the order of the relations.
+    /// The properties that show loaded entities, in the order of the relations.
     var shownItems: [String] { relations.map { "\\Self.\($0.code)" } }
 
     var relationMembers: [String] {

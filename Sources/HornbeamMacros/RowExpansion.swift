@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Columns: the table of key paths, and the code that writes an entity into a row and reads it back. The compiler picks
-// the form of a property by its key path, so a type that can't be stored is an error at the property's place.
+// the form of a property by its key path, so a type that can't be stored is an error at the property.
 
 extension ModelDeclaration {
-    /// One item a column, in order of column numbers.
+    /// One item for each column, in the order of column numbers.
     var columnItems: [String] {
         properties.map { ".init(.of(\"\($0.name)\", \(form(of: $0))), \\Self.\($0.code))" }
     }
@@ -29,14 +29,15 @@ extension ModelDeclaration {
         properties.enumerated().filter { !$1.isDerived }.map { ($0, $1) }
     }
 
-    /// Takes back what the declarations of relations say.
+    /// Resets the relations that have a value in their declaration.
     private var resets: [String] { relations.filter(\.hasValue).map { "    self.$\($0.name) = .none" } }
 
     private var readMembers: [String] {
         let types = read.compactMap { $1.hasDefault || $1.hasWrapper ? nil : $1.type }
         guard types.count == read.count, !types.isEmpty, !isNested else { return [assigningRead] }
-        // An initialiser that can throw keeps what it has in memory, and copies all of it at its end: 320 instructions
-        // of an entity with five strings. So all columns are read first, and one that can't throw takes them.
+        // An initialiser that can throw keeps its values in memory, and copies all of them at its end: 320 instructions
+        // for an entity with five strings. So all columns are read first, and an initialiser that can't throw takes
+        // them.
         let reads = read.map { "try \(form(of: $1)).read(row, column: \($0))" }
         let parameters = zip(read, types).enumerated().map { place, column in
             "\(place == 0 ? "_columns" : "_") column\(column.0.number): \(column.1)"
@@ -76,7 +77,7 @@ extension ModelDeclaration {
             """
     }
 
-    /// What a fragment leaves alone where it has no value.
+    /// The properties that a fragment leaves unchanged if it has no value for them.
     var patchMember: String {
         let patched = properties.filter { $0.isVariable && $0.isOptional && !$0.hasWrapper }
             .map { "        .patch(\\Self.\($0.code))" }
