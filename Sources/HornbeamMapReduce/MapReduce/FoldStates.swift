@@ -44,7 +44,7 @@ struct FloatingSumState: FoldState {
 /// An exact sum of integers. It also takes stored partial sums, which are sums of doubles.
 struct WholeSum {
     private var whole: Int128 = 0
-    /// Numbers that are too large for `whole`, and what it was when it grew too large.
+    /// The overflow of `whole`: its values whenever it grew too large, and stored partial sums.
     private var rest = FloatingSummation()
 
     private static let limit = UInt128(1) << 120
@@ -87,7 +87,7 @@ struct WholeSum {
             return
         }
         let number = Int64(truncatingIfNeeded: whole)
-        // The nearest double, and what it lacks, which is a double too.
+        // The nearest double, and the difference from it, which is a double too.
         let near = Double(number)
         FloatingSummation.append(low: Double(number - Int64(near)), high: near, to: &bytes)
     }
@@ -167,7 +167,7 @@ struct FloatingStatisticsState: FoldState {
         return true
     }
 
-    /// To be called before `count` grows.
+    /// Must be called before `count` grows.
     private mutating func note(_ first: Double, _ last: Double) {
         least = count == 0 ? first : least.least(first)
         greatest = count == 0 ? last : greatest.greatest(last)
@@ -328,7 +328,7 @@ struct TopState: FoldState {
             numbers.removeLast()
         }
         var place = ranks.count
-        // A new number goes behind equal ones.
+        // A new number follows equal ones.
         while place > 0, ranks[place - 1] < rank { place -= 1 }
         ranks.insert(rank, at: place)
         numbers.insert(bits, at: place)
@@ -400,7 +400,7 @@ struct DistinctState: FoldState {
         return true
     }
 
-    /// The greater of each two bytes. None is 128 or more.
+    /// The greater of each two bytes. All bytes must be less than 128.
     private static func greatest(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let high: UInt64 = 0x8080_8080_8080_8080
         let isLeft = ((((left | high) &- right) & high) >> 7) &* 0xFF

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of map indexes whose emitted keys are too long for a tree. Entries with the same kept part are a run: they
-// lie beside each other in the tree, and are read together and sorted by their whole keys.
+// are adjacent in the tree, and are read together and sorted by their whole keys.
 
 import HornbeamKeys
 import HornbeamPages
@@ -61,9 +61,9 @@ final class LongKeys {
 extension MapScan {
     /// A part of a range.
     enum Part {
-        /// Entries that lie beside each other in the tree. Neither bound is longer than the kept part of a key.
+        /// Adjacent entries of the tree. Neither bound is longer than the kept part of a key.
         case places(Range)
-        /// The entries of the run with a prefix whose whole keys lie in a range.
+        /// The entries of the run with a prefix whose whole keys are in a range.
         case run(prefix: [UInt8], Range)
     }
 
@@ -88,7 +88,7 @@ extension MapScan {
         return parts
     }
 
-    /// The entries of a run that lie in a range.
+    /// The entries of a run that are in a range.
     func entries(_ prefix: [UInt8], _ range: Range) throws -> ArraySlice<LongKeys.Entry> {
         let run = try longKeys.run(prefix)
         func place(_ bound: [UInt8]) -> Int {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a map index's rows, as Docs/file-format.md has them: key ‖ row id ‖ ordinal → parts. Everything that is
-// read may come from a damaged file: what is no row is nil.
+// The bytes of a map index's rows, as in Docs/file-format.md: key ‖ row id ‖ ordinal → parts. Any bytes may come from a
+// damaged file: bytes that are no row are read as nil.
 //
 // A key that is too long for a tree is cut to its first 985 bytes and a 128-bit hash of the whole key. The entry's
-// value has the whole key. So keys with the same first 985 bytes lie beside each other in the order of their hashes,
-// and readers sort them (`LongKeys`).
+// value has the whole key. So keys with the same first 985 bytes are adjacent, in the order of their hashes, and
+// readers sort them (`LongKeys`).
 
 import HornbeamKeys
 package import HornbeamPages
 
-/// Where the parts of an entry's key lie.
+/// The positions of the parts of an entry's key.
 enum MapEntryKey {
-    /// Behind the emitted key: row id, 8 bytes, and ordinal among the equal keys of one entity, 4 bytes; big-endian.
+    /// Size of the parts after the emitted key: row id, 8 bytes, and ordinal among the equal keys of one entity, 4
+    /// bytes; big-endian.
     static let suffix = 12
     /// Longest emitted key that isn't cut, so that an entry fits the smallest page.
     static let limit = 1_000
@@ -33,9 +34,8 @@ enum MapEntryKey {
     }
 }
 
-/// An entry's value: flags u8 (1 value, 2 link, 4 id, 8 key), then those of its parts that are there: the id of its
-/// entity and the link, each u16 size and bytes; the whole of a cut key, u32 size and bytes; the emitted value, to the
-/// end.
+/// An entry's value: flags u8 (1 value, 2 link, 4 id, 8 key), then its parts, if present: the id of its entity and the
+/// link, each u16 size and bytes; the whole of a cut key, u32 size and bytes; the emitted value, to the end.
 package struct MapEntryValue {
     private enum Flags {
         static let value: UInt8 = 1
@@ -136,7 +136,7 @@ package struct MapEntryValue {
     }
 }
 
-/// An entity that a row points to in place of the one that emitted it.
+/// The entity that a row points to instead of the one that emitted it.
 public struct EntityLink: Sendable, Hashable {
     /// The name of the entity's type.
     public let entity: String

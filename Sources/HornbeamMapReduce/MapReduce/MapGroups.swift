@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of a map index: of all rows that a query asks for, or of each group of them. What lies wholly inside a
-// range comes from the branches of the tree, so that a reduction reads two paths of nodes, whatever the range; that of
-// a prefix of strings reads all rows that it may stand for.
+// Reductions of a map index: of all rows of a query, or of each group of them. For branches that are entirely in a
+// range, their reduced values are used, so that a reduction reads two paths of nodes, whatever the range. A reduction
+// over a prefix of strings reads all rows that may have the prefix.
 
 import HornbeamKeys
 import HornbeamPages
@@ -11,7 +11,7 @@ import HornbeamTree
 public struct MapReduction<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
     let query: MapQuery<Entity, Value, Reduce>
 
-    /// Of no rows it is what the reducer makes of none.
+    /// The reduction of all rows. Without rows it is the result of the reducer's identity.
     public func resolve(in context: Context) throws -> Reduce.Result {
         try context.session.run { try resolve($0).result }
     }
@@ -44,12 +44,12 @@ extension MapGroup: Equatable where Result: Equatable {}
 /// Reductions of the groups of a query's rows.
 public struct MapGroups<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sendable where Reduce.Value == Value {
     let query: MapQuery<Entity, Value, Reduce>
-    /// Nil: the whole key.
+    /// Number of items of the key, nil for the whole key.
     let level: Int?
 
-    /// At most so many groups; nil is all.
+    /// At most `limit` groups; nil for all.
     public func limit(_ limit: Int?) -> Self { Self(query: query.limit(limit), level: level) }
-    /// Without so many groups at the beginning.
+    /// Skips the first `offset` groups.
     public func offset(_ offset: Int) -> Self { Self(query: query.offset(offset), level: level) }
     public func descending() -> Self { Self(query: query.descending(), level: level) }
 
@@ -99,16 +99,16 @@ extension MapQuery {
     /// All rows in one, as the index's reducer condenses them. Limit and offset don't count.
     public func reduced() -> MapReduction<Entity, Value, Reduce> { MapReduction(query: self) }
 
-    /// A group for each key. Limit and offset are those of groups.
+    /// A group for each key. Limit and offset then count groups.
     public func grouped() -> MapGroups<Entity, Value, Reduce> { MapGroups(query: self, level: nil) }
 
-    /// A group for each different beginning of so many items of the keys that are arrays; keys of any other type, and
+    /// A group for each different beginning of `level` items of the keys that are arrays. Keys of any other type, and
     /// arrays of fewer items, are groups by themselves. Level 0 is one group of all.
     public func grouped(level: Int) -> MapGroups<Entity, Value, Reduce> { MapGroups(query: self, level: level) }
 }
 
 extension MapScan {
-    /// Whether the rows of a group all have the string whose beginning is asked for, so that one tells it of all.
+    /// Whether all rows of a group have the same string at the position of the prefix, so that testing one tests all.
     func isAskedOnce(_ level: Int?) -> Bool {
         guard let asked, let level else { return true }
         return level > asked.item ?? 0
@@ -152,7 +152,7 @@ extension MapScan {
     /// A group of rows: several ranges where several keys are asked for.
     struct Group {
         let key: MapKey
-        /// With what the keys of its rows begin.
+        /// The prefix of the keys of its rows.
         let prefix: [UInt8]
         /// In the query's order.
         var parts: [Range]
@@ -186,7 +186,7 @@ extension MapScan {
         if let pending { _ = try body(pending) }
     }
 
-    /// What the keys of the first group of a range begin with, and its key.
+    /// The prefix of the keys of the first group of a range, and the group's key.
     private func nextGroup(of range: Range, _ level: Int?) throws -> (prefix: [UInt8], key: MapKey)? {
         var found: (prefix: [UInt8], key: MapKey)?
         try walk(range) { key, _ in

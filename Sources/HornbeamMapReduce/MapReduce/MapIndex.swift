@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Map/reduce indexes: a function of the program's own emits rows (key, value) for each entity, kept in order in a tree
-// whose branches hold what a reducer makes of the rows below them. Docs/map-reduce.md is the guide.
+// Map/reduce indexes: a function of the program emits rows (key, value) for each entity. They are stored in order in a
+// tree whose branches hold the reduction of the rows below them. Docs/map-reduce.md is the guide.
 
 import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// What the map function emits rows by: `emit(key: .string(tag), value: post.size)`.
+/// Emits rows in a map function: `emit(key: .string(tag), value: post.size)`.
 public struct MapEmitter<Value: ColumnValue>: ~Copyable {
     private let collator: Collator
     private let id: [UInt8]?
@@ -21,8 +21,8 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
 
     /// Adds a row. May be called any number of times, with equal keys too.
     /// - Parameters:
-    ///   - value: kept with the key, so that it is read without the entity.
-    ///   - link: the entity that the row points to, in place of the one it is emitted for.
+    ///   - value: stored with the key, so that it is read without the entity.
+    ///   - link: the entity that the row points to, instead of the one it is emitted for.
     public mutating func callAsFunction(key: MapKey, value: Value? = nil, link: EntityLink? = nil) {
         guard failure == nil else { return }
         do throws(HornbeamError) {
@@ -62,24 +62,24 @@ public struct MapEmitter<Value: ColumnValue>: ~Copyable {
     }
 }
 
-/// An index of rows that a function emits for each entity, in the order of their keys, with what a reducer makes of
-/// any range of them.
+/// An index of rows that a function emits for each entity, in the order of their keys, with the reduction of any range
+/// of rows.
 ///
 ///     let byTag = MapIndex("byTag", version: "1", reducer: .sum()) { (post: Post, emit: inout MapEmitter<Int>) in
 ///         for tag in post.tags { emit(key: [.string(tag), .date(post.at)], value: post.size) }
 ///     }
 ///     try database.register(byTag)
 ///
-/// The function must give the same rows for the same entity, always, and depend on nothing else; it is called from any
-/// thread. It sees the entity's properties as they are stored; relations are not loaded. When it or the reducer
-/// changes, so must `version`. What it throws ends the save that it was called for.
+/// The function must always give the same rows for the same entity, and depend on nothing else; it is called from any
+/// thread. It sees the entity's stored properties; relations are not loaded. When it or the reducer changes, so must
+/// `version`. If it throws, the save of the entity fails with the error.
 public struct MapIndex<Entity: EntityModelProtocol, Value, Reduce: Reducer>: RegisteredIndex
 where Reduce.Value == Value {
     public let registration: IndexRegistration
     public let reducer: Reduce
     let definition: Definition
 
-    /// What rows are made and read by. A class, so that queries are small.
+    /// The functions that make and read rows. A class, so that queries are small.
     final class Definition: Sendable {
         let collator: Result<Collator, KeyError>
         let map: @Sendable (Entity, inout MapEmitter<Value>) throws -> Void
@@ -179,7 +179,7 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
         }
     }
 
-    /// Takes rows and reduced values; `result` tells what they come to.
+    /// The folder to add rows and reduced values to; `result` gives their reduction.
     var target: any ReductionFolder {
         if let stored { return stored.folder }
         return self
@@ -220,7 +220,7 @@ final class MapFolder<Reduce: Reducer>: ReductionFolder {
         reducer.combine(&partial, with: next)
     }
 
-    /// Adds rows of which the number tells all.
+    /// Adds rows whose number alone determines their partial.
     func add(rows count: Int) {
         guard let next = reducer.partial(ofRows: count) else { return }
         reducer.combine(&partial, with: next)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys whose type is known only at run time: what a map function emits. Their order is that of Docs/keys.md, dynamic
-// values: null, false, true, numbers, strings, arrays, dictionaries.
+// The keys that map functions emit, whose type is known only at run time. Their order is that of dynamic values in
+// Docs/keys.md: null, false, true, numbers, strings, arrays, dictionaries.
 
 public import FoundationEssentials
 import HornbeamKeys
 
-/// A key of a map index, of any type that JSON knows: null < false < true < numbers, in one exact order < strings, by
-/// the index's collation < arrays, item by item, a prefix first < dictionaries, entry by entry.
+/// A key of a map index, of any type that JSON has: null < false < true < numbers, in one exact order < strings, by the
+/// index's collation < arrays, item by item, a prefix first < dictionaries, entry by entry.
 ///
-/// It is `Equatable` and not `Comparable`: the order of strings is the index's. Also a value that an index can emit.
+/// It is `Equatable` and not `Comparable`: the order of strings is the index's. It can also be a value that an index
+/// emits.
 public enum MapKey: Sendable {
     case null
     case bool(Bool)
@@ -20,13 +21,13 @@ public enum MapKey: Sendable {
     /// Allowed, and of little use: the entries are compared in the order of their keys.
     case dictionary([String: MapKey])
 
-    /// A date, as the number of seconds since 2001-01-01 00:00 UTC, which is what `date` reads back.
+    /// A date, as the number of seconds since 2001-01-01 00:00 UTC; `date` reads it back.
     public static func date(_ date: Date) -> MapKey { .double(date.timeIntervalSinceReferenceDate) }
 
-    /// The date that a number stands for; nil if it is none.
+    /// The date that a number stands for; nil for a key that is no number.
     public var date: Date? { number.map { Date(timeIntervalSinceReferenceDate: $0) } }
 
-    /// Of a number, the nearest `Double`.
+    /// A number as the nearest `Double`.
     private var number: Double? {
         switch self {
         case .int(let value): Double(value)
@@ -99,7 +100,7 @@ extension MapKey: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral, Expr
     public init(floatLiteral value: Double) { self = .double(value) }
     public init(stringLiteral value: String) { self = .string(value) }
     public init(arrayLiteral items: MapKey...) { self = .array(items) }
-    /// Of two values for one key the last counts.
+    /// If a key occurs twice, its last value counts.
     public init(dictionaryLiteral entries: (String, MapKey)...) {
         self = .dictionary(Dictionary(entries) { _, last in last })
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live queries of map indexes: rows, groups and reductions, now and after each commit that changes them. What the
-// changed entities emit says whether a query can have changed; only then it is asked again.
+// Live queries of map indexes: rows, groups and reductions, now and after each commit that changes them. The rows that
+// changed entities emit show whether a query can have changed; only then it is run again.
 
 import HornbeamPages
 import HornbeamTree
@@ -9,8 +9,8 @@ import HornbeamTree
 public struct LiveRows<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable {
     /// The whole result.
     public let rows: [MapRow<Entity, Value>]
-    /// What has changed since the element before; nil in the first one. Rows go by their entities: one that is emitted
-    /// under another key moves.
+    /// The changes since the element before; nil in the first one. Rows are identified by their entities: a row that is
+    /// emitted under another key moves.
     public let changes: ListChanges?
 }
 
@@ -18,14 +18,14 @@ public struct LiveRows<Entity: EntityModelProtocol, Value: ColumnValue>: Sendabl
 public struct LiveMapGroups<Result: Sendable>: Sendable {
     /// The whole result.
     public let groups: [MapGroup<Result>]
-    /// What has changed since the element before, groups by their keys; nil in the first one.
+    /// The changes since the element before, with groups identified by their keys; nil in the first one.
     public let changes: ListChanges?
 }
 
 extension Database {
-    /// The rows of a query of a map index, now and after each commit that changes them. Of a commit, the entities that
-    /// it changed are looked at; the query is asked again, O(its rows), if one of them has or had a row in its range.
-    /// Throws `.indexNotReady` when the index is dropped or built with another version.
+    /// The rows of a query of a map index, now and after each commit that changes them. Only entities that a commit
+    /// changed are read; the query is run again, O(its rows), if one of them has or had a row in its range. Throws
+    /// `.indexNotReady` when the index is dropped or built with another version.
     public func observe<Entity, Value, Reduce>(
         _ query: MapQuery<Entity, Value, Reduce>
     ) -> LiveQuery<LiveRows<Entity, Value>> {
@@ -48,8 +48,8 @@ extension Database {
 }
 
 extension MapQuery {
-    /// Whether commits can have changed its rows, by what the entities that they changed emit; true too if that isn't
-    /// known.
+    /// Whether commits can have changed its rows, to judge from the rows that changed entities emit; true too if that
+    /// isn't known.
     fileprivate func isTouched(_ view: LiveView, by commits: [CommitChanges]?) throws -> Bool {
         let scan = try MapScan(self, view.session)
         let store = try view.session.store(Entity.self)
@@ -68,8 +68,7 @@ extension MapQuery {
 }
 
 extension MapScan {
-    /// Whether an entry's key lies in one of the query's ranges. For a cut key, whether it may: the kept part doesn't
-    /// tell.
+    /// Whether an entry's key is in one of the query's ranges. A cut key counts as in range if its kept part may be.
     fileprivate func holds(_ key: [UInt8]) -> Bool {
         let isLong = key.withBytes { LongKeys.isLong($0) }
         let kept = key.prefix(MapEntryKey.keptSize)

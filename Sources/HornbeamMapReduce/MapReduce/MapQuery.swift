@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of a map index for its rows: by key, keys, range or prefix, either way, from any place. A query is a value;
-// it is answered by one scan of the index's tree, and counts and skips by what the tree knows of its entries.
+// Queries of a map index for its rows: by key, keys, range or prefix, in either direction, from any position. A query
+// is a value. One scan of the index's tree answers it; counting and skipping use the tree's counts.
 
 import HornbeamKeys
 import HornbeamPages
@@ -15,7 +15,7 @@ public struct MapRow<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable 
     public let source: Entity.ID
     /// The entity that it points to, if that was emitted.
     public let link: EntityLink?
-    /// Where it stands, to go on from there.
+    /// The row's position, for continuing after it.
     public let cursor: MapCursor
 
     /// The id of the entity that the row points to: the link's, or the source's if there is none; nil if it is of
@@ -28,7 +28,7 @@ public struct MapRow<Entity: EntityModelProtocol, Value: ColumnValue>: Sendable 
     }
 }
 
-/// A place in a map index.
+/// A position in a map index.
 public struct MapCursor: Sendable, Hashable, Codable {
     /// The entry's key.
     let key: [UInt8]
@@ -41,11 +41,11 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     var isDescending = false
     var limit: Int?
     var offset = 0
-    /// Only what is behind this row counts, or the row too.
+    /// The row after which the result begins, or with which it begins if `isFromCursor` is true.
     var cursor: MapCursor?
     var isFromCursor = false
 
-    /// Which keys are asked for.
+    /// The requested keys.
     enum Selection: Sendable {
         case all
         case keys([MapKey])
@@ -70,18 +70,18 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     /// The rows of some keys, in the order of the index, whatever the order of the list and however often a key is in
     /// it. An empty list gives no rows.
     public func keys(_ keys: [MapKey]) -> Self { with { $0.selection = .keys(keys) } }
-    /// From one key up to another and with it; nil is an open end. The direction doesn't swap the bounds.
+    /// The rows from one key up to and including another; nil is an open end. The direction doesn't swap the bounds.
     public func range(from: MapKey? = nil, to: MapKey? = nil) -> Self {
         with { $0.selection = .range(from: from, to: to, isHalfOpen: false) }
     }
-    /// From one key up to another and without it.
+    /// The rows from one key up to another, without that one.
     public func range(from: MapKey? = nil, below: MapKey) -> Self {
         with { $0.selection = .range(from: from, to: below, isHalfOpen: true) }
     }
-    /// All arrays with these first items, or all strings with this prefix, as Swift's `hasPrefix` tells them. Of any
-    /// other type it is the key itself.
+    /// All arrays with these first items, or all strings with this prefix, as by Swift's `hasPrefix`. For any other
+    /// type it is the key itself.
     public func prefix(_ prefix: MapKey) -> Self { with { $0.selection = .prefix(prefix) } }
-    /// All arrays with these first items and behind them a string with a prefix: `prefix(["book"], then: "sw")` has
+    /// All arrays with these first items followed by a string with a prefix: `prefix(["book"], then: "sw")` has
     /// `["book", "swift"]` and `["book", "swing", 3]`.
     public func prefix(_ items: [MapKey], then prefix: String) -> Self {
         with { $0.selection = .items(items, prefix: prefix) }
@@ -90,14 +90,15 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     // MARK: Order and part
 
     public func descending() -> Self { with { $0.isDescending = true } }
-    /// At most so many rows or, once they are grouped, groups; nil is all. None if it is negative.
+    /// At most `limit` rows, or groups once they are grouped; nil for all. None if it is negative.
     public func limit(_ limit: Int?) -> Self { with { $0.limit = limit.map { Swift.max(0, $0) } } }
-    /// Without so many rows at the beginning, or groups. None if it is negative.
+    /// Skips the first `offset` rows, or groups. Gives none if it is negative.
     public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
-    /// The rows behind a row, in the query's direction: pages that stay right while rows come and go before them.
+    /// The rows after a row, in the query's direction: pages that stay right while rows before them are inserted and
+    /// deleted.
     public func after(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, false) } }
-    /// The rows from a row on, with the row itself if it is there still: among rows of equal keys it is told which one
-    /// to begin with.
+    /// The rows from a row on, including the row itself if it is still there. Among rows with equal keys it begins with
+    /// this one.
     public func from(_ cursor: MapCursor?) -> Self { with { ($0.cursor, $0.isFromCursor) = (cursor, true) } }
 
     // MARK: Answers
@@ -116,7 +117,7 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
         try limit(Swift.min(limit ?? 1, 1)).resolve(in: context).first
     }
 
-    /// How many rows there are, told by the tree: O(log n) but for prefixes of strings, which are looked through.
+    /// The number of rows, by the tree's counts: O(log n), except for prefixes of strings, whose rows are read.
     public func count(in context: Context) throws -> Int {
         try context.session.run { try MapScan(self, $0).count() }
     }
@@ -130,7 +131,7 @@ public struct MapQuery<Entity: EntityModelProtocol, Value, Reduce: Reducer>: Sen
     /// The rows with the entities that they were emitted for, or that they link to where these are of the same type.
     public func withEntities() -> MapQueryWithEntities<Entity, Value, Reduce, Entity> { with(Entity.self) }
 
-    /// What is read, in words.
+    /// The ranges that are read, in words.
     public func explain(in context: Context) throws -> String {
         try context.session.run { try MapScan(self, $0).explanation() }
     }
@@ -152,8 +153,8 @@ where Reduce.Value == Value {
                 guard let id = row.target(Target.self) else { return nil }
                 return try store.rowID(ofAny: id.columnValue)
             }
-            // Each entity is read once, however many rows point to it, and in the order of the entities' tree: of those
-            // that lie in one leaf all but the first are found without a look at a page.
+            // Each entity is read once, however many rows point to it, and in the order of the entities' tree: entities
+            // in one leaf, except the first, are then found without a page access.
             let wanted = Set(targets.compactMap(\.self)).sorted()
             var entities: [RowID: Target] = [:]
             entities.reserveCapacity(wanted.count)
@@ -165,9 +166,10 @@ where Reduce.Value == Value {
     }
 }
 
-/// One answer of a query: its ranges of bytes in the tree of a transaction.
+/// One run of a query: its ranges of bytes in the tree of a transaction.
 struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce.Value == Value {
-    /// From one key up to another and without it; empty is an open end. Both keys are whole, however long they are.
+    /// The keys from one up to another, without that one; empty is an open end. Both keys are whole, however long they
+    /// are.
     struct Range {
         var from: [UInt8]
         var to: [UInt8]
@@ -242,7 +244,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         return ranges.filter { !$0.isEmpty }
     }
 
-    /// What the keys begin with that these prefixes, one behind the other, are the beginning of.
+    /// The prefix of the keys that begin with these prefixes in succession.
     private static func bytes(_ prefixes: [MapKey], _ collator: Collator) throws(HornbeamError) -> [UInt8] {
         var writer = KeyWriter()
         for prefix in prefixes {
@@ -284,7 +286,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         }
     }
 
-    /// Of all ranges together. What a damaged file counts may be any number.
+    /// The count of all ranges. In a damaged file it may be any number.
     private func countOfRanges() throws -> Int {
         try ranges.reduce(0) { sum, range in
             let (sum, overflow) = sum.addingReportingOverflow(try count(range))
@@ -374,14 +376,14 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         isDescending ? entries.dropLast(skipped) : entries.dropFirst(skipped)
     }
 
-    /// Calls `body` with entries that lie beside each other until it returns false. False if it did.
+    /// Calls `body` with adjacent entries until it returns false. Returns false if it did.
     private func walk(
         places range: Range, _ isDescending: Bool, skipping skipped: Int,
         _ body: (_ key: Bytes, _ value: Bytes) throws -> Bool
     ) throws -> Bool {
         var cursor = try transaction.cursor(tree)
         var isValid: Bool
-        // The place of the first entry in the tree, if some are skipped.
+        // The position of the first entry in the tree, if some are skipped.
         var first: UInt64?
         if isDescending || skipped > 0 {
             // A descending query begins with the entry before the end, in range or not.
@@ -404,7 +406,8 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
             if LongKeys.isLong(cursor.key) {
                 let prefix = Array(cursor.key.prefix(MapEntryKey.keptSize))
                 var run = try longKeys.run(prefix)[...]
-                // The first entry may lie inside the run: as many of the run are skipped as lie before it in the tree.
+                // The first entry may be inside the run: as many entries of the run are skipped as precede it in the
+                // tree.
                 if let first {
                     let start = try place(of: prefix) ?? 0
                     let before = Int(clamping: first - Swift.min(first, start))
@@ -425,7 +428,7 @@ struct MapScan<Entity: EntityModelProtocol, Value, Reduce: Reducer> where Reduce
         return true
     }
 
-    /// How many entries lie before a key; nil for an open end.
+    /// Number of entries before a key; nil for an open end.
     private func place(of key: [UInt8]) throws -> UInt64? {
         if key.isEmpty { return nil }
         return try key.withBytes { (key) throws(StorageError) in

@@ -121,10 +121,9 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
         var squares = FloatingSummation()
         var extremes: (min: Value, max: Value)?
 
-        /// The mean square of the distances from the mean, nil if there are no values. It is made of the exact sums, so
-        /// that it is right also where it is far smaller than the square of the mean: Σx² − 2m·Σx + n·m² for m near the
-        /// mean, less what that adds because m is not the mean, (Σx − n·m)² / n. It is NaN if a square is no finite
-        /// number.
+        /// The mean square of the distances from the mean, nil if there are no values. It is computed from the exact
+        /// sums, so that it is right even if it is far smaller than the square of the mean: Σx² − 2m·Σx + n·m² for m
+        /// near the mean, less the error of m, (Σx − n·m)² / n. It is NaN if a square is no finite number.
         var variance: Double? {
             guard count > 0 else { return nil }
             let mean = sum.mean(of: count)
@@ -141,7 +140,7 @@ public struct StatisticsReducer<Value: StatisticalNumber>: Reducer, StoredReduce
             off.add(-Double(count), times: mean)
             let offset = off.total()
             let total = distances.total() - offset * offset / Double(count)
-            // `max` would make 0 of NaN, which is what there is of infinite values, and of squares beyond all doubles.
+            // `max` would make 0 of NaN, which is the result for infinite values, and for squares beyond all doubles.
             return total.isNaN || !squares.total().isFinite ? .nan : Swift.max(0, total) / Double(count)
         }
     }

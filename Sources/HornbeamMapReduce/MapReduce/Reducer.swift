@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reducers: what map indexes make of any range of their rows. A reducer is a monoid over partials, with a beginning
-// (a row's partial) and an end (a partial's result), and the check that it is one.
+// Reducers condense any range of a map index's rows. A reducer is a monoid over partials, with a beginning (a row's
+// partial) and an end (a partial's result). A check tests the laws.
 
 public import FoundationEssentials
 import HornbeamKeys
 
-/// Condenses the rows of a map index. Its partials lie in the branches of the index's tree, so that the reduction of
-/// any range of keys reads O(log n) nodes.
+/// Condenses the rows of a map index. Its partials are stored in the branches of the index's tree, so that the
+/// reduction of any range of keys reads O(log n) nodes.
 ///
 /// `combine` must be associative and `identity` neutral; partials come in the order of the rows, so it need not be
-/// commutative. All of it must give the same for the same input, always; whatever changes needs another `name`, or
+/// commutative. All functions must always give the same for the same input; any change of them needs another `name`, or
 /// another version of its indexes. `findViolation` looks for violations.
 public protocol Reducer<Value, Result>: Sendable {
-    /// What the index emits.
+    /// The type of the emitted values.
     associatedtype Value: ColumnValue
     associatedtype Partial
     associatedtype Result
 
-    /// What it does, with its parameters: the file keeps it, and an index with another one is built anew.
+    /// The name of the function, with its parameters. It is stored in the file; an index with another one is rebuilt.
     var name: String { get }
-    /// What no rows come to.
+    /// The partial of no rows.
     var identity: Partial { get }
-    /// What one row comes to.
+    /// The partial of one row.
     func map(key: MapKey, value: Value?) -> Partial
-    /// Makes `partial`, which stands for earlier rows, stand for those of `next` as well.
+    /// Adds the partial of later rows to that of earlier ones.
     func combine(_ partial: inout Partial, with next: Partial)
     /// The result of a query.
     func finish(_ partial: Partial) throws -> Result
 
-    /// The bytes of a partial, the same for the same rows; nil if it can't be kept.
+    /// The bytes of a partial, the same for the same rows; nil if it can't be stored.
     func encode(_ partial: Partial) -> [UInt8]?
     /// A partial of bytes that may come from a damaged file; nil if they are none.
     func decode(_ bytes: UnsafeRawBufferPointer) -> Partial?
@@ -37,9 +37,10 @@ public protocol Reducer<Value, Result>: Sendable {
     var room: Int { get }
     /// Whether `map` looks at the key; where it doesn't, it is given null.
     var needsKeys: Bool { get }
-    /// What any number of rows come to, if the number alone tells: then nothing is kept in branches, which know it.
+    /// The partial of any `count` rows, if the number alone determines it: then branches, which know the number, store
+    /// nothing. Otherwise nil.
     func partial(ofRows count: Int) -> Partial?
-    /// What several rows come to together; to be written only for a function that has another way for that.
+    /// The partial of several rows. Implement it only for a function that handles them together in another way.
     func map(rows: [(key: MapKey, value: Value?)]) -> Partial
 }
 
@@ -59,7 +60,7 @@ extension Reducer where Partial: ColumnValue {
     public func encode(_ partial: Partial) -> [UInt8]? {
         var bytes: [UInt8] = []
         let value = partial.columnValue
-        // Nothing stands for null.
+        // No bytes stand for null.
         if value == .null { return partial.isNil ? [] : nil }
         bytes.append(1)
         return ValueBytes.append(value, as: Partial.columnType, to: &bytes) ? bytes : nil
@@ -113,12 +114,12 @@ public struct ReducerViolation<Value: Sendable, Result: Sendable>: Error, Custom
 }
 
 extension Reducer where Result: Equatable & Sendable {
-    /// Looks for rows for which the reducer breaks its laws, among parts of `rows`; nil if none was found. Throws what
-    /// `finish` throws.
+    /// Looks for rows, among parts of `rows`, for which the reducer breaks its laws; nil if none was found. Throws the
+    /// errors of `finish`.
     ///
-    /// All rows at once must give what parts of 1, 2, 7, 1,000 rows and of random sizes give, combined from the front,
-    /// from the back and two by two; the identity must change nothing; a partial must survive being stored, and must
-    /// condense: one that doesn't fit a branch must not grow with the rows.
+    /// All rows at once must give the same as parts of 1, 2, 7, 1,000 rows and of random sizes, combined from the
+    /// front, from the back and two by two. The identity must change nothing. A partial must survive being stored, and
+    /// must condense: one that doesn't fit a branch must not grow with the rows.
     public func findViolation(
         in rows: [(key: MapKey, value: Value?)], seed: UInt64 = 1
     ) throws -> ReducerViolation<Value, Result>? {
@@ -137,8 +138,8 @@ extension Reducer where Result: Equatable & Sendable {
         return try findGrowth(of: rows)
     }
 
-    /// What grows with the rows is no reduction of them, but a copy in each branch: CouchDB's `reduce_limit` refuses it
-    /// by the same measure.
+    /// A partial that grows with the rows is no reduction of them, but a copy in each branch: CouchDB's `reduce_limit`
+    /// refuses it by the same measure.
     private func findGrowth(of rows: [(key: MapKey, value: Value?)]) throws -> ReducerViolation<Value, Result>? {
         let whole = map(rows: rows)
         guard let size = encode(whole)?.count, size > MapFolder<Self>.mostRoom,
@@ -163,7 +164,7 @@ extension Reducer where Result: Equatable & Sendable {
         let expected = try finish(whole)
         func violation(_ law: String, _ parts: [Int], _ found: Partial) throws -> ReducerViolation<Value, Result>? {
             let found = try finish(found)
-            // Results that aren't equal to themselves, such as NaN, count as equal if their texts are.
+            // Results that aren't equal to themselves, such as NaN, count as equal if their texts are equal.
             if found == expected || (expected != expected && "\(found)" == "\(expected)") { return nil }
             return ReducerViolation(law: law, rows: rows, parts: parts, expected: expected, found: found)
         }
@@ -197,7 +198,7 @@ extension Reducer where Result: Equatable & Sendable {
         return nil
     }
 
-    /// The partial of all rows, by three ways to combine those of parts.
+    /// The partial of all rows, by three ways to combine the partials of parts.
     private func combined(
         _ rows: [(key: MapKey, value: Value?)], _ parts: [Int]
     ) -> [(way: String, partial: Partial)] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two different results of a reducer, in the words of a message.
 
-/// Two different values in the words of a message. Of lists and dictionaries it shows the first part that differs, of
-/// long texts the part from the first difference on.
+/// Two different values in the words of a message. Shows the first different part of lists and dictionaries, and the
+/// part of long texts from the first difference on.
 struct ShownDifference: CustomStringConvertible {
     private let found: String
     private let expected: String

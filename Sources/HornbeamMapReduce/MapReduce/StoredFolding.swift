@@ -7,7 +7,7 @@ import FoundationEssentials
 import HornbeamPages
 import HornbeamTree
 
-/// What rows come to, by their stored values or their keys. Gives the same as the reducer that it stands for.
+/// A reduction of rows by their stored values or their keys. Gives the same as the reducer that it stands for.
 protocol FoldState {
     /// Whether it takes keys; it takes values otherwise.
     static var needsKeys: Bool { get }
@@ -171,7 +171,7 @@ struct StoredNumber {
         return Int128(Int64(bitPattern: bits << shift) >> Int64(shift))
     }
 
-    /// A number's place in the order of all numbers; NaN is above all.
+    /// A number's rank in the order of all numbers; NaN is above all.
     @inline(__always)
     func rank(_ bits: UInt64) -> UInt64 {
         switch kind {

@@ -6,13 +6,13 @@ import HornbeamKeys
 import HornbeamPages
 
 extension Comparable {
-    /// The order in which NaN is above all: with its own, it would be below and above nothing.
+    /// The order in which NaN is above all. By the type's own order NaN would have no position.
     fileprivate func precedes(_ other: Self) -> Bool {
         if self != self { return false }
         return other != other || self < other
     }
 
-    /// Of equal ones the first.
+    /// The smaller value; the first one if they are equal.
     func least(_ other: Self) -> Self { other.precedes(self) ? other : self }
     func greatest(_ other: Self) -> Self { precedes(other) ? other : self }
 }
@@ -55,7 +55,8 @@ public struct ChosenValueReducer<Value: ColumnValue>: Reducer, StoredReducer {
     }
 }
 
-/// The greatest or the least values of a range of rows, the most extreme first; of equal ones those of earlier rows.
+/// The greatest or the least values of a range of rows, the most extreme first; values of earlier rows first if they
+/// are equal.
 public struct TopReducer<Value: ColumnValue & Comparable>: Reducer, StoredReducer {
     private let count: Int
     private let isLeast: Bool
@@ -126,7 +127,7 @@ public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
         return Int((count * Self.naturalLogarithm(count / Double(empty))).rounded())
     }
 
-    /// Of numbers from 1 to 256: halved until it is below 2, then by the series of artanh.
+    /// The logarithm of a number from 1 to 256, by the series of artanh.
     private static func naturalLogarithm(_ number: Double) -> Double {
         let fraction = (number.significand - 1) / (number.significand + 1)
         var (sum, power) = (0.0, fraction)
@@ -147,9 +148,9 @@ public struct DistinctReducer<Value: ColumnValue>: Reducer, StoredReducer {
     func makeFolder() -> (any StoredFolder)? { AccumulatingFolder(DistinctState()) }
 }
 
-/// A reduce function as CouchDB and the Indexer protocol write it: keys and values of rows or, where `rereduce` is
-/// true, no keys and the results of former calls. A function that counts must add results up there; `findViolation`
-/// tells one that doesn't.
+/// A reduce function in the form of CouchDB and the Indexer protocol: it gets keys and values of rows, or, if
+/// `rereduce` is true, no keys and the results of former calls. A function that counts must then add results up;
+/// `findViolation` finds one that doesn't.
 public struct ReduceFunction: Reducer {
     public typealias Function = @Sendable (_ keys: [MapKey], _ values: [MapKey], _ rereduce: Bool) -> MapKey
 
@@ -166,7 +167,7 @@ public struct ReduceFunction: Reducer {
         self.function = function
     }
 
-    /// Nil: of no rows.
+    /// Nil, for no rows.
     public var identity: MapKey? { nil }
     public func map(key: MapKey, value: MapKey?) -> MapKey? { function([key], [value ?? .null], false) }
     public func map(rows: [(key: MapKey, value: MapKey?)]) -> MapKey? {

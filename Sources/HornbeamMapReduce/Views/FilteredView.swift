@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view over a view: the same groups and order, and those entities alone that pass a filter which may change while it
-// is shown, or that a query finds. It is kept in memory, for the state that it was moved to: a filter that never
-// changes is the `where:` of a view of its own, which is kept in the file.
+// A view over a view: the same groups and order, but only entities that pass a filter, which may change while it is
+// shown, or that a query finds. It is kept in memory, for the state that it was moved to. For a filter that never
+// changes use a view with `where:`, which is stored in the file.
 
 import HornbeamKeys
 import HornbeamPages
@@ -39,15 +39,14 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     /// The state that the members are of; nil before the first.
     private var version: UInt64?
 
-    /// The entities that a function accepts. It must look at the entity alone: only those that are saved are asked
-    /// again.
+    /// The entities that a function accepts. It must depend on the entity alone: only saved entities are tested again.
     public init(_ view: View<Entity, Group>, where accepts: @escaping @Sendable (Entity) throws -> Bool) {
         self.view = view
         filter = .predicate(accepts)
     }
 
-    /// The entities that a query finds, in words, by relations or whatever else it asks for; its order doesn't count.
-    /// It is asked again for each state.
+    /// The entities that a query finds, by words, relations or any other condition; its order doesn't count. It is run
+    /// again for each state.
     public init(_ view: View<Entity, Group>, matching query: QueryList<Entity>) {
         self.view = view
         filter = .query(Self.unbound(query))
@@ -62,7 +61,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - The state at hand
 
-    /// What it is, and how its entities were chosen: a line, for people. The context must see the state at hand.
+    /// The view and the choice of its entities, in one line for people. The context must see the present state.
     public func explain(in context: Context) throws -> String {
         try check(context)
         let name = "\(count) entries in memory of view “\(view.registration.name)” of \(Entity.entityName), those that "
@@ -96,12 +95,12 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return tree.row(at: places.lowerBound + position.index).flatMap { members[$0.row]?.id }
     }
 
-    /// The ids of a group's entities, or of those at some indexes.
+    /// The ids of a group's entities, or of the entities at some indexes.
     public func ids(of group: Group, _ indexes: Range<Int> = 0..<Int.max) -> [Entity.ID] {
         places(of: group).part(indexes).compactMap { tree.row(at: $0).flatMap { members[$0.row]?.id } }
     }
 
-    /// Where an entity stands; nil if it isn't there. The context must see the state at hand. O(log n).
+    /// The position of an entity; nil if it isn't there. The context must see the present state. O(log n).
     public func position(of id: Entity.ID, in context: Context) throws -> ViewPosition<Group>? {
         try check(context)
         return try context.session.run { session in
@@ -116,7 +115,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return try id(at: position).flatMap { try context.find($0) }
     }
 
-    /// The entities of a group, or those at some indexes. The context must see the state at hand.
+    /// The entities of a group, or those at some indexes. The context must see the present state.
     public func entities(
         of group: Group, _ indexes: Range<Int> = 0..<Int.max, in context: Context
     ) throws -> [Entity] {
@@ -146,8 +145,8 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - Other states
 
-    /// Takes the state of a context, whatever it was before. A function is asked of all entities of the view.
-    /// `.invalid` for the context of a write.
+    /// Takes the state of a context, whatever it was before. A filter function is called for all entities of the view.
+    /// Throws `.invalid` for the context of a write.
     public mutating func load(in context: Context) throws {
         let version = try context.stateNumber()
         take(try load(filter, context))
@@ -188,8 +187,8 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return Member(id: entity.id, group: place.group, ranked: RankedRow(key: place.key, row: row, fingerprint: 0))
     }
 
-    /// Another filter, in the same state: what it takes away and what it adds, and nothing else. If it throws, all is
-    /// as before.
+    /// Sets another filter, in the same state, and returns the entities that this removes and adds. If it throws,
+    /// nothing has changed.
     public mutating func setFilter(
         _ accepts: @escaping @Sendable (Entity) throws -> Bool, in context: Context
     ) throws -> ViewChanges<Entity, Group> {
@@ -258,7 +257,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
             let entry = (before: members[row], after: isFound ? try member(row, reader) : nil)
             if entry.before != nil || entry.after != nil { entries.append(entry) }
         }
-        // What a query finds may be others though their own rows are the same: by relations, say.
+        // The query's results may change without changes of their own rows: by relations, for example.
         guard let found else { return entries }
         for (row, member) in members where !found.contains(row) && !seen.contains(row) { entries.append((member, nil)) }
         let store = try session.store(Entity.self)
@@ -268,7 +267,7 @@ public struct FilteredView<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return entries
     }
 
-    /// The change-set of what `apply` does.
+    /// The changes that `apply` makes.
     private mutating func change(_ entries: [Entry], _ apply: (inout Self) -> Void) -> Changes {
         var changes = Changes()
         let origins = entries.map { $0.before.map { position(of: $0) } }

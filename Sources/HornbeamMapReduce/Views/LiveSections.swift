@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view, as mapped to a list, that tells of itself after each commit. Between two elements the observer keeps the
-// state that it has told, so that the next one is the difference of two states, whatever was committed meanwhile.
+// A view's list with sections, observed after each commit. Between two elements the observer keeps the state that it
+// has reported, so that the next element is the difference of two states, however many commits lie between.
 
 import HornbeamTree
 
 /// A list with sections as it is now.
 public struct LiveSections<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
-    /// Where rows are, and how many.
+    /// The positions and number of rows.
     public let mappings: ViewMappings<Entity, Group>
-    /// What has changed since the element before; nil in the first one, and when the state before was too old to be
-    /// kept: show all anew then.
+    /// The changes since the element before; nil in the first one, and if the state before was too old to be kept: then
+    /// show all rows again.
     public let changes: SectionChanges?
     /// The entities at `changes.insertions` and `changes.updates` and in `changes.insertedSections`; all of them if
     /// `changes` is nil.
     public let entities: [ListPath: Entity]
 
-    /// The rows now, of those of the element before.
+    /// The present rows, made from those of the element before.
     public func applied(to old: [[Entity]]) -> [[Entity]] {
         guard let changes else {
             return (0..<mappings.sectionCount).map { section in
                 (0..<mappings.count(ofSection: section)).compactMap { entities[ListPath(section, $0)] }
             }
         }
-        // Each place that is asked for has its entity.
+        // Each requested position has its entity.
         let rows = changes.applied(to: old.map { $0.map(Optional.some) }) { entities[$0] }
         return rows.map { $0.compactMap(\.self) }
     }
 }
 
 extension Database {
-    /// A view's list with sections, now and after each commit that changes what it shows. An element costs as much as
-    /// has changed. While the consumer is busy with one, the state that it is of stays in the file, for a minute: if
-    /// entities of the view's type have been saved or deleted by then, the next element has no changes, and all rows. A
-    /// consumer that waits always gets changes.
+    /// A view's list with sections, now and after each commit that changes its content. The cost of an element is that
+    /// of the changes. While the consumer handles an element, its state stays in the file, for a minute. If entities of
+    /// the view's type were saved or deleted by then, the next element has no changes, and all rows. A consumer that
+    /// waits always gets changes.
     public func observe<Entity, Group>(
         _ mappings: ViewMappings<Entity, Group>
     ) -> LiveQuery<LiveSections<Entity, Group>> {

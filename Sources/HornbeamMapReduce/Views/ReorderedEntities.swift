@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From where each changed entity was and is to a change-set: which of those with other keys have moved, which groups
-// came and went, all in order.
+// Completes a change-set from the old and new positions of changed entities: which entities with changed keys have
+// moved, and which groups were added and removed, all in order.
 
 extension ViewChanges {
     /// Fills in moves and groups, and puts all lists in order.
@@ -22,9 +22,9 @@ extension ViewChanges {
         return groups.filter { seen.insert(GroupIdentity($0)).inserted }
     }
 
-    /// Those that went to another group, or are elsewhere among the others.
+    /// Adds the entities that moved to another group, or to another position relative to the others.
     private mutating func addMoves(_ reordered: [Change], _ id: (Position) throws -> Entity.ID?) rethrows {
-        // Within a group by its identity, which a group that isn't equal to itself has too.
+        // Within a group by its identity: a group need not be equal to itself.
         var within: [GroupIdentity: [Change]] = [:]
         moves = []
         for change in reordered {
@@ -58,7 +58,7 @@ extension ViewChanges {
         Dictionary(grouping: positions) { GroupIdentity($0.group) }.mapValues { $0.map(\.index) }
     }
 
-    /// The indexes, ascending, of the entities that went from a group or moved in it, and of those that came or moved.
+    /// The indexes, ascending, of entities that left a group or moved in it, and of those that were added or moved.
     func indexes() -> (taken: [GroupIdentity: [Int]], put: [GroupIdentity: [Int]]) {
         let taken = Self.indexes(deletions.map(\.position) + moves.map(\.from))
         let put = Self.indexes(insertions.map(\.position) + moves.map(\.to))

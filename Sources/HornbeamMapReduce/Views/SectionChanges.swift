@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has become of a list with sections, as lists on screens take it.
+// The changes of a list with sections, in the form that lists on screens take.
 
-/// A place in a list with sections.
+/// A position in a list with sections.
 public struct ListPath: Hashable, Comparable, Sendable {
     public let section: Int
     public let row: Int
@@ -18,13 +18,13 @@ public struct ListPath: Hashable, Comparable, Sendable {
 
 /// The difference between two states of a list with sections.
 ///
-/// To apply it: take out `deletedSections` and the rows at `deletions` and at the origins of `moves`, all places of the
-/// earlier list; then put in `insertedSections` with all their rows, and the rows at `insertions` and at the
-/// destinations of `moves`, in ascending order, all places of the later list; then show anew those at `updates`. Rows
-/// of sections that come or go are not told one by one; one that moves into such a section, or out of one, is inserted,
-/// or deleted, at its end that stays. `applied(to:row:)` does this to arrays.
+/// To apply it: remove `deletedSections` and the rows at `deletions` and at the origins of `moves`, all positions of
+/// the earlier list. Then insert `insertedSections` with all their rows, and the rows at `insertions` and at the
+/// destinations of `moves`, in ascending order, all positions of the later list. Then show those at `updates` again.
+/// Rows of deleted and inserted sections are not listed one by one. A row that moves between such a section and one
+/// that stays is only inserted into, or deleted from, the one that stays. `applied(to:row:)` does this to arrays.
 public struct SectionChanges: Sendable, Equatable {
-    /// A row whose place among the others is another.
+    /// A row that changed its position relative to the others.
     public struct Move: Sendable, Hashable {
         /// In the earlier list.
         public let from: ListPath
@@ -52,14 +52,14 @@ public struct SectionChanges: Sendable, Equatable {
             && moves.isEmpty && updates.isEmpty
     }
 
-    /// The later list, of the earlier one, which must be the list that these are the changes of, and the new rows.
-    /// O(n).
-    /// - Parameter row: the row at a place of the later list; asked for `insertions`, `updates` and the rows of
+    /// Makes the later list from the earlier one, which must be the list that these changes belong to, and the new
+    /// rows. O(n).
+    /// - Parameter row: the row at a position of the later list; called for `insertions`, `updates` and the rows of
     ///   `insertedSections` alone.
     public func applied<Row>(
         to old: [[Row]], row: (_ place: ListPath) throws -> Row
     ) rethrows -> [[Row]] {
-        // A damaged file's counts may give two moves one place.
+        // A damaged file's counts may give two moves the same position.
         let origins = Dictionary(moves.map { ($0.to, $0.from) }, uniquingKeysWith: { first, _ in first })
         let taken = Set(deletions + moves.map(\.from))
         let put = Set(insertions)
@@ -80,7 +80,7 @@ public struct SectionChanges: Sendable, Equatable {
                     origin = ListPath(former, next)
                     next += 1
                 }
-                // A list that these aren't the changes of may lack what stays: it is asked for like what is new.
+                // A list that the changes don't belong to may lack unchanged rows: they are requested like new ones.
                 guard let origin, !updated.contains(place), old.indices.contains(origin.section),
                     old[origin.section].indices.contains(origin.row)
                 else { return try row(place) }

@@ -16,17 +16,17 @@ import HornbeamKeys
 ///         try inbox.position(of: mail.id, in: context)
 ///     }
 ///
-/// The functions must give the same for the same entity, always, and depend on nothing else; they are called from any
-/// thread. They see the entity's properties as they are stored; relations are not loaded. When they change, so must
-/// `version`: the view is then built anew. What they throw ends the save that they were called for.
+/// The functions must always give the same for the same entity, and depend on nothing else; they are called from any
+/// thread. They see the entity's stored properties; relations are not loaded. When they change, so must `version`: the
+/// view is then rebuilt. If one throws, the save of the entity fails with the error.
 ///
-/// Groups come in the order of their values, entities of a group in the order of the terms, then of their row ids. Of
-/// the terms of one entity the first 600 bytes count. A group takes 400 bytes at most.
+/// Groups come in the order of their values, entities of a group in the order of the terms, then of their row ids. Only
+/// the first 600 bytes of an entity's terms count. A group takes 400 bytes at most.
 public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: RegisteredIndex {
     public let registration: IndexRegistration
     let definition: Definition
 
-    /// What entries are made by. A class, so that views are small.
+    /// The functions that make entries. A class, so that views are small.
     final class Definition: Sendable {
         let orders: [ViewOrder<Entity>]
         private let group: @Sendable (Entity) throws -> Group?
@@ -59,9 +59,9 @@ public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Reg
     }
 
     /// - Parameters:
-    ///   - group: nil leaves the entity out.
-    ///   - orders: the first counts first. None: the order of row ids.
-    ///   - accepts: false leaves the entity out.
+    ///   - group: returns nil to leave the entity out.
+    ///   - orders: the most significant first; none for the order of row ids.
+    ///   - accepts: returns false to leave the entity out.
     public init(
         _ name: String, version: String, groupedBy group: @escaping @Sendable (Entity) throws -> Group?,
         sortedBy orders: ViewOrder<Entity>...,
@@ -98,7 +98,7 @@ public struct View<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Reg
         }
     }
 
-    /// One group of the view, whether it has entities or not.
+    /// One group of the view, which may be empty.
     public subscript(group: Group) -> ViewGroup<Entity, Group> { ViewGroup(view: self, group: group) }
 }
 
@@ -127,7 +127,7 @@ extension View where Group == SoleGroup {
     public var list: ViewGroup<Entity, SoleGroup> { self[.all] }
 }
 
-/// Where an entity stands in a view.
+/// The position of an entity in a view.
 public struct ViewPosition<Group: Hashable & Sendable>: Hashable, Sendable {
     public let group: Group
     /// In the group, from 0.
@@ -164,7 +164,7 @@ extension View {
         try context.session.run { try ViewScan(self, $0).sections() }
     }
 
-    /// Where an entity stands; nil if it isn't stored, or not in the view. O(log n).
+    /// The position of an entity; nil if it isn't stored, or not in the view. O(log n).
     public func position(of id: Entity.ID, in context: Context) throws -> ViewPosition<Group>? {
         try context.session.run { try ViewScan(self, $0).position(of: id.columnValue) }
     }
@@ -179,7 +179,7 @@ extension View {
         try self[position.group].entity(at: position.index, in: context)
     }
 
-    /// Describes in one line what a read of all groups goes through.
+    /// Describes in one line the work of reading all groups.
     public func explain(in context: Context) throws -> String {
         try context.session.run { session in
             let scan = try ViewScan(self, session)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has become of a view between two states, in groups and indexes. It is told by the rows that differ: the view's
-// functions say where each was and is, the counts of both trees say at which index that is. So it is exact, and costs
-// what has changed, however many commits lie between and whoever made them.
+// The changes of a view between two states, in groups and indexes. They are found from the rows that differ: the view's
+// functions give the old and new keys, and the counts of both trees give the indexes. So they are exact, and cost only
+// what has changed, however many commits lie between and whichever process made them.
 
 import HornbeamPages
 import HornbeamTree
 
 /// The difference between two states of a view.
 ///
-/// To apply it to lists: take out the entities at `deletions` and at the origins of `moves`, all positions of the
-/// earlier state; then put in those at `insertions` and at the destinations of `moves`, in ascending order of their
-/// indexes, all positions of the later one; then show anew those at the destinations of `updates`. What came and went
-/// again between the states is in none of the lists.
+/// To apply it to lists: remove the entities at `deletions` and at the origins of `moves`, all positions of the earlier
+/// state. Then insert those at `insertions` and at the destinations of `moves`, in ascending order of their indexes,
+/// all positions of the later one. Then show those at the destinations of `updates` again. Entities that were added and
+/// removed between the states are in none of the lists.
 public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashable>: Sendable {
     public typealias Position = ViewPosition<Group>
 
@@ -38,9 +38,9 @@ public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashabl
     public internal(set) var deletions: [Row] = []
     /// In the order of their positions.
     public internal(set) var insertions: [Row] = []
-    /// Entities whose place among the others is another, in the order of their destinations. No more than are needed:
-    /// entities that only make room for others don't move. Entities that weren't saved move past saved ones if that
-    /// takes fewer moves.
+    /// Entities that changed their positions relative to the others, in the order of their destinations. As few as
+    /// possible: entities that only make room for others don't move. Entities that weren't saved move past saved ones
+    /// if that takes fewer moves.
     public internal(set) var moves: [Change] = []
     /// Entities that were saved, in the order of their destinations, whether they moved or not.
     public internal(set) var updates: [Change] = []
@@ -49,9 +49,9 @@ public struct ViewChanges<Entity: EntityModelProtocol, Group: IndexKey & Hashabl
 }
 
 extension View {
-    /// What has become of the view between the states of two reads of one database; either may be the earlier one. The
-    /// view must be there in both, with this version; if not, `.indexNotReady`: load anew. `.invalid` for the context
-    /// of a write.
+    /// The changes of the view between the states of two reads of one database; either may be the earlier one. The view
+    /// must exist in both, with this version. Otherwise throws `.indexNotReady`: load the list again. Throws `.invalid`
+    /// for the context of a write.
     public func changes(from old: Context, to new: Context) throws -> ViewChanges<Entity, Group> {
         try new.session.run { try ViewComparison(self, from: old.session, to: $0).changes() }
     }
@@ -61,10 +61,10 @@ extension View {
 struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
     typealias Changes = ViewChanges<Entity, Group>
 
-    /// A state, and what was found out of its groups.
+    /// A state, and cached positions of its groups.
     private struct State {
         let scan: ViewScan<Entity, Group>
-        /// By group: the place in the tree at which it begins.
+        /// The position in the tree at which each group begins.
         var starts: [GroupIdentity: Int] = [:]
 
         mutating func start(of group: Group) throws -> Int {
@@ -142,7 +142,7 @@ struct ViewComparison<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 }
 
 extension LongLivedRead.Step {
-    /// What has become of a view. Takes time by what has changed.
+    /// The changes of a view. The time depends on the number of changes.
     public func changes<Entity, Group>(of view: View<Entity, Group>) throws -> ViewChanges<Entity, Group> {
         try view.changes(from: before, to: after)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One group of a view: the k-th, ranges, and where values or entities of a kind stand. Positions count from 0 within
-// the group; whatever is asked for beyond its ends isn't there, and no error.
+// One group of a view: the k-th entity, ranges, and the positions of values or entities. Positions count from 0 within
+// the group; positions beyond its ends give nothing, and no error.
 
 public import FoundationEssentials
 import HornbeamKeys
@@ -40,7 +40,7 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         try scan(context) { scan, places in try scan.entities(places.suffix(1)).first }
     }
 
-    /// The ids of all entities, or of those at some indexes. O(log n) and what is handed out.
+    /// The ids of all entities, or of those at some indexes. O(log n), plus the number of ids.
     public func ids(_ indexes: Range<Int> = 0..<Int.max, in context: Context) throws -> [Entity.ID] {
         try scan(context) { scan, places in try scan.ids(places.part(indexes)) }
     }
@@ -52,8 +52,8 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
 
     // MARK: By the first term of the order
 
-    /// The indexes of the entities whose first term of the order lies in a range; empty, at the place where they would
-    /// be, if there is none. `.invalid` if the first term is of another type. O(log n).
+    /// The indexes of the entities whose first term of the order is in a range. If there are none, the result is empty,
+    /// at the position where they would be. Throws `.invalid` if the first term is of another type. O(log n).
     public func indexes<Property: IndexKey & Comparable>(
         of range: Range<Property>, in context: Context
     ) throws -> Range<Int> {
@@ -126,7 +126,7 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
         }
     }
 
-    /// Describes in one line what a read of the group goes through.
+    /// Describes in one line the work of reading the group.
     public func explain(in context: Context) throws -> String {
         try context.session.run { session in
             let scan = try ViewScan(view, session)
@@ -137,9 +137,9 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
 
     // MARK: By comparing entities
 
-    /// The indexes of the entities that a function holds equal to what is looked for, found by halving: it must say
-    /// `.orderedAscending` of entities that come before those, `.orderedDescending` of entities that come after them.
-    /// Reads O(log n) entities.
+    /// The indexes of the entities for which a function returns `.orderedSame`, found by binary search. It must return
+    /// `.orderedAscending` for entities before those, `.orderedDescending` for entities after them. Reads O(log n)
+    /// entities.
     public func indexes(
         in context: Context, comparing compare: (Entity) throws -> ComparisonResult
     ) throws -> Range<Int> {
@@ -152,7 +152,7 @@ public struct ViewGroup<Entity: EntityModelProtocol, Group: IndexKey & Hashable>
 }
 
 extension Range<Int> {
-    /// Those of its numbers whose distance from the first is in a range.
+    /// The numbers of this range whose distances from its start are in `indexes`.
     func part(_ indexes: Range<Int>) -> Range<Int> {
         let start = Swift.min(Swift.max(0, indexes.lowerBound), count)
         let end = Swift.min(Swift.max(0, indexes.upperBound), count)

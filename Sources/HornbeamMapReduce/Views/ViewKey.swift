@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a view's entries: group ‖ order ‖ row id ‖ ordinal (always 0) → the id of the entity, where the row id
-// isn't the id, as a map index's entry has it. Every component says itself where it ends, so a group's entries are
-// those whose keys begin with its bytes, and the k-th of them is the k-th of the tree from there on.
+// The bytes of a view's entries: group ‖ order ‖ row id ‖ ordinal (always 0) → the id of the entity if the row id isn't
+// the id, in the form of a map index's entry. Every component marks its own end, so a group's entries are those whose
+// keys begin with the group's bytes, and the k-th of them is the k-th of the tree from there on.
 
 import HornbeamKeys
 import HornbeamPages
 
-/// What tells groups apart and orders them: the bytes that they are stored as. Their own `==` may hold more of them
-/// equal than the view does, and doesn't hold NaN equal to itself.
+/// The identity and order of a group: its stored bytes. The type's own `==` may hold more groups equal than the view
+/// does, and doesn't hold NaN equal to itself.
 struct GroupIdentity: Hashable, Comparable, Sendable {
     let bytes: [UInt8]
 
@@ -20,8 +20,8 @@ struct GroupIdentity: Hashable, Comparable, Sendable {
 enum ViewKey {
     /// Longest group, in bytes of a key: more is refused.
     static let groupLimit = 400
-    /// Longest order: what is behind it doesn't count. No component is a prefix of another, so a cut order is a prefix
-    /// of none but longer ones, and all that is cut to the same bytes goes by the row id.
+    /// Longest order: bytes beyond it don't count. No component is a prefix of another, so a cut order is a prefix of
+    /// longer ones only, and entities whose orders are cut to the same bytes are ordered by row id.
     static let orderLimit = 600
 
     /// The bytes with which the keys of a group's entries begin.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between a view and a list on a screen: which groups are sections, in which order and direction, and which part of
-// each is shown. A mapping knows one state; it moves to another with what has changed for the list.
+// Maps a view to a list on a screen: which groups are sections, in which order and direction, and which part of each is
+// shown. A mapping has one state. Moving it to another one gives the changes of the list.
 
 import HornbeamPages
 import HornbeamTree
@@ -42,29 +42,29 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     }
 
     public let view: View<Entity, Group>
-    /// Whether groups that were named and have no entities, or whose window shows none, are no sections. From the next
-    /// state on.
+    /// Whether listed groups without entities, or with an empty window, are left out of the sections. Takes effect with
+    /// the next state.
     public var hidesEmptySections = false
     private let selection: Selection
     private var windows: [GroupIdentity: ViewWindow] = [:]
     /// Groups whose windows were set since the state at hand: they begin anew.
     private var renewed: Set<GroupIdentity> = []
     private var reversed: Set<GroupIdentity> = []
-    /// All groups of the state that have entities, in the order of their identities. Kept, so that a move reads nothing
-    /// of those in which nothing has changed.
+    /// All non-empty groups of the state, in the order of their identities. Kept, so that a move reads nothing of
+    /// unchanged groups.
     private var groupCounts: [(identity: GroupIdentity, group: Group, count: Int)] = []
     private var sections: [Section] = []
     /// The state that the sections are of; nil before the first.
     private var version: UInt64?
 
-    /// These groups, in this order, also while they have no entities. Of one that is named twice the first counts.
+    /// These groups, in this order, even if they have no entities. Repeated groups are ignored.
     public init(_ view: View<Entity, Group>, groups: [Group]) {
         self.view = view
         var seen: Set<GroupIdentity> = []
         selection = .listed(groups.filter { seen.insert(GroupIdentity($0)).inserted })
     }
 
-    /// All groups that have entities, or those that are accepted, in the order of their values or another one.
+    /// All non-empty groups, or those that are accepted, in the order of their values or another one.
     public init(
         _ view: View<Entity, Group>, sortedBy order: (@Sendable (Group, Group) -> Bool)? = nil,
         where accepts: @escaping @Sendable (Group) -> Bool = { _ in true }
@@ -73,14 +73,14 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         selection = .chosen(accepts, order: order)
     }
 
-    /// The part of a group that is shown; nil is all of it, and what it is unless it is set. From the next state on:
-    /// see `refresh`.
+    /// Sets the part of a group that is shown; nil, the default, is all of it. Takes effect with the next state: see
+    /// `refresh`.
     public mutating func setWindow(_ window: ViewWindow?, of group: Group) {
         windows[GroupIdentity(group)] = window
         renewed.insert(GroupIdentity(group))
     }
 
-    /// Whether a group is shown from its end to its beginning. From the next state on: see `refresh`.
+    /// Sets whether a group is shown from its end to its beginning. Takes effect with the next state: see `refresh`.
     public mutating func setReversed(_ isReversed: Bool, of group: Group) {
         if isReversed { reversed.insert(GroupIdentity(group)) } else { reversed.remove(GroupIdentity(group)) }
     }
@@ -100,7 +100,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
     }
     public var rowCount: Int { sections.reduce(0) { $0 + $1.range.count } }
 
-    /// Where a row is in the view; nil if there is no such row.
+    /// The position of a row in the view; nil if there is no such row.
     public func position(of path: ListPath) -> ViewPosition<Group>? {
         guard sections.indices.contains(path.section), let index = sections[path.section].index(path.row) else {
             return nil
@@ -108,20 +108,20 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         return ViewPosition(group: sections[path.section].group, index: index)
     }
 
-    /// Where a position of the view is shown; nil if it isn't.
+    /// The path of a position of the view; nil if it isn't shown.
     public func path(of position: ViewPosition<Group>) -> ListPath? {
         let group = GroupIdentity(position.group)
         guard let section = sections.firstIndex(where: { $0.identity == group }) else { return nil }
         return sections[section].row(position.index).map { ListPath(section, $0) }
     }
 
-    /// Where an entity is shown; nil if it isn't.
+    /// The path of an entity; nil if it isn't shown.
     public func path(of id: Entity.ID, in context: Context) throws -> ListPath? {
         try check(context)
         return try view.position(of: id, in: context).flatMap { path(of: $0) }
     }
 
-    /// The entity of a row; nil if there is no such row. `.invalid` if the context sees another state.
+    /// The entity of a row; nil if there is no such row. Throws `.invalid` if the context sees another state.
     public func entity(at path: ListPath, in context: Context) throws -> Entity? {
         try check(context)
         return try position(of: path).flatMap { try view.entity(at: $0, in: context) }
@@ -147,8 +147,8 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
 
     // MARK: - Other states
 
-    /// Takes the state of a context, whatever it was before. `.invalid` for the context of a write. If it throws, all
-    /// is as before.
+    /// Takes the state of a context, whatever it was before. Throws `.invalid` for the context of a write. If it
+    /// throws, nothing has changed.
     public mutating func load(in context: Context) throws {
         let (number, groups) = (try context.stateNumber(), try view.sections(in: context))
         take(groups)
@@ -188,25 +188,25 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         version = nil
     }
 
-    /// Moves with a filtered view, which must have been in the state of the mapping, whatever changed it: a move, or
-    /// another filter.
+    /// Applies changes of a filtered view, from a move or another filter. The mapping must be in the filtered view's
+    /// former state.
     public mutating func move(
         _ changes: ViewChanges<Entity, Group>, to filtered: FilteredView<Entity, Group>
     ) -> SectionChanges {
         count(changes)
-        // A mapping that was in another state shows what there is all the same.
+        // A mapping that was in another state still shows the present rows.
         if groupCounts.reduce(0, { $0 + $1.count }) != filtered.count { setCounts(filtered.sections) }
         return transition(changes)
     }
 
-    /// Takes account of other windows and directions, in the same state. Of a section that is turned round all rows are
+    /// Applies other windows and directions, in the same state. If a section's direction changes, all of its rows are
     /// deleted and inserted.
     public mutating func refresh(in context: Context) throws -> SectionChanges {
         try check(context)
         return transition(ViewChanges())
     }
 
-    /// The first place among the counts that isn't before a group.
+    /// The first index in the counts that isn't before a group.
     private func place(of group: GroupIdentity) -> Int {
         var (low, high) = (0, groupCounts.count)
         while low < high {
@@ -239,7 +239,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
         }
     }
 
-    /// What are sections now, with their identities and totals.
+    /// The present sections, with their identities and totals.
     private func shownGroups() -> [(identity: GroupIdentity, group: Group, count: Int)] {
         switch selection {
         case .listed(let groups):
@@ -319,7 +319,7 @@ public struct ViewMappings<Entity: EntityModelProtocol, Group: IndexKey & Hashab
             case (nil, nil): break
             }
         }
-        // What is shown before and after, moved or not. Where a window has left it, it is a deletion or an insertion.
+        // Rows shown before and after, moved or not. A row that a window has left is a deletion or an insertion.
         for update in changes.updates {
             guard oldPath(update.from) != nil, let path = newPath(update.to) else { continue }
             result.updates.append(path)

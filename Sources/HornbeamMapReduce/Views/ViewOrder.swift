@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One term of a view's order: what of an entity is compared, and which way. A term gives bytes whose order is that of
-// the values, so that no entity is ever compared with another.
+// One term of a view's order: the compared value of an entity, and the direction. A term gives bytes whose order is
+// that of the values, so that entities are never compared with each other.
 
 import HornbeamKeys
 
@@ -9,7 +9,7 @@ import HornbeamKeys
 public struct ViewOrder<Entity: EntityModelProtocol>: Sendable {
     let type: ColumnType
     let isDescending: Bool
-    /// What the file says of it.
+    /// Its description in the file.
     let label: String
     /// Why it can't be used; nil if it can.
     let flaw: String?
@@ -39,19 +39,19 @@ public struct ViewOrder<Entity: EntityModelProtocol>: Sendable {
         self.flaw = flaw
     }
 
-    /// From the least to the greatest: by a property, or by what a function gives for an entity, which must be the same
-    /// for the same entity, always.
+    /// Ascending order by a property, or by the result of a function, which must always be the same for the same
+    /// entity.
     public static func ascending(_ value: @escaping @Sendable (Entity) throws -> some IndexKey) -> Self {
         Self(value, isDescending: false)
     }
 
-    /// From the greatest to the least.
+    /// Descending order.
     public static func descending(_ value: @escaping @Sendable (Entity) throws -> some IndexKey) -> Self {
         Self(value, isDescending: true)
     }
 
-    /// Of texts, as the collation has it: `.ascending(\.title, collation: .unicode)`. Other versions of its tables make
-    /// other orders: the view is built anew then.
+    /// Ascending order of texts by a collation: `.ascending(\.title, collation: .unicode)`. Other versions of the
+    /// collation's tables give other orders: the view is rebuilt then.
     public static func ascending(
         _ value: @escaping @Sendable (Entity) throws -> String, collation: TextCollation
     ) -> Self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view in one transaction: places in its tree. All that isn't a walk over what is handed out is a descent by key or
-// by count.
+// A view in one transaction: positions in its tree. Everything except the entries that are returned is found by a
+// descent by key or by count.
 
 import HornbeamKeys
 import HornbeamPages
@@ -69,7 +69,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return sections
     }
 
-    /// An entity's whole key and its group, by what the view's functions say of it; nil if the view hasn't got it.
+    /// An entity's whole key and its group, as the view's functions give them; nil if the entity isn't in the view.
     func place(of row: RowID) throws -> (key: [UInt8], group: Group)? {
         guard let reader = try store.row(row), let place = try view.definition.place(of: try Entity(row: reader)) else {
             return nil
@@ -96,11 +96,11 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 
     // MARK: Entries
 
-    /// For so many room is made at once: a damaged file's counts may say anything.
+    /// Maximum capacity that is reserved at once: a damaged file's counts may be any numbers.
     private static var mostExpected: Int { 1 << 16 }
 
-    /// Calls `body` with the row and the id of the entries at some places of the tree, in order, until it returns
-    /// false.
+    /// Calls `body` with the row id and the value of the entries at some positions of the tree, in order, until it
+    /// returns false.
     func forEach(_ places: Range<Int>, _ body: (RowID, MapEntryValue) throws -> Bool) throws {
         guard !places.isEmpty else { return }
         var cursor = try transaction.cursor(tree)
@@ -114,7 +114,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         }
     }
 
-    /// The ids of the entities at some places, without a look at their rows.
+    /// The ids of the entities at some positions, without reading their rows.
     func ids(_ places: Range<Int>) throws -> [Entity.ID] {
         var ids: [Entity.ID] = []
         ids.reserveCapacity(Swift.min(places.count, Self.mostExpected))
@@ -156,7 +156,7 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return rows
     }
 
-    /// The entities at some places, read together.
+    /// The entities at some positions, read together.
     func entities(_ places: Range<Int>) throws -> [Entity] {
         let rows = try rows(places)
         var found: [Entity] = []
@@ -168,8 +168,8 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
         return found
     }
 
-    /// The first of these places whose entity `isBehind`, or their end: what is so must come behind all that isn't.
-    /// Reads O(log n) entities.
+    /// The first of these positions whose entity `isBehind`, or their end. Entities for which it is true must follow
+    /// all others. Reads O(log n) entities.
     func firstPlace(_ places: Range<Int>, where isBehind: (Entity) throws -> Bool) throws -> Int {
         var low = places.lowerBound
         var high = places.upperBound
@@ -183,8 +183,8 @@ struct ViewScan<Entity: EntityModelProtocol, Group: IndexKey & Hashable> {
 }
 
 extension Context {
-    /// The number of the state that a read sees. `.invalid` for a write, which has none yet: what is of it couldn't be
-    /// told from what is of the state that it began with.
+    /// The number of the state that a read sees. Throws `.invalid` for a write: it has no number yet that would
+    /// distinguish its state from the one it began with.
     func stateNumber() throws -> UInt64 {
         try session.run { (session) throws -> UInt64 in
             let transaction = try session.core.transaction

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of a group a list shows, and what becomes of it when the group changes.
+// The part of a group that a list shows, and its change when the group changes.
 
-/// A part of a group: a number of entities from one of its ends on, or behind an offset. A negative number gives none.
+/// A part of a group: a number of entities from one of its ends on, or after an offset. A negative number gives none.
 public struct ViewWindow: Sendable, Hashable {
     /// An end of a group.
     public enum Edge: Sendable, Hashable {
@@ -21,19 +21,19 @@ public struct ViewWindow: Sendable, Hashable {
         self.grows = grows
     }
 
-    /// Always so many entities, at the same distance from that end of the group: what comes in between pushes others
-    /// out, at the other edge of the window.
+    /// Always `limit` entities, at the same distance from that end of the group: entities that are inserted push others
+    /// out at the other edge of the window.
     public static func fixed(limit: Int, offset: Int = 0, from edge: Edge = .start) -> Self {
         Self(limit: limit, offset: offset, edge: edge, grows: false)
     }
 
-    /// So many entities at first; from then on those, with what comes between them, and without what goes. A window
-    /// that reaches an end of the group goes on reaching it.
+    /// `limit` entities at first; later the same entities, with those inserted between them, and without deleted ones.
+    /// A window that reaches an end of the group continues to reach it.
     public static func growing(limit: Int, offset: Int = 0, from edge: Edge = .start) -> Self {
         Self(limit: limit, offset: offset, edge: edge, grows: true)
     }
 
-    /// The indexes that it shows at first, of a group of so many.
+    /// The indexes that it shows at first, in a group of `count` entities.
     func range(of count: Int) -> Range<Int> {
         switch edge {
         case .start:
@@ -53,16 +53,17 @@ public struct ViewWindow: Sendable, Hashable {
         let lower = old.lowerBound == 0 ? 0 : change.newIndex(of: first)
         if old.upperBound == change.oldCount { return lower..<max(lower, change.newCount) }
         if first < end { return lower..<change.newIndex(of: end - 1) + 1 }
-        // None that it showed is left. From the beginning on it goes on showing what comes there.
+        // None of its entities is left. A window at the beginning continues to show entities inserted there.
         return lower..<max(lower, old.lowerBound == 0 ? change.newIndex(of: end) : lower)
     }
 }
 
-/// What has changed in one group, by indexes: the entities that stay in it without moving are numbered from 0.
+/// The changes of one group, by indexes. Entities that stay in it without moving are numbered from 0.
 struct GroupChange {
     let oldCount: Int
     let newCount: Int
-    /// Indexes before, ascending, of the entities that went or moved; and after, of those that came or moved.
+    /// Former indexes, ascending, of entities that left or moved; and present ones, of entities that were added or
+    /// moved.
     let taken: [Int]
     let put: [Int]
 
@@ -71,14 +72,14 @@ struct GroupChange {
     /// How many that stay are before an index now.
     func stayingNow(before index: Int) -> Int { index - put.countBelow(index) }
 
-    /// Where one of those that stay was; the number of entities for one too much.
+    /// The former index of a staying entity; the former number of entities for the number after the last.
     func oldIndex(of number: Int) -> Int { Self.index(number, taken) }
-    /// Where it is now.
+    /// The present index of a staying entity.
     func newIndex(of number: Int) -> Int { Self.index(number, put) }
 
     /// The number-th index that isn't one of these: as many more as there are of these before it.
     private static func index(_ number: Int, _ others: [Int]) -> Int {
-        // others[place] - place of the indexes that are not among them lie before others[place].
+        // others[place] - place of the indexes that are not among them precede others[place].
         var low = 0
         var high = others.count
         while low < high {
