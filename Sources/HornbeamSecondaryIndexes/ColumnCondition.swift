@@ -4,11 +4,11 @@
 // A program writes conditions before the index is open, so they can't be a `Filter` yet: they have the names of
 // columns, and only the table tells the columns' numbers and whether a value fits its column.
 
-/// What the rows of a query must be: `department == "marketing" && salary >= 100_000`.
+/// A condition on the rows of a query: `department == "marketing" && salary >= 100_000`.
 public indirect enum ColumnCondition: Sendable {
     case compare(column: String, ColumnComparison, Value)
     case isNil(column: String)
-    /// One of these; `.null` stands for nil.
+    /// The value is one of these; `.null` stands for nil.
     case isIn(column: String, [Value])
     /// As Swift's `hasPrefix` tells it.
     case hasPrefix(column: String, String)
@@ -46,7 +46,7 @@ extension IndexColumn {
     public var isNil: ColumnCondition { .isNil(column: name) }
     public var isNotNil: ColumnCondition { .not(.isNil(column: name)) }
 
-    /// One of these; none of an empty list.
+    /// The value is one of these; an empty list matches nothing.
     public func isIn(_ values: some Sequence<Property>) -> ColumnCondition {
         .isIn(column: name, values.map(\.columnValue))
     }

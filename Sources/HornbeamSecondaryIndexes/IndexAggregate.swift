@@ -2,14 +2,14 @@
 // Aggregates of columns whose types are known at run time: one value of many rows. Nil doesn't count, as in SQL. Sums
 // are exact until they are rounded once.
 //
-// Statements share the sums, but not the rest: their values have a type each, and order as statements compare them.
-// Here a column has one type, which the result has too, and values order as the keys of the index do.
+// Statements share the sums, but not the rest: their values have individual types, and an order of their own. Here a
+// column has one type, which the result has too, and values have the order of the index's keys.
 
 import FoundationEssentials
 import HornbeamKeys
 import HornbeamPages
 
-/// What is made of the rows of a query or of a group, of columns by their names.
+/// An aggregate of the rows of a query or of a group, over a column given by its name.
 public enum IndexAggregate: Sendable, Hashable {
     /// How many rows.
     case count
@@ -17,9 +17,9 @@ public enum IndexAggregate: Sendable, Hashable {
     case countOf(String)
     /// How many different values there are.
     case countDistinct(String)
-    /// Of numbers, in their type; 0 of nothing. `.invalid` if it doesn't fit.
+    /// The sum of numbers, in their type; 0 without values. Throws `.invalid` if it doesn't fit.
     case sum(String)
-    /// Of numbers: a double, of decimals a decimal; `.null` of nothing.
+    /// The average of numbers: a decimal for decimals, otherwise a double; `.null` without values.
     case average(String)
     /// `.null` of nothing. NaN is above all numbers.
     case min(String)
@@ -45,7 +45,7 @@ public enum IndexAggregate: Sendable, Hashable {
     }
 }
 
-/// One aggregate under way.
+/// One aggregate while rows are added.
 struct IndexAccumulator {
     private enum Kind { case rows, values, distinct, sum, average, least, greatest, text(separator: String) }
 
@@ -85,7 +85,7 @@ struct IndexAccumulator {
         }
     }
 
-    /// What it needs of rows.
+    /// The columns that it needs.
     var needs: RowNeeds {
         switch kind {
         case .rows: RowNeeds()
@@ -95,7 +95,7 @@ struct IndexAccumulator {
         }
     }
 
-    /// - Parameter times: so many rows that are equal in all that it reads.
+    /// - Parameter times: number of rows that are equal in all columns that it reads.
     mutating func add(_ row: RowReader, times: Int) throws {
         if case .rows = kind {
             count += times

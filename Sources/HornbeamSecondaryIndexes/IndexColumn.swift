@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of a secondary index: a name and a type each, known to the compiler or not before the program runs.
 
-/// A column of a secondary index, whatever its type: `IndexColumn` or `UntypedColumn`.
+/// A column of a secondary index of any type: `IndexColumn` or `UntypedColumn`.
 public protocol SecondaryColumn: Sendable {
     var name: String { get }
-    /// What its values are, nil apart.
+    /// The type of its values other than nil.
     var type: ColumnType { get }
 }
 
@@ -18,9 +18,9 @@ public struct IndexColumn<Property: IndexKey>: SecondaryColumn {
 
     public init(_ name: String) { self.name = name }
 
-    /// From the least value to the greatest, nil first.
+    /// Ascending order, nil first.
     public var ascending: IndexOrder { IndexOrder(column: name) }
-    /// From the greatest value to the least, nil last.
+    /// Descending order, nil last.
     public var descending: IndexOrder { IndexOrder(column: name, isDescending: true) }
 }
 

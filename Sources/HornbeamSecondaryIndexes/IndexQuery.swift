@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of a secondary index as text: the clauses of the query language that stand behind FROM. Parsed once, without
-// an index; bound to the columns of one, and to values, when it is asked.
+// Queries of a secondary index as text: the clauses of the query language that follow FROM. Parsed once, without an
+// index; bound to the columns of an index, and to values, when it runs.
 
 /// A query as text, prepared: `try IndexQuery("WHERE department = ? ORDER BY salary DESC")`. It may be kept, and used
 /// with any values, indexes and states; how it is answered is decided anew each time.
@@ -10,15 +10,15 @@ public struct IndexQuery: Sendable {
     /// How many values it takes.
     public let parameterCount: Int
 
-    /// `.invalid`, with the place, if the text is none; `.tooLarge` beyond a million bytes. Whether an index has the
-    /// columns, and can answer it, shows when it is asked.
+    /// Parses a query. Throws `.invalid`, with the position, if the text is no query, and `.tooLarge` beyond a million
+    /// bytes. Whether an index has the columns, and can answer the query, is checked when it runs.
     public init(_ text: String) throws(HornbeamError) {
         self.text = text
         clauses = try QueryLanguage.clauses(text)
         parameterCount = try Self.parameterCount(text)
     }
 
-    /// A `?` takes the value behind that of the one before, `?2` the second one.
+    /// A `?` takes the value after that of the previous one; `?2` takes the second one.
     private static func parameterCount(_ text: String) throws(HornbeamError) -> Int {
         var lexer = StatementLexer(text)
         var (ordered, count) = (0, 0)

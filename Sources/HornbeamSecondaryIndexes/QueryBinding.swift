@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query as text, bound to the columns of an index and to values. Three-valued logic, as SQL has it, becomes two
-// filters for each condition: of the rows for which it is true, and of those for which it is false. Where a column is
-// nil, a comparison is in neither.
+// A query as text, bound to the columns of an index and to values. Three-valued logic, as in SQL, becomes two filters
+// for each condition: for the rows for which it is true, and for those for which it is false. Where a column is nil, a
+// comparison is in neither.
 //
-// The grammar is that of statements. Binding is not: a statement takes any expression, and tests row by row what no
-// index answers; a comparison of values of different types is false. A query of a secondary index is answered from its
+// The grammar is that of statements, but binding differs. A statement takes any expression, and tests conditions that
+// no index answers row by row; a comparison of values of different types is false. A query of a secondary index is
+// answered from its columns alone, whose types are declared, so both are errors here, with the position in the text.
 // columns alone, whose types are declared, so both are errors here, with the place in the text.
 
 extension SecondaryIndex {
@@ -45,7 +46,7 @@ extension SecondaryIndex {
 }
 
 extension SecondaryQuery {
-    /// An aggregate as text, such as `SUM(salary)`, of each group of a query with `GROUP BY`.
+    /// The aggregate in a text, such as `SUM(salary)`, of each group of a query with `GROUP BY`.
     public func groups(_ function: String, in context: Context) throws -> [IndexGroup] {
         try groups(by: groups, [try IndexAggregate(function)], in: context)
     }
@@ -76,7 +77,7 @@ struct QueryBinding {
         StatementFailure.error(what, in: text, at: expression.place)
     }
 
-    /// Errors of the table, with the place.
+    /// Adds the position to errors of the table.
     private func placed<Result>(
         at expression: Expression, _ body: () throws(HornbeamError) -> Result
     ) throws(HornbeamError) -> Result {
@@ -127,7 +128,7 @@ struct QueryBinding {
         }
     }
 
-    /// Not a list.
+    /// The value of an expression that must not be a list.
     private func single(_ expression: Expression) throws(HornbeamError) -> Value {
         let value = try value(expression)
         if case .array = value {
@@ -186,18 +187,18 @@ struct QueryBinding {
         }
     }
 
-    /// A comparison of those that have a value.
+    /// A comparison that is true only for rows with a value.
     private func known(_ column: Int, _ comparison: Comparison, _ value: Value) throws(HornbeamError) -> Filter {
         let filter = try table.comparison(column, comparison, value)
         return comparison == .notEqual ? filter.and(.not(.isNull(column: column))) : filter
     }
 
-    /// What holds of some values of a column; of no value nothing is known.
+    /// The filters of a condition on a column. It is neither true nor false for rows without a value.
     private func among(_ column: Int, _ isTrue: Filter) -> Filters {
         (isTrue, Filter.not(isTrue).and(.not(.isNull(column: column))))
     }
 
-    /// A list with nil in it is of no row known not to have a value.
+    /// A list that contains nil is false for no row.
     private func isIn(_ expression: Expression, _ operands: [Expression]) throws(HornbeamError) -> Filters {
         let column = try column(expression)
         var values: [Value] = []
@@ -211,7 +212,7 @@ struct QueryBinding {
             default: values.append(try single(operand))
             }
         }
-        // Of an empty list nothing is, whatever it is.
+        // An empty list contains nothing, not even an unknown value.
         if values.isEmpty { return (.none, .all) }
         let known = try placed(at: expression) { () throws(HornbeamError) in
             try table.within(column, values.filter { $0 != .null })
@@ -220,7 +221,7 @@ struct QueryBinding {
         return (isTrue, values.contains(.null) ? .none : isFalse)
     }
 
-    /// Patterns with `%` at their ends alone: what a text begins with, ends with or has in it.
+    /// Patterns with `%` at their ends alone: tests for a prefix, a suffix or a part of a text.
     private func like(_ expression: Expression, _ operand: Expression) throws(HornbeamError) -> Filters {
         let column = try column(expression)
         let value = try single(operand)
@@ -237,7 +238,7 @@ struct QueryBinding {
         }
         let name = table.columns[column].name
         return try placed(at: expression) { () throws(HornbeamError) in
-            // Of every type but text an error, also where the pattern is of any text.
+            // Columns of other types than text are an error, even if the pattern matches any text.
             let kind: StringTest.Kind = isOpenStart ? isOpenEnd ? .contains : .hasSuffix : .hasPrefix
             let test = Filter.string(try table.test(kind, name, part))
             if part.isEmpty, isOpenStart || isOpenEnd { return (.not(.isNull(column: column)), .none) }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What queries of a secondary index add up, as a whole or by groups. The least and the greatest value are read at the
-// ends of their column's order; where an index of the columns holds all that is asked for, each different value is
-// looked at once, with the number of its rows that the trees tell; everything else goes over the rows, and never over
-// the entities.
+// Aggregates of queries of a secondary index, as a whole or by groups. The least and the greatest value are read at the
+// ends of their column's order. If an index over the columns has all needed values, each different value is read once,
+// with its number of rows from the tree. Otherwise the rows are read, but never the entities.
 
 import HornbeamKeys
 import HornbeamPages
 
-/// Rows with the same values in some columns, and what was made of them.
+/// Rows with the same values in some columns, and their aggregates.
 public struct IndexGroup: Sendable, Hashable {
-    /// Of the columns that were grouped by.
+    /// The values of the grouping columns.
     public let keys: [Value]
-    /// In the order in which they were asked for.
+    /// The aggregates in the order of the request.
     public let values: [Value]
 }
 
@@ -26,8 +25,8 @@ extension SecondaryQuery {
     }
 
     /// Several aggregates of each group of rows with the same values in some columns. As in SQL, order, limit and
-    /// offset are those of the groups, and may go by these columns alone; without an order groups come by their keys,
-    /// nil first.
+    /// offset apply to the groups, and the order may use these columns alone. Without an order groups come by their
+    /// keys, nil first.
     public func groups(
         by columns: [String], _ aggregates: [IndexAggregate], in context: Context
     ) throws -> [IndexGroup] {
@@ -154,21 +153,21 @@ extension OpenTable {
         return try states.map { (state) throws(HornbeamError) in try state.result() }
     }
 
-    /// Says what rows are read for, and lets go of an order that changes nothing.
+    /// Sets the columns that are needed, and removes an order that changes nothing.
     private func need(_ states: [IndexAccumulator], _ columns: [Int], _ query: inout EntityQuery) {
         let needs = states.reduce(RowNeeds(columns: Set(columns))) { $0.union($1.needs) }
         query.needs = needs
         if needs.isOrderFree, query.isWhole { query.sort = [] }
     }
 
-    /// The column of which each value once is all that is needed.
+    /// The column whose distinct values are all that is needed.
     private func distinctColumn(_ aggregates: [IndexAggregate]) throws(HornbeamError) -> Int? {
         let names = Set(aggregates.map { $0.isOfDistinct ? $0.column : nil })
         guard names.count == 1, let name = names.first ?? nil else { return nil }
         return try table.column(name)
     }
 
-    /// The query for the one row at an end of a column's order, if that is all that is asked for.
+    /// The query for the single row at an end of a column's order, if that gives all aggregates.
     private func extreme(of aggregates: [IndexAggregate], _ column: Int) -> EntityQuery? {
         let isGreatest: Bool
         switch (aggregates.count, aggregates.first) {
@@ -196,7 +195,7 @@ extension OpenTable {
         var places: [[UInt8]: Int] = [:]
         try store.forEach(query) { row, equal in
             let key = try key(of: row, columns)
-            // In an index those of a group nearly always come together.
+            // In an index the rows of a group nearly always come together.
             let group = groups.last?.key == key ? groups.count - 1 : places[key] ?? groups.count
             if group == groups.count {
                 places[key] = group
@@ -214,7 +213,7 @@ extension OpenTable {
         }
     }
 
-    /// Where a row belongs among the groups of some columns.
+    /// The key of a row's group by some columns.
     func key(of row: RowReader, _ columns: [Int]) throws(HornbeamError) -> [UInt8] {
         var key = KeyWriter(capacity: 32)
         for column in columns {
@@ -223,7 +222,7 @@ extension OpenTable {
         return key.bytes
     }
 
-    /// Where a group stands: by the query's order, then by its key.
+    /// The position of a group: by the query's order, then by its key.
     private func sortKey(_ values: [Value], _ columns: [Int]) throws(HornbeamError) -> [UInt8] {
         var key = KeyWriter(capacity: 32)
         for term in query.sort {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going through the results of a query of a secondary index: by a closure that can stop, or one by one as they are
-// asked for. In a read rows come as they are found. In a write they are gathered before the first is handed on, so that
-// whatever the closure changes, it is called with what there was when it began.
+// Iterates the results of a query of a secondary index: by a closure that can stop, or one by one on request. In a read
+// rows come as they are found. In a write they are collected before the first is passed on, so that the closure gets
+// the results of the beginning, whatever it changes.
 
 import HornbeamPages
 import HornbeamTree
@@ -69,12 +69,12 @@ extension SecondaryQuery {
     }
 }
 
-/// The rows of a query, as they are asked for: `while let row = try cursor.next() { … }`. Of the context's transaction;
-/// in a write, of the state that it had when the cursor was made.
+/// The rows of a query, one by one: `while let row = try cursor.next() { … }`. Belongs to the context's transaction; in
+/// a write it gives the state in which the cursor was made.
 public struct SecondaryCursor<Entity: EntityModelProtocol> {
     private let query: SecondaryQuery<Entity>
     private let context: Context
-    /// Those that are read and not handed out yet, the next one last.
+    /// Rows that were read and not returned yet, the next one last.
     private var waiting: [SecondaryRow<Entity>]
     /// The last row that is read; nil before the first.
     private var position: QueryPosition?
@@ -91,13 +91,13 @@ public struct SecondaryCursor<Entity: EntityModelProtocol> {
         left = query.limit ?? .max
         offset = query.offset
         waiting = []
-        // Which rows are the first of their groups no position tells.
+        // A position doesn't tell which rows are the first of their groups, so all are read at once.
         guard try context.session.isWritable || !query.groups.isEmpty else { return }
         waiting = try query.rows(in: context).reversed()
         isAtEnd = true
     }
 
-    /// The next row; nil behind the last one.
+    /// The next row; nil after the last one.
     public mutating func next() throws -> SecondaryRow<Entity>? {
         if waiting.isEmpty, !isAtEnd { try read() }
         return waiting.popLast()

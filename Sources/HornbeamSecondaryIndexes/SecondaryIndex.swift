@@ -2,7 +2,7 @@
 // Secondary indexes that a program registers by name: typed columns, which a function of the program's own fills for
 // each entity or leaves empty. Docs/secondary-indexes.md is the guide.
 
-/// What fills the columns of one entity: `row[salary] = employee.salary`.
+/// Sets the columns of one entity's row: `row[salary] = employee.salary`.
 public struct IndexRowWriter: ~Copyable {
     private let table: SecondaryTable
     private(set) var values: [Value]
@@ -68,21 +68,21 @@ public struct IndexRowWriter: ~Copyable {
 ///     }
 ///     try database.register(idx)
 ///
-/// The function must fill the same columns for the same entity, always, and depend on nothing else; it is called from
-/// any thread. An entity for which it fills none isn't in the index and takes no room there. It sees the entity's
-/// properties as they are stored; relations are not loaded. When it changes, so must `version`. What it throws ends the
-/// save that it was called for.
+/// The function must always fill the same columns for the same entity, and depend on nothing else; it is called from
+/// any thread. An entity for which it fills none isn't in the index and takes no space there. It sees the entity's
+/// stored properties; relations are not loaded. When it changes, so must `version`. If it throws, the save of the
+/// entity fails with the error.
 ///
-/// Each column has an order of its own, in a tree that follows the entities in their transactions; what was filled is
-/// kept beside, so that it is read without the entities. An entity takes an entry in each of these trees.
+/// Each column has an order of its own, in a tree that follows the entities in their transactions. The filled values
+/// are stored beside, so that they are read without the entities. An entity takes an entry in each of these trees.
 public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     public let registration: IndexRegistration
     let table: SecondaryTable
 
     /// - Parameters:
-    ///   - columns: any names but `rowid`; at most 254 with the orders.
-    ///   - orders: of several columns, named in their order, beside those of the single ones: what
-    ///     `WHERE department = ? ORDER BY salary` reads in one range.
+    ///   - columns: any names except `rowid`; at most 254 together with the orders.
+    ///   - orders: orders by several columns, besides those of single columns: `WHERE department = ? ORDER BY salary`
+    ///     reads one range of such an order.
     ///   - fill: fills the columns of an entity.
     public init(
         _ name: String, version: String, columns: [any SecondaryColumn], orders: [[any SecondaryColumn]] = [],
@@ -108,6 +108,6 @@ public struct SecondaryIndex<Entity: EntityModelProtocol>: RegisteredIndex {
     /// All entities of the index, in the order of their row ids; to be narrowed.
     public func query() -> SecondaryQuery<Entity> { SecondaryQuery(index: self) }
 
-    /// Those for which a condition holds: `idx.query(department == "marketing" && salary >= 100_000)`.
+    /// The rows for which a condition holds: `idx.query(department == "marketing" && salary >= 100_000)`.
     public func query(_ condition: ColumnCondition) -> SecondaryQuery<Entity> { query().filter(condition) }
 }

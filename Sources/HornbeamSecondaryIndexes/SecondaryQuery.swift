@@ -4,7 +4,7 @@
 import HornbeamPages
 import HornbeamTree
 
-/// What a secondary index has of one entity.
+/// The row of one entity in a secondary index.
 public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
     public let id: Entity.ID
     /// Without the id.
@@ -40,16 +40,16 @@ public struct SecondaryRow<Entity: EntityModelProtocol>: Sendable {
 public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
     let index: SecondaryIndex<Entity>
     var conditions: [ColumnCondition] = []
-    /// What a text says, for the index's table.
+    /// The conditions of a text, for the index's table.
     var filters: [Filter] = []
-    /// Columns of which each combination of values is asked for once.
+    /// The columns whose distinct combinations are requested.
     var groups: [String] = []
     /// The only entities that are asked for; nil for all.
     var ids: [Value]?
     var order: [IndexOrder] = []
     var limit: Int?
     var offset = 0
-    /// Only what comes behind this row.
+    /// Only rows after this position.
     var after: QueryPosition?
 
     init(index: SecondaryIndex<Entity>) { self.index = index }
@@ -62,15 +62,15 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
 
     // MARK: Which rows
 
-    /// Those for which this holds, too.
+    /// Only rows for which the condition holds, too.
     public func filter(_ condition: ColumnCondition) -> Self { with { $0.conditions.append(condition) } }
-    /// Of these entities alone. Each is looked up; the others are not looked at. The last list counts.
+    /// Only rows of these entities, which are looked up one by one. The last list counts.
     public func ids(_ ids: [Entity.ID]) -> Self { with { $0.ids = ids.map(\.columnValue) } }
     /// In this order, and where it leaves rows equal, in that of their row ids. Without one, in that of the row ids.
     public func sorted(by order: IndexOrder...) -> Self { with { $0.order = order } }
-    /// At most so many; nil is all. None if it is negative.
+    /// At most `limit` rows; nil for all. None if it is negative.
     public func limit(_ limit: Int?) -> Self { with { $0.limit = limit.map { Swift.max(0, $0) } } }
-    /// Without so many at the beginning. None if it is negative.
+    /// Skips the first `offset` rows. Gives none if it is negative.
     public func offset(_ offset: Int) -> Self { with { $0.offset = offset < 0 ? .max : offset } }
 
     // MARK: Answers
@@ -90,7 +90,7 @@ public struct SecondaryQuery<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// What the index has of them, without a look at the entities.
+    /// The rows in the index, without reading the entities.
     public func rows(in context: Context) throws -> [SecondaryRow<Entity>] {
         try context.session.run { session in
             var rows: [SecondaryRow<Entity>] = []
@@ -185,7 +185,7 @@ struct OpenTable<Entity: EntityModelProtocol> {
         try Executor(query, store).forEach { rowID, row, _ in try body(rowID, row) }
     }
 
-    /// Calls `body` with the first row of each group. Limit and offset are those of the groups.
+    /// Calls `body` with the first row of each group. Limit and offset apply to the groups.
     private func forEachGroup(_ body: (RowID, RowReader) throws -> Bool) throws {
         let columns = try wanted.groups.map { (name) throws(HornbeamError) in try table.column(name) }
         var query = query

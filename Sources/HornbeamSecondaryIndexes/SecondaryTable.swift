@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A secondary index as a table: rows in the row format under the row ids of their entities, and an ordered index over
-// each column, in trees beside. To the planner it is an entity type like any other, so all that answers queries of
-// entities answers these: exact counts of ranges, unions, intersections, orders, groups.
+// each column, in further trees. To the planner it is an entity type like any other, so all techniques for queries of
+// entities apply: exact counts of ranges, unions, intersections, orders, groups.
 
 import FoundationEssentials
 import HornbeamKeys
@@ -22,7 +22,7 @@ final class SecondaryTable: Sendable {
     let columns: [ColumnDescription]
     let orders: [Order]
     let layout: RowLayout
-    /// Why there can't be such a table; nil if there can.
+    /// The reason why there can't be such a table; nil if there can.
     let flaw: String?
     private let numbers: [String: Int]
     /// The table that `store` made last.
@@ -87,9 +87,9 @@ final class SecondaryTable: Sendable {
         return nil
     }
 
-    /// What the entries depend on, but for the code.
+    /// All settings that the entries depend on, except the code.
     var settings: [String: String] {
-        // Each name behind its size, so that no two lists are one text.
+        // Each name is preceded by its size, so that different lists give different texts.
         func text(_ name: String) -> String { "\(name.utf8.count):\(name)" }
         let columns = columns.dropFirst().map { "\(text($0.name)) \($0.type.unwrapped)" }
         return [
@@ -107,7 +107,7 @@ final class SecondaryTable: Sendable {
         return column
     }
 
-    /// A value in the form that a column has; an error that says what it has if it doesn't fit.
+    /// A value in the form of a column. Throws an error with the column's type if it doesn't fit.
     func converted(_ value: Value, for column: Int) throws(HornbeamError) -> Value {
         let type = columns[column].type
         if let converted = value.converted(to: type) { return converted }
@@ -187,7 +187,7 @@ final class SecondaryTable: Sendable {
         return .compare(column: column, comparison, try converted(value, for: column))
     }
 
-    /// One of these values. Numbers that the column can't hold are none of its.
+    /// The column has one of these values. Numbers that it can't hold match nothing.
     func within(_ column: Int, _ values: [Value]) throws(HornbeamError) -> Filter {
         var literals: [Value] = []
         for value in values {
