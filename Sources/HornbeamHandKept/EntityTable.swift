@@ -35,7 +35,7 @@ public struct EntityTable<Entity: EntityModelProtocol> {
 
     public func find(by id: Entity.ID) throws -> Entity? { try context.find(id) }
 
-    /// The stored ones, in the order of the ids; one that is named twice comes twice.
+    /// The stored entities in the order of the ids; an entity whose id is repeated comes several times.
     public func find(in ids: some Sequence<Entity.ID>) throws -> [Entity] {
         try context.findAllExisting(Array(ids))
     }

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-kept indexes are used with the typed API: whoever imports this module has it too.
+// Hand-kept indexes are used with the typed API, so this module re-exports it.
 
 @_exported public import Hornbeam

@@ -5,7 +5,7 @@ import HornbeamKeys
 import HornbeamPages
 import HornbeamTree
 
-/// Lists of ids in a transaction, by groups: other entities, or keys. See `OrderedIDs` for what can be done to each.
+/// Lists of ids in a transaction, by groups: other entities, or keys. See `OrderedIDs` for the operations on each list.
 public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
     private let context: Context
     private let access: KeptAccess<Entity>
@@ -19,7 +19,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         self.coding = coding
     }
 
-    /// How many places all lists have together. O(1).
+    /// The number of entries in all lists together. O(1).
     public var count: Int {
         get throws { try access.read { _ in Int(entries: try trees.transaction.count(trees.entries)) } }
     }
@@ -87,7 +87,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         try access.change { _ in try trees.removeAll() }
     }
 
-    /// The groups that an id is in, in their order. O(log n) for each place of the id.
+    /// The groups that an id is in, in their order. O(log n) for each entry of the id.
     public func groups(of id: Entity.ID) throws -> [Group] {
         var groups: [Group] = []
         try access.read { session in
@@ -105,7 +105,7 @@ public struct GroupedIDs<Group: Sendable, Entity: EntityModelProtocol> {
         return groups
     }
 
-    /// Removes an id from all groups; how many places it had.
+    /// Removes an id from all groups. Returns the number of removed entries.
     @discardableResult
     public func remove(_ id: Entity.ID) throws -> Int {
         try access.change { session in
@@ -142,7 +142,7 @@ protocol GroupCoding<Group>: Sendable {
     /// Returns the bytes of a group in keys, or nil if there can't be such a group.
     func section(_ group: Group, _ trees: KeptTrees, _ session: TypedTransaction) throws -> [UInt8]?
     func group(_ section: Bytes, _ trees: KeptTrees, _ session: TypedTransaction) throws -> Group
-    /// Returns the error that says why there can't be such a group.
+    /// Returns the error with the reason why there can't be such a group.
     func lack(_ group: Group, in index: String) -> HornbeamError
 }
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that a program keeps by its own hands, beside those that follow entities by themselves: which ids are in
-// them, and in what order, is what the program says. This file says how they are declared and reached.
+// Indexes that a program maintains itself, besides those that follow entities automatically: the program decides which
+// ids are in them, and in which order. This file has their declarations and the access to them.
 
 import HornbeamTree
 import Synchronization
 
-/// An index whose entries the program puts and takes itself: one of `OrderedIDIndex`, `GroupByEntityIndex`,
+/// An index whose entries the program adds and removes itself: one of `OrderedIDIndex`, `GroupByEntityIndex`,
 /// `GroupByKeyIndex`, `HashIDIndex` and `SetIndex`.
 ///
-/// It lies in the file, and its changes are part of the transaction that makes them. It holds ids of stored entities
-/// alone: whenever an entity is deleted, by whatever way and in whatever program, its id leaves all of them.
+/// It is stored in the file, and its changes are part of the transaction that makes them. It contains ids of stored
+/// entities only: whenever an entity is deleted, in whatever way and by whatever program, its id is removed from all of
+/// them.
 public protocol HandKeptIndex: Sendable {
     associatedtype Entity: EntityModelProtocol
-    /// What the index is in a transaction.
+    /// The view of the index in a transaction.
     associatedtype Content
 
     var declaration: HandKeptDeclaration { get }
@@ -22,7 +23,7 @@ public protocol HandKeptIndex: Sendable {
 }
 
 extension HandKeptIndex {
-    /// Of all indexes that are registered with a database only one may have it.
+    /// The name. It must be unique among all indexes that are registered with a database.
     public var name: String { declaration.stored.name }
 }
 
@@ -47,7 +48,7 @@ extension IndexesType {
     }
 }
 
-/// What a database knows of a hand-kept index.
+/// A hand-kept index in the form that a database stores.
 public struct HandKeptDeclaration: Sendable {
     let stored: StoredIndex
     /// As the catalogue has it.
@@ -81,7 +82,7 @@ public struct HandKeptDeclaration: Sendable {
 
 // MARK: - The kinds
 
-/// A list of ids in an order of the program's own; an id may be in it several times. All that is done to one place
+/// A list of ids in an order of the program's own; an id may be in it several times. Every operation on one position
 /// takes O(log n).
 public struct OrderedIDIndex<Entity: EntityModelProtocol>: HandKeptIndex {
     public let declaration: HandKeptDeclaration
@@ -108,8 +109,8 @@ public struct GroupByEntityIndex<Group: EntityModelProtocol, Entity: EntityModel
     }
 }
 
-/// A list of ids for each of some keys: the books of a genre. Keys are those that indexes can have, compared as these
-/// compare them; nil is one too, where the type has it.
+/// A list of ids for each of some keys: the books of a genre. Keys have the types of index keys, and are compared as in
+/// indexes; nil is a key too, if the type has it.
 public struct GroupByKeyIndex<Key: IndexKey, Entity: EntityModelProtocol>: HandKeptIndex {
     public let declaration: HandKeptDeclaration
 
@@ -122,7 +123,7 @@ public struct GroupByKeyIndex<Key: IndexKey, Entity: EntityModelProtocol>: HandK
     }
 }
 
-/// One id for each of some keys: the book of an ISBN. The last one that was set for a key counts.
+/// One id for each of some keys: the book with an ISBN. The last id that was set for a key counts.
 public struct HashIDIndex<Key: IndexKey, Entity: EntityModelProtocol>: HandKeptIndex {
     public let declaration: HandKeptDeclaration
 
@@ -156,7 +157,8 @@ extension HandKeptIndex {
 
 // MARK: - Reaching them
 
-/// What declares hand-kept indexes, made once for each type: each of them works out what the catalogue has of it.
+/// The hand-kept indexes of each declaring type. Made once for each type, because making one computes its record for
+/// the catalogue.
 private enum KnownIndexes {
     private static let known = Mutex<[ObjectIdentifier: any IndexesType]>([:])
 
@@ -185,8 +187,8 @@ public struct HandKeptIndexes<Declared: IndexesType>: Sendable {
 }
 
 extension Context {
-    /// A hand-kept index as this transaction has it: `try context[allBooks].append(book.id)`. To look it up takes a few
-    /// looks at the catalogue; what it gives can be used again, as long as the transaction is open.
+    /// The view of a hand-kept index in this transaction: `try context[allBooks].append(book.id)`. Getting it takes a
+    /// few look-ups in the catalogue; it can be used again as long as the transaction is open.
     public subscript<Index: HandKeptIndex>(_ index: Index) -> Index.Content {
         get throws { try index.content(in: self) }
     }

@@ -38,8 +38,7 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         try access.read { session in try row(key).flatMap { try session.entity(at: $0, Entity.self) } }
     }
 
-    /// Has the key lead to this id, and no more to the one it led to. `.notStored` if no such entity is stored.
-    /// O(log n).
+    /// Maps the key to this id, instead of the former one. Throws `.notStored` if no such entity is stored. O(log n).
     public func set(_ id: Entity.ID, for key: Key) throws {
         try access.change { session in
             let row = try access.storedRow(id, session)
@@ -82,8 +81,8 @@ public struct HashedIDs<Key: IndexKey, Entity: EntityModelProtocol> {
         }
     }
 
-    /// Calls `body` with each key and its id, in the order of the keys. What `body` changes in a write doesn't change
-    /// which these are: they are gathered first. Those of entities that it deletes meanwhile are passed over.
+    /// Calls `body` with each key and its id, in the order of the keys. The ids are collected first, so changes that
+    /// `body` makes don't affect them. Ids of entities that it deletes meanwhile are skipped.
     public func forEach(_ body: (Key, Entity.ID) throws -> Void) throws {
         try access.read { session in
             guard trees.transaction.isWritable else {

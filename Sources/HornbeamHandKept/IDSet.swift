@@ -40,7 +40,7 @@ public struct IDSet<Entity: EntityModelProtocol> {
 
     private func has(_ row: RowID) throws -> Bool { try trees.transaction.get(trees.entries, row.key) != nil }
 
-    /// Whether it wasn't in it. `.notStored` if no such entity is stored. O(log n).
+    /// Adds an id. Returns whether it was new. Throws `.notStored` if no such entity is stored. O(log n).
     @discardableResult
     public func insert(_ id: Entity.ID) throws -> Bool {
         try access.change { session in
@@ -76,10 +76,10 @@ public struct IDSet<Entity: EntityModelProtocol> {
         try forEach { id in if !kept.contains(id) { try remove(id) } }
     }
 
-    /// What is in it, or among these, or both.
+    /// The ids that are in the set, or among these, or both.
     public func union(_ ids: some Sequence<Entity.ID>) throws -> Set<Entity.ID> { Set(try self.ids).union(ids) }
 
-    /// What is in it and not among these.
+    /// The ids that are in the set and not among these.
     public func subtracting(_ ids: some Sequence<Entity.ID>) throws -> Set<Entity.ID> {
         Set(try self.ids).subtracting(ids)
     }
@@ -88,13 +88,13 @@ public struct IDSet<Entity: EntityModelProtocol> {
         try access.change { _ in try trees.removeAll() }
     }
 
-    /// Calls `body` with each id, in the order of `ids`. What `body` changes doesn't change which these are: they are
-    /// gathered first, eight bytes each.
+    /// Calls `body` with each id, in the order of `ids`. The ids are collected first, eight bytes each, so changes that
+    /// `body` makes don't affect them.
     public func forEach(_ body: (Entity.ID) throws -> Void) throws {
         try access.forEach(try access.read { _ in try rows() }, body)
     }
 
-    /// In the order of their rows: of integer ids their own, of others that in which they were first seen.
+    /// The ids in the order of their rows: integer ids by value, others in the order in which the store first saw them.
     public var ids: [Entity.ID] {
         get throws { try access.read { try access.ids(try rows(), $0) } }
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hand-kept indexes kept by rule: middleware that puts changed entities where a rule says. Deleted ones leave without
-// one.
+// Rules for hand-kept indexes: middleware that adds changed entities according to a rule. Deleted entities are removed
+// without a rule.
 
 extension Database {
-    /// Appends each entity that is inserted from now on to a list, in the order of their saves. One that is deleted and
-    /// saved again in a write isn't inserted but changed, and has left the list: the rule with a condition puts it
-    /// back.
+    /// Appends each entity that is inserted from now on to a list, in the order of their saves. An entity that is
+    /// deleted and saved again in one write counts as changed, not inserted, and has left the list. The rule with a
+    /// condition appends it again.
     @discardableResult
     public func keep<Entity>(_ index: OrderedIDIndex<Entity>) -> CommitMiddleware {
         onWillCommit { context, changes in
@@ -17,8 +17,8 @@ extension Database {
         }
     }
 
-    /// Has each entity that is saved from now on in a list while the condition holds for it. One for which it begins to
-    /// hold is appended.
+    /// Keeps each entity that is saved from now on in a list while the condition holds for it. An entity for which it
+    /// begins to hold is appended.
     @discardableResult
     public func keep<Entity>(
         _ index: OrderedIDIndex<Entity>, where condition: @escaping @Sendable (Entity) throws -> Bool
@@ -33,8 +33,8 @@ extension Database {
         }
     }
 
-    /// Has each entity that is saved from now on in the group that `key` gives, and in no other. One that comes into a
-    /// group is appended: `database.keep(byGenre, by: \.genre)`.
+    /// Keeps each entity that is saved from now on in the group that `key` gives, and in no other. An entity that
+    /// enters a group is appended: `database.keep(byGenre, by: \.genre)`.
     @discardableResult
     public func keep<Key, Entity>(
         _ index: GroupByKeyIndex<Key, Entity>, by key: @escaping @Sendable (Entity) throws -> Key
@@ -62,8 +62,8 @@ extension Database {
         }
     }
 
-    /// Has the key that `key` gives lead to each entity that is saved from now on, and no other key; none for nil. Of
-    /// several entities with one key the last one that is saved counts.
+    /// Maps the entity's key to it on every save from now on, and no other key; none if `key` gives nil. If several
+    /// entities have one key, the last saved one counts.
     @discardableResult
     public func keep<Key, Entity>(
         _ index: HashIDIndex<Key, Entity>, by key: @escaping @Sendable (Entity) throws -> Key?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all hand-kept indexes have in common where they meet the typed API: ids become rows and rows ids, and the
-// engine's errors the typed ones.
+// Common parts of all hand-kept indexes at the border to the typed API: conversion between ids and rows, and of the
+// engine's errors to typed ones.
 
 import HornbeamPages
 import HornbeamTree
@@ -28,12 +28,12 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
         }
     }
 
-    /// The row of an id; nil if no such entity is stored, and so in no index.
+    /// The row of an id; nil if no such entity is stored. Then it is in no index either.
     func row(_ id: Entity.ID, _ session: TypedTransaction) throws -> RowID? {
         try session.storedRow(of: id.columnValue, Entity.self)
     }
 
-    /// The row of an id that is to be put. `.notStored` if no such entity is stored.
+    /// The row of an id that is to be added. Throws `.notStored` if no such entity is stored.
     func storedRow(_ id: Entity.ID, _ session: TypedTransaction) throws -> RowID {
         guard let row = try row(id, session) else { throw HornbeamError.notStored(Entity.self, id, in: name) }
         return row
@@ -59,7 +59,7 @@ struct KeptAccess<Entity: EntityModelProtocol>: Sendable {
         return try session.entities(at: rows, stored: &none)
     }
 
-    /// Calls `body` with the ids of these rows. Those of entities that `body` deletes meanwhile are passed over.
+    /// Calls `body` with the ids of these rows. Rows of entities that `body` deletes meanwhile are skipped.
     func forEach(_ rows: [RowID], _ body: (Entity.ID) throws -> Void) throws {
         try read { session in
             for row in rows {

@@ -118,8 +118,9 @@ extension Database {
         }
     }
 
-    /// Gives the database hand-kept indexes: those that the file has are as they were left, others begin empty. All
-    /// or, if one can't be had, none. `.indexMismatch` if a name is an index's of another kind or over another type.
+    /// Registers hand-kept indexes with the database: existing ones keep their content, others begin empty. If one
+    /// can't be registered, none is. Throws `.indexMismatch` if another kind of index, or an index over another type,
+    /// has one of the names.
     public func register(_ indexes: some IndexesType) throws {
         let declarations = indexes.declared.map(\.declaration)
         try check(declarations)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered list in a section of a counted tree. An entry's key ends in its place, a number that says nothing but the
-// order: a new entry gets one between its neighbours'. Where none is left between them, the entries around it are
-// spread anew over the smallest aligned range of numbers that is thin enough, and the thinner it must be the larger it
-// is: tag-range relabelling (M. Bender, R. Cole, E. Demaine, M. Farach-Colton, J. Zito: Two Simplified Algorithms for
-// Maintaining Order in a List, ESA 2002), which moves O(log n) entries for each that is inserted, over time. Which
-// entry is the i-th, and how many are before an entry, the tree's counts tell.
+// An ordered list in a section of a counted tree. An entry's key ends in its place, a number that only gives the order:
+// a new entry gets one between its neighbours' numbers. If none is left between them, the entries around it are spread
+// over the smallest aligned range of numbers that is thin enough; a larger range must be thinner. This is tag-range
+// relabelling (M. Bender, R. Cole, E. Demaine, M. Farach-Colton, J. Zito: Two Simplified Algorithms for Maintaining
+// Order in a List, ESA 2002), which moves O(log n) entries for each insertion, amortised. The tree's counts give the
+// i-th entry, and the number of entries before one.
 
 import HornbeamKeys
 import HornbeamPages
@@ -12,17 +12,17 @@ import HornbeamTree
 
 struct KeptList: RowList {
     private let trees: KeptTrees
-    /// What all keys of the list begin with.
+    /// The prefix of all keys of the list.
     let section: [UInt8]
     /// The first key beyond; empty for an open end.
     private let end: [UInt8]
 
     /// Places are below 2 to the power of this.
     private static let bits = 62
-    /// Between the places of entries that are put at an end of the list.
+    /// Distance between the places of entries that are added at an end of the list.
     private static let gap = 1 << 20
-    /// A range of 2^i places is thin enough for (2/T)^i entries. The nearer T is to 1 the more entries a list can have,
-    /// here 10^11, and the oftener some are moved.
+    /// A range of 2^i places is thin enough for (2/T)^i entries. A smaller T allows more entries in a list, here 10^11,
+    /// but entries are moved more often.
     private static let sparsity = 1.3
 
     init(_ trees: KeptTrees, section: [UInt8] = []) {
@@ -93,7 +93,7 @@ struct KeptList: RowList {
         return rows
     }
 
-    /// Where a row is, in ascending order, up to so many.
+    /// The indices of a row, in ascending order, up to `limit` of them.
     func indices(of row: RowID, limit: Int = .max) throws -> [Int] {
         var found: [Int] = []
         try trees.forEachKey(of: row, in: section) { key in
@@ -144,8 +144,8 @@ struct KeptList: RowList {
         try transaction.put(places, bytes, keySize: size + 8, valueSize: 0)
     }
 
-    /// Places for so many entries between two neighbours, nil where there is none: the first and the distance between
-    /// them. Nil if there isn't enough room.
+    /// Places for `count` entries between two neighbours, which are nil at an end of the list: the first place and the
+    /// distance between them. Returns nil if there isn't enough room.
     static func room(for count: Int, between left: Int?, _ right: Int?) -> (first: Int, step: Int)? {
         let (length, overflow) = count.multipliedReportingOverflow(by: gap)
         switch (left, right) {
@@ -162,7 +162,7 @@ struct KeptList: RowList {
         return step > 0 ? (low + step, step) : nil
     }
 
-    /// Inserts rows where there is no room for them, and gives their neighbours other places.
+    /// Inserts rows where there is no room for them, and moves their neighbours to other places.
     private func spread(_ rows: [RowID], at index: Int, around anchor: Int) throws {
         for power in 1...Self.bits {
             let base = power == Self.bits ? 0 : (anchor >> power) << power
@@ -176,7 +176,7 @@ struct KeptList: RowList {
                 all.append(row)
                 return true
             }
-            // What is put must be what there was room for.
+            // The number of entries must be the one that the room was computed for.
             guard all.count == present, case 0...present = index - before else {
                 throw trees.damaged("an entry is not where the counts say")
             }
@@ -189,7 +189,7 @@ struct KeptList: RowList {
             what: "number of ids in index “\(trees.name)”", size: try count() + rows.count, limit: 1 << 36)
     }
 
-    /// Removes the entries of a range, which lies within the list.
+    /// Removes the entries of a range, which must be within the list.
     func remove(_ range: Range<Int>) throws {
         guard !range.isEmpty else { return }
         let from = key(try entry(range.lowerBound).place)
@@ -212,7 +212,8 @@ struct KeptList: RowList {
 }
 
 extension Transaction {
-    /// Puts entries that ascend, whose keys are of one size, and their values too: each behind the one before.
+    /// Puts ascending entries whose keys are of one size, and their values too, each starting from the position of the
+    /// one before.
     fileprivate func put(_ tree: TreeID, _ entries: [UInt8], keySize: Int, valueSize: Int) throws(StorageError) {
         try entries.withBytes { (bytes) throws(StorageError) in
             guard let start = bytes.baseAddress else { return }

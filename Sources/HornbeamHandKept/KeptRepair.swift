@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a hand-kept index whole again where a damaged file has lost a part of it, or of the entities: what is left of
-// the entries says where each row is.
+// Repairs a hand-kept index if a damaged file has lost a part of it, or of the entities: the remaining entries tell the
+// row of each.
 
 import HornbeamPages
 import HornbeamTree
 
 extension Database {
-    /// Takes out of a hand-kept index what it can't hold, entries that are not readable or that lead to entities which
-    /// aren't stored, and makes anew what finds the entries of an entity. For files that were salvaged: `check` says
-    /// which indexes need it. What was lost of the entries themselves stays lost. `.indexNotReady` if there is no such
-    /// index. Takes time by the index.
+    /// Removes invalid entries of a hand-kept index, which are unreadable or lead to entities that aren't stored, and
+    /// rebuilds the tree that finds the entries of an entity. For files that were salvaged: `check` reports the indexes
+    /// that need it. Lost entries stay lost. Throws `.indexNotReady` if there is no such index. The time depends on the
+    /// size of the index.
     ///
-    /// - Returns: how many entries were taken out.
+    /// - Returns: the number of removed entries.
     @discardableResult
     public func repair(handKept name: String) throws -> Int {
         try indexing {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for what hand-kept indexes list: they can be filtered, sorted, paged and observed as all others. ListedRows
-// is how they are answered.
+// Queries for the entities in hand-kept indexes: they can be filtered, sorted, paged and observed like all others.
+// ListedRows answers them.
 
 extension EntityModelProtocol {
-    /// The entities of a list, in its order; one that is listed twice comes twice.
+    /// The entities of a list, in its order; an entity that is listed twice comes twice.
     public static func query(in index: OrderedIDIndex<Self>) -> QueryList<Self> {
         QueryList(list: index.name) { session in try index.content(in: Context(session)).rowList }
     }

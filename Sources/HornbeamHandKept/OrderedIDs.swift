@@ -5,8 +5,8 @@ import HornbeamTree
 
 /// A list of ids in a transaction, in an order of the program's own. An id may be in it several times.
 ///
-/// It is a view: copies of it are the same list, and it is good as long as the transaction. What is said to take
-/// O(log n) takes as much for each place that is touched, n being the ids in the whole index.
+/// It is a view: copies of it are the same list, and it is valid as long as the transaction. O(log n) below is the time
+/// for each affected position, where n is the number of ids in the whole index.
 public struct OrderedIDs<Entity: EntityModelProtocol> {
     private let access: KeptAccess<Entity>
     /// The list, nil for a group that there can't be, since its entity isn't stored.
@@ -36,7 +36,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
 
     // MARK: Reading
 
-    /// How many places it has. O(log n).
+    /// The number of entries. O(log n).
     public var count: Int {
         get throws { try access.read { _ in try list?.count() ?? 0 } }
     }
@@ -45,7 +45,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         get throws { try count == 0 }
     }
 
-    /// The id at a place, from 0. `.invalid` if there is none. O(log n).
+    /// The id at a position, from 0. Throws `.invalid` if there is none. O(log n).
     public subscript(index: Int) -> Entity.ID {
         get throws {
             try access.read { session in
@@ -58,7 +58,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         }
     }
 
-    /// The ids of a range of places. `.invalid` if one of them isn't there.
+    /// The ids at a range of positions. Throws `.invalid` if one of them doesn't exist.
     public subscript(range: Range<Int>) -> [Entity.ID] {
         get throws { try access.read { try access.ids(try rows(range), $0) } }
     }
@@ -79,16 +79,16 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Calls `body` with each id, in order. What `body` changes doesn't change which these are: they are gathered
-    /// first, eight bytes each.
+    /// Calls `body` with each id, in order. The ids are collected first, eight bytes each, so changes that `body` makes
+    /// don't affect them.
     public func forEach(_ body: (Entity.ID) throws -> Void) throws {
         try access.forEach(try access.read { _ in try rows() }, body)
     }
 
-    /// The first place of an id. O(log n).
+    /// The first position of an id. O(log n).
     public func firstIndex(of id: Entity.ID) throws -> Int? { try indices(of: id, limit: 1).first }
 
-    /// All places of an id, in ascending order. O(log n) for each.
+    /// All positions of an id, in ascending order. O(log n) for each.
     public func indices(of id: Entity.ID) throws -> [Int] { try indices(of: id, limit: .max) }
 
     private func indices(of id: Entity.ID, limit: Int) throws -> [Int] {
@@ -100,14 +100,14 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
 
     public func contains(_ id: Entity.ID) throws -> Bool { try firstIndex(of: id) != nil }
 
-    /// The entities of a range of places, or of all, in order. One that is listed twice comes twice.
+    /// The entities at a range of positions, or all, in order. An entity that is listed twice comes twice.
     public func entities(_ range: Range<Int>? = nil) throws -> [Entity] {
         try access.read { try access.entities(try rows(range), $0) }
     }
 
-    /// The entities as a query, in the order of the list; one that is listed twice comes twice. `limit` with an offset
-    /// goes to its places at once, `filter` reads until the limit is full or asks an index, and `sorted` takes an
-    /// index's order where that is shorter. `resolve()` is of this transaction; in a later one the query is for the
+    /// The entities as a query, in the order of the list; an entity that is listed twice comes twice. `limit` with an
+    /// offset goes to its positions at once, `filter` reads until the limit is full or uses an index, and `sorted` uses
+    /// an index's order if that is cheaper. `resolve()` reads in this transaction; in a later one the query reads the
     /// list as it is then.
     public func query() -> QueryList<Entity> {
         let (name, section) = (access.name, list?.section)
@@ -134,14 +134,15 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
 
     // MARK: Changing
 
-    /// `.notStored` if no such entity is stored, as all that puts ids. O(log n).
+    /// Appends an id. Throws `.notStored` if no such entity is stored, as all insertions do. O(log n).
     public func append(_ id: Entity.ID) throws { try append(contentsOf: CollectionOfOne(id)) }
 
     public func append(contentsOf ids: some Collection<Entity.ID>) throws {
         try change { list, session in try list.insert(try access.rows(ids, session), at: try list.count()) }
     }
 
-    /// Inserts an id before the one at a place, or behind all. `.invalid` if there is no such place. O(log n).
+    /// Inserts an id before the one at a position, or at the end. Throws `.invalid` if there is no such position. O(log
+    /// n).
     public func insert(_ id: Entity.ID, at index: Int) throws {
         try insert(contentsOf: CollectionOfOne(id), at: index)
     }
@@ -150,8 +151,8 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         try replaceSubrange(index..<index, with: ids)
     }
 
-    /// Replaces the ids at a range of places. `.invalid` if one of them isn't there. Takes time by what is replaced and
-    /// what it is replaced with, not by the list.
+    /// Replaces the ids at a range of positions. Throws `.invalid` if one of them doesn't exist. The time depends on
+    /// the number of old and new ids, not on the size of the list.
     public func replaceSubrange(_ range: Range<Int>, with ids: some Collection<Entity.ID>) throws {
         try change { list, session in
             try check(range)
@@ -161,7 +162,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         }
     }
 
-    /// Puts another id at a place.
+    /// Replaces the id at a position.
     public func replace(at index: Int, with id: Entity.ID) throws {
         try replaceSubrange(try place(index), with: CollectionOfOne(id))
     }
@@ -171,7 +172,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         return index..<index + 1
     }
 
-    /// Removes the id at a place, and gives it. O(log n).
+    /// Removes the id at a position, and returns it. O(log n).
     @discardableResult
     public func remove(at index: Int) throws -> Entity.ID {
         try change { list, session in
@@ -187,7 +188,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         try replaceSubrange(range, with: EmptyCollection())
     }
 
-    /// Removes an id from all of its places; how many these were. O(log n) for each.
+    /// Removes an id from all of its positions. Returns their number. O(log n) for each.
     @discardableResult
     public func remove(_ id: Entity.ID) throws -> Int {
         try change { list, session in try access.row(id, session).map { try list.removeAll(of: $0) } ?? 0 }
@@ -197,7 +198,7 @@ public struct OrderedIDs<Entity: EntityModelProtocol> {
         try access.change { _ in try list?.removeAll() }
     }
 
-    /// Takes the id at a place, and puts it where it will be at another place. O(log n).
+    /// Moves the id at one position so that it is at another one afterwards. O(log n).
     public func move(from index: Int, to target: Int) throws {
         try change { list, _ in
             for place in [index, target] { try check(try self.place(place)) }
