@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cursor: a place in a tree, with the path to it. Steps within a leaf touch the leaf alone; there are no sibling
-// pointers. In a write transaction it keeps a copy of its key and looks its place up again after a change of the tree.
+// A cursor: a position in a tree, with the path to it. Steps within a leaf touch the leaf alone; there are no sibling
+// pointers. In a write transaction it keeps a copy of its key and finds its position again after a change of the tree.
 //
-// Invariants while it stands on an entry and the tree is unchanged: path[1...levels] leads to `leaf`,
-// 0 <= index < leafCount, and the entry's parts are those of that cell.
+// Invariants while it is on an entry and the tree is unchanged: path[1...levels] leads to `leaf`, 0 <= index <
+// leafCount, and the entry's parts are those of that cell.
 
 public import HornbeamPages
 
@@ -14,8 +14,8 @@ private struct CursorStep {
     var count: Int32 = 0
 }
 
-/// The parts of an entry, and how to tell whether they still hold. They are apart from the rest of the cursor so that
-/// looking at an entry needs no call: that was a third of a scan's instructions.
+/// The parts of an entry, and the data to tell whether they are still valid. Separate from the rest of the cursor, so
+/// that looking at an entry needs no call: that was a third of a scan's instructions.
 @usableFromInline
 struct CursorEntry {
     /// Whether the cursor stands on an entry.
@@ -119,7 +119,7 @@ package struct Cursor: ~Copyable {
         guard at.isThere else { return nil }
         if at.isStale { return try entryNow() }
         let entry = (at.key, at.value)
-        // The moves don't ask: what they found may be an entry of zeros.
+        // Moves don't check this: the entry that they found may be zeros.
         try transaction.checkIsWhole()
         return entry
     }
@@ -143,8 +143,8 @@ package struct Cursor: ~Copyable {
         } catch { throw failed(error) }
     }
 
-    /// Moves to the first entry >= key, for a key near the entry the cursor stands on. Its leaf is asked first. If the
-    /// key lies between two entries of that leaf, no page is looked at (a finger search).
+    /// Moves to the first entry >= key, for a key near the cursor's entry. Its leaf is searched first. If the key is
+    /// between two entries of that leaf, no page is accessed (a finger search).
     package mutating func seekNear(_ key: Bytes) throws(StorageError) -> Bool {
         if state == .on, let leaf, tree.pointee.changes == at.seen {
             let (place, found) = NodeView(leaf: leaf).find(key)
@@ -268,7 +268,7 @@ package struct Cursor: ~Copyable {
         levels = tree.pointee.root.level
         leafCount = 0
         index = 0
-        // What was asked for lies beside the leaf that the cursor leaves.
+        // The prefetched leaf was the neighbour of the leaf that the cursor leaves.
         ahead = nil
     }
 
@@ -320,7 +320,7 @@ package struct Cursor: ~Copyable {
             level -= 1
         }
         let leaf = try view.leaf(record.page, birth: record.birth, of: tree.pointee.number)
-        // The key may lie in the scratch memory that `enter` fills.
+        // The key may be in the scratch memory that `enter` fills.
         let (place, found) = leaf.find(key)
         enter(leaf)
         index = place

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cursor asks the memory for before it gets there.
+// Prefetches memory for a cursor.
 
 import HornbeamPages
 
-/// The leaf after the one that a cursor is in, on its way from memory: a few of its cache lines are asked for with each
-/// entry that is read. Three quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000);
-/// asked for all at once, the lines wait for each other.
+/// The next leaf of a cursor, prefetched from memory: with each entry that is read, a few of its cache lines. Three
+/// quarters of a scan's time were waits for cells (14.5 → 5.4 ns an entry of 1,000,000). Prefetched all at once, the
+/// lines wait for each other.
 struct LeafAhead {
     private var start: UnsafeRawPointer?
     private var place: UnsafeRawPointer?
@@ -16,7 +16,7 @@ struct LeafAhead {
 
     init() {}
 
-    /// Beside a leaf with so many entries. Of large ones the values are left to whoever reads them.
+    /// Prefetches beside a leaf with `entries` entries. Values of large entries are left to their readers.
     init(_ leaf: Bytes, entries: Int) {
         guard let start = leaf.baseAddress, entries > 0 else { return }
         step = (leaf.count / entries + Self.lineSize) & -Self.lineSize

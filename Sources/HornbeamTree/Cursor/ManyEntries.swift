@@ -46,8 +46,8 @@ private struct LeadingNumbers {
         self.second = UInt16(truncatingIfNeeded: size == 9 ? second << 8 : second)
     }
 
-    /// The numbers of a key from its suffix, whose first ten bytes, less those of the prefix, may be looked at: eight
-    /// at least, if the prefix is shorter than that.
+    /// The numbers of a key from its suffix. Reads as many bytes as the first ten bytes of the key have beyond the
+    /// prefix; at least eight, if the prefix is shorter than that.
     @inline(__always)
     func numbers(_ suffix: UnsafeRawPointer) -> (UInt64, UInt16) {
         if size < 8 {
@@ -87,7 +87,7 @@ extension Cursor {
         while done < count {
             ahead.advance()
             let cell = CellView(leaf + slots.read16(NodeLayout.slotSize &* place))
-            // Its bytes lie elsewhere: it comes alone.
+            // Its bytes are in another page: it comes alone.
             if cell.isLong { break }
             let suffix = cell.start + NodeLayout.cellHeader
             let suffixSize = cell.suffixSize
@@ -179,7 +179,7 @@ extension Cursor {
             let suffix = cell.start + NodeLayout.cellHeader
             let size = cell.suffixSize
             guard at.prefixSize &+ size >= 8 else {
-                // As those of a page of zeros are, which was cut off.
+                // Such keys also come from a page of zeros, which was cut off.
                 try transaction.checkIsWhole()
                 return nil
             }
@@ -188,7 +188,7 @@ extension Cursor {
                     bigEndian: suffix.loadUnaligned(fromByteOffset: size &- 8, as: UInt64.self))
                 continue
             }
-            // So many bytes at least are behind it: those of the prefix stand at the page's end.
+            // At least eight bytes follow: the prefix is at the page's end.
             let bits = 8 &* size
             let bytes = UInt64(bigEndian: suffix.loadUnaligned(as: UInt64.self))
             numbers[done] = common << UInt64(bits) | bytes >> UInt64(64 &- bits)
@@ -200,7 +200,8 @@ extension Cursor {
         return count
     }
 
-    /// The cells of a leaf that nobody has asked for yet lie all over it: their waits are one if they begin together.
+    /// The cells of a leaf that wasn't prefetched are scattered in it: starting all prefetches together makes their
+    /// waits one.
     private func prefetchCells(_ count: Int, step: Int) {
         guard let leaf, let slots else { return }
         var place = index

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which entries two states of a tree differ. Copy-on-write makes this cheap: whatever hangs on the same page in both
-// is the same, and is passed over unread. So the walk reads what has changed and the way there, however large the tree
-// is and however many commits lie between.
+// The entries that differ between two states of a tree. Copy-on-write makes this cheap: subtrees with the same root
+// page in both are equal, and are skipped unread. So the walk reads only changed nodes and the paths to them, however
+// large the tree is and however many commits lie between.
 //
-// The walk keeps one place in each state: a whole node, not read yet, or an entry. Two nodes that are one page are
-// passed together. Otherwise the one whose range begins first is opened, of two that begin together the higher one; an
-// entry that lies before the other state's node is in one state alone. A node is known by page and birth: both states
-// are pinned, and no place is used for two pages of one birth.
+// The walk keeps one position in each state: a node that isn't read yet, or an entry. Two nodes that are one page are
+// skipped together. Otherwise the node whose range begins first is opened; if both begin together, the higher one. An
+// entry before the other state's node is in one state alone. A node is identified by page and birth: both states are
+// pinned, and no sectors are used for two pages of one birth.
 
 package import HornbeamPages
 
@@ -17,7 +17,7 @@ package struct TreeDifference {
     package let old: Bytes?
     /// The value in the later state, nil if that hasn't got the entry.
     package let new: Bytes?
-    /// How many entries lie before its place in the earlier state, and in the later one.
+    /// Number of entries before its position in the earlier state, and in the later one.
     package let oldIndex: UInt64
     package let newIndex: UInt64
 }
@@ -55,7 +55,7 @@ extension Transaction {
 private struct DifferenceWalk: ~Copyable {
     private var old: DifferenceSide
     private var new: DifferenceSide
-    /// Which sides stand on the entry that was handed out.
+    /// Whether each side is on the returned entry, which the next step passes.
     private var isOldPassed = false
     private var isNewPassed = false
 
@@ -113,7 +113,7 @@ private struct DifferenceWalk: ~Copyable {
             key: new.key, old: nil, new: try new.value(), oldIndex: old.passed, newIndex: new.passed)
     }
 
-    /// Returns the entry's difference, or nil if both values are equal. If both are long and lie in the same page,
+    /// Returns the entry's difference, or nil if both values are equal. If both are long values in the same page,
     /// neither is read.
     private mutating func changed() throws(StorageError) -> TreeDifference? {
         if let before = old.longValue, let after = new.longValue, before == after { return nil }
@@ -161,7 +161,7 @@ private struct DifferenceSide: ~Copyable {
     private var path: [Step] = []
     private var leaf: NodeView?
     private var index = 0
-    /// Pages of the cache that the path lies in.
+    /// Cached pages of the path.
     private var heldPath: HeldPath?
     /// Holds the entry's key: the leaf's prefix, then the suffix.
     private let keyMemory = UnsafeMutableRawPointer.allocate(byteCount: NodeLayout.longestKey, alignment: 8)
@@ -185,7 +185,7 @@ private struct DifferenceSide: ~Copyable {
     /// The key of the entry that it stands on.
     var key: Bytes { Bytes(start: keyMemory, count: keySize) }
 
-    /// Where the entry's value lies, if it is a long one.
+    /// The reference of the entry's value, if it is a long one.
     var longValue: LongReference? {
         guard let cell = leaf?.cell(index), cell.isLong else { return nil }
         return LongReference(cell.value)

@@ -3,16 +3,16 @@
 
 package import HornbeamPages
 
-/// One key's value. Good until its transaction ends, or replaces or deletes the value: its reads are refused then. Of a
-/// value that the transaction itself has put it is good until the tree's next change: another value may get its place.
+/// One key's value. Valid until its transaction ends, or replaces or deletes the value: then reads are refused. A value
+/// that the transaction itself has put is valid until the tree's next change: another value may get its sectors.
 package final class ValueReader {
-    /// Of the value, in bytes.
+    /// Size of the value in bytes.
     package let size: UInt64
     private let transaction: Transaction
     private let tree: OpenTreePointer
     private let key: [UInt8]
     private var value: FoundValue
-    /// Of a long value's page; made anew when pages of the transaction may have moved.
+    /// The reader of a long value's page; made anew when pages of the transaction may have moved.
     private var page: LongPageReader?
     private var changes: UInt64
 
@@ -83,7 +83,7 @@ private enum FoundValue: Equatable {
     case long(LongReference)
     case short([UInt8])
 
-    /// Of the page it lies in; 0 if it was copied.
+    /// The birth of the value's page; 0 if the value was copied.
     var birth: UInt64 {
         if case .long(let long) = self { long.birth } else { 0 }
     }

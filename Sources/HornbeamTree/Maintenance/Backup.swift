@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot, each copied out
-// of the file by a system call and then verified, so that what goes into the new store, under a checksum of its own
-// there, is what was verified. The new store has no gaps. Nodes stay as they are but for the places they refer
-// to, so that reductions and counts need nobody who understands them. Never writes to the store it copies.
+// A consistent copy of a store, written beside its readers and its writer: the pages of one snapshot. Each is copied
+// out of the file by a system call and then verified, so that the new store gets the verified bytes, under a checksum
+// of its own. The new store has no gaps. Nodes are copied unchanged, except for the page numbers in them, so reductions
+// and counts are kept without their code. Never writes to the store it copies.
 
 package import HornbeamPages
 
 /// How far a backup is. Bytes of the source's pages.
 package struct BackupProgress: Sendable {
     package var copiedBytes: UInt64 = 0
-    /// An estimate, never less than what is copied: what was in use when the copy began.
+    /// An estimate, never less than the copied bytes: the bytes in use when the copy began.
     package var totalBytes: UInt64 = 0
 
     package init() {}
@@ -70,15 +70,15 @@ private struct BackupCopy {
         self.target = target
         self.buffers = buffers
         let figures = pages.statistics
-        // Beside another process what is in use may not be known.
+        // Beside another process the size in use may be unknown.
         self.figures.totalBytes = figures.usedBytes > 0 ? figures.usedBytes : figures.fileBytes
     }
 
     /// Bytes of the buffers that a copy needs.
     static func bufferSize(pageSize: Int) -> Int { nodeBuffers(pageSize) + 2 * PageStore.largestNode }
 
-    /// Of them, those of nodes of the store's page size. Behind them a leaf of a compressed tree has its place, and a
-    /// copy of it.
+    /// Size of the buffers for nodes of the store's page size. They are followed by one for a leaf of a compressed
+    /// tree, and one for its copy.
     private static func nodeBuffers(_ pageSize: Int) -> Int { 2 * NodeLayout.maximumLevels * pageSize }
 
     mutating func run(_ report: Report) throws(StorageError) -> Bool {
@@ -91,7 +91,7 @@ private struct BackupCopy {
             if isStopped { return false }
             throw error
         }
-        // While there is no file yet: behind that nobody can end it.
+        // The file doesn't exist yet: after this nothing can stop the backup.
         guard report(figures) else { return false }
         try target.finish(root: copied, transaction: view.transaction)
         return true
@@ -138,7 +138,7 @@ private struct BackupCopy {
                 UnsafeMutableRawBufferPointer(start: node.base, count: node.view.size),
                 node.compactIntoParts(scratch: buffers + Self.nodeBuffers(view.pageSize) + PageStore.largestNode))
             : try target.addNode(UnsafeRawPointer(node.base))
-        // What it takes in the file, which may be less than what it holds.
+        // Its size in the file, which may be less than its content.
         let sectors = Int(PagePointer.sectors(record.page))
         try note(isCompressed ? sectors * FileFormat.sectorSize : node.view.size, report)
         return page

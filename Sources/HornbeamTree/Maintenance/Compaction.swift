@@ -14,7 +14,7 @@ package struct CompactionProgress: Sendable {
     package var fileBytes: UInt64 = 0
 }
 
-/// What a compaction has done. Sizes in bytes.
+/// The outcome of a compaction. Sizes in bytes.
 package struct CompactionResult: Sendable, Equatable {
     package var bytesBefore: UInt64 = 0
     package var bytesAfter: UInt64 = 0
@@ -24,11 +24,11 @@ package struct CompactionResult: Sendable, Equatable {
 }
 
 extension TreeStore {
-    /// Shortens the file to little more than what is in use. `progress` is called after each short transaction, without
-    /// the writer's turn, and stops the compaction by returning false; stopped while long values give way to others,
-    /// the file may be longer by them until the next compaction. What open readers still see stays where it is:
-    /// a later compaction takes up what they held back. One transaction moves at most `stepPages` pages. `.busy` if a
-    /// compaction is running already.
+    /// Shortens the file to little more than the size in use. `progress` is called after each short transaction,
+    /// without the writer's turn, and stops the compaction by returning false. If it is stopped while long values are
+    /// moved out of the way, the file may be longer by them until the next compaction. Pages that open readers still
+    /// see stay where they are: a later compaction frees them. One transaction moves at most `stepPages` pages. Throws
+    /// `.busy` if a compaction is running already.
     @discardableResult
     package func compact(
         stepPages: Int = 256, progress: (CompactionProgress) -> Bool = { _ in true }
@@ -38,8 +38,8 @@ extension TreeStore {
         return try compaction.run(progress)
     }
 
-    /// When the store is closed: moves what little lies at the file's end, so that closing can cut that off. Where it
-    /// can't go on, for want of room, for a writer or for a page that can't be read, the file stays as long as it is.
+    /// Runs when the store is closed: moves the few pages at the file's end, so that closing can cut that off. If it
+    /// can't continue, for lack of room, because of a writer or of an unreadable page, the file stays as long as it is.
     /// Throws only if the store has failed.
     func compactEnd() throws(StorageError) {
         do throws(StorageError) {
@@ -62,9 +62,9 @@ extension TreeWriting {
     private static var smallStep: Int { 64 }
     private static var mostPasses: Int { 8 }
 
-    /// In the store's thread, after a checkpoint: moves the file's last pages to free places and cuts it off, if much
-    /// of it is free. Goes on beside readers and commits, in short transactions between theirs. What can't be done, for
-    /// want of room or because a call fails, is left to the next time.
+    /// Runs in the store's thread, after a checkpoint: if much of the file's end is free, moves its last pages to free
+    /// sectors and cuts it off. Works beside readers and commits, in short transactions between theirs. If it fails,
+    /// for lack of room or by a failed call, the next run tries again.
     func giveBack(in pages: PageStore, isIdle: Bool) {
         defer { if isIdle { forgetMemory() } }
         if isIdle { pack(in: pages) }
@@ -96,8 +96,8 @@ extension TreeWriting {
         if isWhole == true { removed.forget(sum: sum) }
     }
 
-    /// Returns false if it was stopped, for a compaction or because commits go on: they need more room than those that
-    /// rest.
+    /// Returns false if it was stopped, for a compaction or because commits go on: they need more room than resting
+    /// ones.
     private func move(
         in pages: PageStore, to limit: CompactionLimit, isIdle: Bool
     ) throws(StorageError) -> Bool {
@@ -109,8 +109,8 @@ extension TreeWriting {
                 return !pages.isShrinkingUnwanted
             }
             guard isWhole else { return false }
-            // Without the turn: what moved is on the medium before commits have to wait for the rest. What it left is
-            // free then.
+            // Without the turn: the moved pages are written before commits have to wait for the rest. Their old sectors
+            // are free then.
             pages.checkpointInBackground()
             guard pass.lackedSectors > 0, pass.movedBytes > 0 else { break }
         }
@@ -128,7 +128,7 @@ private struct Compaction {
     private var isClearing = false
     private var clearedAt = UInt64.max
 
-    /// Each raises the limit or has moved something; no file needs nearly so many.
+    /// Each pass raises the limit or has moved something; no file needs nearly so many passes.
     private static let maximumPasses = 24
     /// Passes in a row that moved nothing.
     private var idlePasses = 0
@@ -294,8 +294,8 @@ private struct CompactionPass {
         return true
     }
 
-    /// What leaves took before they were filled up is free then, and recovery doesn't repeat what came after in leaves
-    /// that were more.
+    /// The former sectors of filled-up leaves are free after this, and recovery doesn't repeat later changes in the
+    /// former leaves, of which there were more.
     private func checkpoint() throws(StorageError) {
         if case .inThread = wait { pages.checkpointInBackground() } else { try pages.checkpoint() }
     }

@@ -69,7 +69,7 @@ struct Packing: CompactionWork {
         return try writer.hasEmptyLeaves(tree, aim)
     }
 
-    /// What another program keeps of a tree's entries can't be computed anew without its reduction.
+    /// The reduced values of another program's reduction can't be recomputed.
     private static func mayChange(_ tree: OpenTreePointer) -> Bool {
         guard tree.pointee.reductionSize > 0 else { return true }
         return tree.pointee.reduction.map { !$0.isOptional || $0.makeFolder != nil } ?? false

@@ -4,7 +4,7 @@
 
 import HornbeamPages
 
-/// What a step of a compaction does in a tree.
+/// The work of one step of a compaction in a tree.
 protocol CompactionWork {
     /// Whether this step has done enough.
     var isSpent: Bool { get }
@@ -12,13 +12,13 @@ protocol CompactionWork {
     var movedBytes: Int { get }
     /// Sectors of pages beyond the limit that found no room below it.
     var stuckSectors: UInt64 { get }
-    /// Does what it may in one tree, from `key` on (nil: from the start). Returns where the next step goes on, nil at
+    /// Does the permitted work in one tree, from `key` on (nil: from the start). Returns the key to continue at, nil at
     /// the tree's end.
     mutating func tree(_ tree: OpenTreePointer, from key: [UInt8]?) throws(StorageError) -> [UInt8]?
 }
 
-/// One step's work on one tree. A node that lies below the limit and has nothing to move under it is only read; a leaf
-/// without long values not even that.
+/// One step's work on one tree. A node below the limit with nothing to move under it is only read; a leaf without long
+/// values isn't even read.
 struct Relocation: CompactionWork {
     let writer: TreeWriter
     /// Pages that may still be moved, and nodes that may still be read.
@@ -57,8 +57,8 @@ struct Relocation: CompactionWork {
         return result.resume
     }
 
-    /// Moves what lies below the node from `key` on (nil: from the start). Returns where the node is now, and where to
-    /// go on, nil at the node's end.
+    /// Moves pages below the node from `key` on (nil: from the start). Returns the node's present page, and the key to
+    /// continue at, nil at the node's end.
     private mutating func node(
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from key: [UInt8]?
     ) throws(StorageError) -> (record: ChildRecord, resume: [UInt8]?) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Salvage: all that can still be read of a damaged store, in a new one. Trees are walked from the catalogue down, every
-// page verified; where a branch is lost, the leaves below it are looked for in the whole file and known by the tree
-// number in them. Only pages that the space map has as current count, for a leaf that was replaced may hold what was
-// deleted since; where the map is lost too, such leaves go to trees of their own. Then the journal's commits are made
-// again. What comes out under a tree's own name was in it; what is missing is reported.
+// Salvage: copies all readable parts of a damaged store to a new one. Trees are walked from the catalogue down, and
+// every page is verified. If a branch is lost, the leaves below it are searched for in the whole file and recognised by
+// the tree number in them. Only pages that the space map has as current count, because a replaced leaf may hold entries
+// that were deleted since. If the map is lost too, such leaves go to trees of their own. Then the journal's commits are
+// replayed. Entries under a tree's own name were in that tree; missing parts are reported.
 
 package import HornbeamPages
 
 package enum Salvage {
-    /// Reads the store at `source` and writes what it finds to a new store at `target`, which appears under its name
-    /// only once it is whole and durable. Throws when nothing is there to be salvaged, or the new store can't be
-    /// written; the damaged file is never changed. `progress` is told how many entries were found so far.
+    /// Reads the store at `source` and writes its readable content to a new store at `target`, which appears under its
+    /// name only once it is whole and durable. Throws if there is nothing to be salvaged, or the new store can't be
+    /// written; the damaged file is never changed. `progress` gets the number of entries found so far.
     package static func run(
         from source: String, to target: String, progress: (UInt64) -> Void = { _ in }
     ) throws(StorageError) -> SalvageReport {
@@ -58,7 +58,7 @@ package enum Salvage {
         var names = Set(trees.map(\.options.reduction))
         try file.forEachCommit { (payload) throws(StorageError) in
             var reader = RedoReader(payload)
-            // One that can't be read ends its commit here as it does when it is made again.
+            // An unreadable operation ends its commit, here as in the replay.
             while let operation = try? reader.next() {
                 guard operation.kind == .create, let options = try? StoredOptions(journal: operation.b) else {
                     continue
@@ -77,7 +77,7 @@ struct SalvagedTree {
     var options = StoredOptions()
     /// In the order of their keys, as far as the tree was whole.
     var leaves: [UInt64] = []
-    /// What could not be read, in the order of the keys.
+    /// The unreadable ranges, in the order of the keys.
     var gaps: [Gap] = []
     /// Whether the leaves may be of a former state.
     var isDoubtful = false
@@ -100,7 +100,7 @@ struct SalvagedTree {
     var lost: [Gap] { gaps.filter { !$0.isClosed } }
     var lostEntries: UInt64 { gaps.reduce(0) { $0 &+ ($1.entries ?? 0) } }
 
-    /// The gap that the key lies in. A damaged file can have as many gaps as leaves that were found again.
+    /// The gap that contains the key. A damaged file can have as many gaps as leaves that were found again.
     func gap(of key: [UInt8]) -> Int? {
         var (low, high) = (0, gaps.count)
         while low < high {
@@ -249,7 +249,7 @@ struct SalvageSearch {
         }
     }
 
-    /// Whether the page is the one that its parent means.
+    /// Whether the page is the one that its parent refers to.
     private static func isRight(_ bytes: [UInt8], _ record: ChildRecord, _ level: Int, _ tree: UInt32) -> Bool {
         bytes.withBytes { (bytes) in
             guard let base = bytes.baseAddress else { return false }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a salvage found and what it did not, tree by tree.
+// The salvaged and the lost parts, tree by tree.
 
 /// The outcome of a salvage. Counts are of entries.
 package struct SalvageReport: Sendable {
@@ -34,7 +34,7 @@ package struct SalvageReport: Sendable {
     package var trees: [Tree] = []
     /// Commits since the last checkpoint that the journal gave back.
     package var commits: UInt64 = 0
-    /// What concerns the file as a whole.
+    /// Remarks on the file as a whole.
     package var notes: [String] = []
 
     package var found: UInt64 { trees.reduce(0) { $0 &+ $1.found } }

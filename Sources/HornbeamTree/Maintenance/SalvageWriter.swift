@@ -8,11 +8,11 @@ struct SalvageWriter {
     private let file: DamagedFile
     private var transaction: Transaction
     private var report = SalvageReport()
-    /// What the report says of each tree, by name.
+    /// The report of each tree, by name.
     private var entries: [String: SalvageReport.Tree] = [:]
     /// By their numbers in the damaged store; trees that may be outdated are not among them.
     private var trees: [UInt32: String] = [:]
-    /// What the journal tells but could not be made again, and the first reason.
+    /// Number of the journal's operations that could not be replayed, and the first reason.
     private var refused: (operations: UInt64, reason: StorageError)?
     private var pendingBytes = 0
     private var found: UInt64 = 0
@@ -55,7 +55,7 @@ struct SalvageWriter {
         if let tree = try transaction.tree(name) { return tree }
         let reduction = String(decoding: options.reduction, as: UTF8.self)
         let builtIn = Reduction.builtIn(reduction)
-        // A program may have one of its own under such a name.
+        // A program may have a reduction of its own under such a name.
         let kept =
             options.hasOptionalValues
             ? Reduction(unknown: options) : builtIn?.size == options.reductionSize ? builtIn : nil
@@ -110,8 +110,8 @@ struct SalvageWriter {
 
     // MARK: The journal
 
-    /// Makes the changes of one commit again, all but those that no store can take: the record is as it was written,
-    /// but what it tells needn't be of this engine's making.
+    /// Replays the changes of one commit, except those that no store can take: the record is as it was written, but its
+    /// content may come from another program.
     mutating func replay(_ payload: Bytes) throws(StorageError) {
         var reader = RedoReader(payload)
         do throws(StorageError) {

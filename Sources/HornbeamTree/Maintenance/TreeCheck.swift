@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies a snapshot as a whole: every page again from its bytes, what no page shows alone: order across nodes, the
-// separators' bounds, counts, births, that no page is reached twice and that space is accounted for. Goes on after a
-// problem where it can, and never trusts what it has not just looked at.
+// Verifies a snapshot as a whole: every page again from its bytes, and properties that no page shows alone: order
+// across nodes, the separators' bounds, counts, births, that no page is reached twice and that space is accounted for.
+// Continues after a problem if possible, and never trusts unverified bytes.
 
 package import HornbeamPages
 
 struct TreeCheck {
     private let pages: PageStore
     private let view: PageView
-    /// What was found, in words.
+    /// The problems found, in words.
     private(set) var problems: [String] = []
     private var account: SpaceAccount
-    /// Of the tree being walked.
+    /// Name of the tree being walked.
     private var name = ""
     private var longValues: UInt64 = 0
     private var numbers: Set<UInt32> = []
-    /// What the walked tree's leaves and branches must be marked with.
+    /// The stamps that the walked tree's leaves and branches must have.
     private var leafStamp = NodeStamp(tree: 0, reductionSize: 0)
     private var branchStamp = NodeStamp(tree: 0, reductionSize: 0)
 
     private let reductions: Reductions
-    /// Of the walked tree; nil also if the program doesn't know it: then its values can't be checked.
+    /// The fold of the walked tree; nil also if the program doesn't know it: then its values can't be checked.
     private var fold: ReductionFold?
 
-    /// A check of `view`, whose space `account` tells of.
+    /// A check of `view`, with the account of its space.
     init(pages: PageStore, view: PageView, account: SpaceAccount, reductions: Reductions) {
         self.pages = pages
         self.reductions = reductions
@@ -38,7 +38,7 @@ struct TreeCheck {
         var records: [(name: [UInt8], value: [UInt8])] = []
         walk("catalogue", top, longValues: 0) { (leaf, index) in
             let cell = leaf.cell(index)
-            // Records are never so long: one that is a long value is told as one without bytes.
+            // Records are never so long: a long value is reported as a record without bytes.
             records.append((leaf.keyBytes(index), cell.isLong ? [] : Array(cell.valueBytes)))
         }
         for record in records { checkTree(record.name, record.value, nextTree: root.nextTree) }
@@ -147,7 +147,7 @@ struct TreeCheck {
         do throws(StorageError) {
             let right = try fold.value(of: node.child(index), level: level - 1)
             let stored = Bytes(start: node.cell(index).value + NodeLayout.childSize, count: right.count)
-            // What a program made of it that didn't know the reduction is no damage.
+            // A value by a program without the reduction is no damage.
             if fold.reduction.isOptional, ReducedState(stored) == .unknown { return }
             if !stored.elementsEqual(right) {
                 problem(page, "the reduced value of entry \(index) is not what the entries below it come to", keys)

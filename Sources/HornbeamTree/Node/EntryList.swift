@@ -6,7 +6,7 @@
 import Glibc
 import HornbeamPages
 
-/// One entry: its key in two parts (the prefix of the node it comes from, and the rest) and its value.
+/// One entry: its key in two parts (the prefix of its node, and the rest) and its value.
 struct EntryReference {
     var prefix: UnsafeRawPointer
     var prefixSize: Int
@@ -66,7 +66,7 @@ struct EntryReference {
         }
     }
 
-    /// The key's bytes from `offset` to the end of the part it lies in; not empty as long as `offset` < key size.
+    /// The key's bytes from `offset` to the end of that part; not empty as long as `offset` < key size.
     private func rest(from offset: Int) -> Bytes {
         offset < prefixSize
             ? Bytes(start: prefix + offset, count: prefixSize - offset)
@@ -80,7 +80,7 @@ struct EntryList {
     private let capacity: Int
     private(set) var count = 0
     let isBranch: Bool
-    /// Of the nodes they are written to.
+    /// The stamp of the nodes that the entries are written to.
     let stamp: NodeStamp
 
     /// Entries that two nodes can hold, and one more that makes one split.
@@ -107,7 +107,7 @@ struct EntryList {
         }
     }
 
-    /// Whether so many entries more can be taken.
+    /// Whether `more` entries fit.
     func hasRoom(for more: Int) -> Bool { count + more <= capacity }
 
     /// Inserts an entry of the caller's.
@@ -136,7 +136,7 @@ struct EntryList {
         return storage[first].commonPrefix(storage[range.upperBound - 1])
     }
 
-    /// What a node of these entries uses of its capacity.
+    /// The size of these entries in a node's capacity.
     func nodeSize(_ range: Range<Int>) -> Int {
         let prefix = prefixSize(range)
         var size = prefix
@@ -174,8 +174,8 @@ struct EntryList {
         base.write64(stamp.rawValue, NodeLayout.stamp)
     }
 
-    /// Where to cut the list in two nodes: near the middle of its bytes, so that both parts fit. Nil if no cut does,
-    /// which the limits on keys and values rule out.
+    /// The index at which to cut the list in two nodes: near the middle of its bytes, so that both parts fit. Nil if
+    /// there is no such cut, which the limits on keys and values rule out.
     func splitIndex(capacity: Int) -> Int? {
         var total = 0
         for index in 0..<count { total += weight(index) }

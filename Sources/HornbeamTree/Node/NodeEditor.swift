@@ -19,7 +19,7 @@ enum Fit {
     case asIs
     /// Once dead bytes are squeezed out.
     case compacted
-    /// Not without a rebuild or a split.
+    /// Only by a rebuild or a split.
     case no
 }
 
@@ -89,7 +89,7 @@ struct NodeEditor {
     /// Takes the entry out.
     func remove(at index: Int) { remove(index..<index + 1) }
 
-    /// Takes entries out that lie side by side.
+    /// Removes adjacent entries.
     func remove(_ range: Range<Int>) {
         let view = view
         let count = view.count
@@ -135,7 +135,8 @@ struct NodeEditor {
         base.write16(slot, slotPlace)
     }
 
-    /// Where `bytes` lie in the copy of this node if they lie in it: a caller may put what it has just read from here.
+    /// Where `bytes` are in the copy of this node if they are in the node: a caller may put bytes that it has just read
+    /// here.
     func inCopy(_ bytes: Bytes, _ copy: UnsafeMutableRawPointer) -> Bytes {
         guard let start = bytes.baseAddress, bytes.count > 0 else { return bytes }
         let distance = start - UnsafeRawPointer(base)
@@ -171,7 +172,7 @@ struct NodeEditor {
         place.write64(UnsafeRawPointer(place).read64(16) | ChildRecord.staleBit, 16)
     }
 
-    /// Says where a branch's child lies now; what the record says of its entries stays.
+    /// Sets a branch's reference to a child; the record's count and reduced value stay.
     func moveChild(_ index: Int, to page: UInt64, birth: UInt64) {
         let place = childPlace(index)
         place.write64(page, 0)

@@ -34,7 +34,7 @@ enum NodeLayout {
 
     static let headSize = 4
     static let slotSize = 2
-    /// Of the arrays, for one entry.
+    /// Size of an entry in the arrays.
     static let entryOverhead = headSize + slotSize
 
     static let cellHeader = 4
@@ -43,7 +43,7 @@ enum NodeLayout {
     static let longMark: UInt16 = 0xFFFF
     /// Size of a long value's reference.
     static let referenceSize = 24
-    /// Of a child record, without the reduced value behind it.
+    /// Size of a child record without the reduced value after it.
     static let childSize = 24
     /// Largest reduced value.
     static let maximumReduction = 256
@@ -53,9 +53,9 @@ enum NodeLayout {
 
     /// Longest key of a store with pages of this size, so that a node always holds three entries.
     static func maximumKey(pageSize: Int) -> Int { min(longestKey, pageSize / 4) }
-    /// Of any key in any node.
+    /// Size of the longest key in any node.
     static let longestKey = 2048
-    /// What arrays and heap share.
+    /// Size that arrays and heap share.
     static func capacity(pageSize: Int) -> Int { pageSize - heads }
     /// An entry whose key, value and cell header need more keeps its value in a page of its own.
     static func inlineLimit(pageSize: Int) -> Int { capacity(pageSize: pageSize) / 4 }

@@ -9,8 +9,8 @@ extension NodeView {
     @inline(__always)
     func find(_ key: Bytes) -> (index: Int, found: Bool) { search(key, first: 0) }
 
-    /// `find` in a leaf whose cells are not there yet: `load` brings these bytes of the page before they are looked at.
-    /// Where it can't, the answer is that the key isn't here.
+    /// `find` in a leaf whose cells are not decoded yet: `load` decodes a range of bytes of the page before they are
+    /// read. If it can't, the result is that the key isn't here.
     func find(_ key: Bytes, loading load: (Range<Int>) -> Bool) -> (index: Int, found: Bool) {
         guard let start = key.baseAddress, key.count >= prefixSize,
             prefixSize == 0 || start.order(base + (size &- prefixSize), prefixSize) == 0
@@ -22,7 +22,7 @@ extension NodeView {
         return searchEqualHeads(head: wanted, from: low) { load(cellRange($0, load)) ? compare($0, rest) : 1 }
     }
 
-    /// Where an entry's cell lies in the page; empty if its sizes can't be loaded.
+    /// The range of an entry's cell in the page; empty if its sizes can't be loaded.
     private func cellRange(_ index: Int, _ load: (Range<Int>) -> Bool) -> Range<Int> {
         let start = slot(index)
         guard load(start..<start &+ NodeLayout.cellHeader) else { return 0..<0 }
@@ -122,8 +122,8 @@ extension NodeView {
         }
     }
 
-    /// Where the entry of that number would lie, from the key heads alone: none of the cells, which may be far away, is
-    /// looked at. `find(number:from:)` goes on from there.
+    /// The index where the entry of that number would be, by the key heads alone: no cell, which may be far away, is
+    /// read. `find(number:from:)` continues there.
     @inline(__always)
     func place(number: UInt64) -> Int {
         guard case .rest(let rest, _) = rest(of: number, first: 0) else { return 0 }
@@ -137,13 +137,13 @@ extension NodeView {
         return search(rest, size, from: place)
     }
 
-    /// What there is to look for in a node.
+    /// The part of a number to look for in a node.
     private enum Rest {
         /// The number is less or greater than all in the node.
         case outside(Int)
         /// The prefix has eight bytes or more.
         case whole
-        /// What comes behind the prefix, with zeros behind it, and its size in bytes.
+        /// The bytes after the prefix, padded with zeros, and their size in bytes.
         case rest(UInt64, Int)
     }
 
@@ -161,7 +161,7 @@ extension NodeView {
         return .rest(number &<< bits, 8 &- prefixSize)
     }
 
-    /// From the first entry on whose head is not less.
+    /// Searches from the first entry on whose head is not less.
     @inline(__always)
     private func search(_ rest: UInt64, _ size: Int, from low: Int) -> (index: Int, found: Bool) {
         let count = count

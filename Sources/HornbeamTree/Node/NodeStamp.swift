@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose node a page is: eight bytes of its header that the writer compares with those of the tree it changes, in one
-// load from a line that it reads anyway.
+// Identifies the tree of a node: eight bytes of its header that the writer compares with those of the tree it changes,
+// in one load from a line that it reads anyway.
 
 /// Tree number u32 · size of a reduced value u16 · zero u16, as one little-endian integer.
 struct NodeStamp: Equatable {

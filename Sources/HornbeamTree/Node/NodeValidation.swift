@@ -6,8 +6,8 @@ import Glibc
 package import HornbeamPages
 
 package enum NodeValidation {
-    /// Returns what is wrong with `page`, or nil if it is a well-formed node of that kind. Checks the page alone.
-    /// `check` tells whether it fits its parent and siblings.
+    /// Returns the fault of `page`, or nil if it is a well-formed node of that kind. Checks the page alone. `check`
+    /// tests whether it fits its parent and siblings.
     package static func problem(_ page: Bytes, kind: PageKind) -> String? {
         guard let base = page.baseAddress, page.count >= 4096, page.count <= 65536 else {
             return "a node of \(page.count) bytes"
@@ -37,8 +37,8 @@ private struct NodeExamination {
         return nil
     }
 
-    /// Whether any byte of the heap belongs to two cells: an editor that changes one would rewrite the other's sizes.
-    /// One bit a byte of the page; the cells are known to lie inside it.
+    /// Whether a byte of the heap belongs to two cells: an editor that changes one would overwrite the other's sizes.
+    /// Uses one bit for each byte of the page; the cells are known to be inside it.
     private func cellsOverlap() -> Bool {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: node.size / 64) { taken in
             taken.initialize(repeating: 0)
@@ -126,7 +126,7 @@ private struct NodeExamination {
         let suffix = node.cell(index).suffix
         let head = suffix.baseAddress.map { keyHead($0, suffix.count) } ?? 0
         guard node.head(index) == head else { return "entry \(index) has the wrong key head" }
-        // The first entry of a branch stands before all others whatever they are.
+        // The first entry of a branch precedes all others, whatever they are.
         guard index > (isBranch ? 1 : 0) else { return nil }
         guard node.cell(index - 1).suffix.order(suffix) < 0 else { return "entry \(index) is out of order" }
         return nil

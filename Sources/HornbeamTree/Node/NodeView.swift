@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a node: its arrays, cells and child records. Trusts the page: whoever makes a view has it from `PageView`,
-// which lets no page through that `NodeValidation` has not accepted. Never writes.
+// Reading a node: its arrays, cells and child records. Trusts the page: a view is made of a `PageView`'s page, which
+// `NodeValidation` has accepted. Never writes.
 
 import HornbeamPages
 
@@ -40,7 +40,7 @@ struct NodeView {
     }
     @inline(__always)
     func cell(_ index: Int) -> CellView { CellView(base + slot(index)) }
-    /// Has the first 256 bytes of an entry brought from memory. It may lie at the page's end: what is asked for beyond
+    /// Prefetches the first 256 bytes of an entry from memory. The entry may be at the page's end: prefetching beyond
     /// it does no harm.
     @inline(__always)
     func prefetchCell(_ index: Int) {
@@ -96,7 +96,7 @@ struct CellView {
     @inline(__always) var isLong: Bool {
         start.read16(NodeLayout.cellValueSize) == Int(NodeLayout.longMark)
     }
-    /// Of the value or, if it is long, of its reference.
+    /// Size of the value or, if it is long, of its reference.
     @inline(__always) var valueSize: Int {
         let size = start.read16(NodeLayout.cellValueSize)
         return size == Int(NodeLayout.longMark) ? NodeLayout.referenceSize : size
@@ -106,7 +106,7 @@ struct CellView {
     var size: Int { NodeLayout.cellHeader + suffixSize + valueSize }
 }
 
-/// What a branch knows of a child, but for its reduced value, which lies behind it.
+/// A branch's data about a child, without its reduced value, which follows.
 struct ChildRecord: Equatable {
     /// Its first sector; in the top 16 bits the sectors of a compressed page.
     var page: UInt64
@@ -133,15 +133,15 @@ struct ChildRecord: Equatable {
         bytes.write64(isStale ? count | Self.staleBit : count, 16)
     }
 
-    /// In a record's count: its reduced value must be computed before it is used. Only in pages of the open
-    /// transaction; those that are published have it nowhere.
+    /// A bit of a record's count: its reduced value must be computed before it is used. Only in pages of the open
+    /// transaction; published pages never have it.
     static let staleBit: UInt64 = 1 << 63
 }
 
-/// Where a long value lies.
+/// The page of a long value.
 struct LongReference: Equatable {
     var page: UInt64
-    /// Of the value, in bytes.
+    /// Size of the value in bytes.
     var size: UInt64
     var birth: UInt64
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions of numbers that lie at a fixed place in the values: sums, extremes, statistics. A value too short to hold
-// the number has none, and so has one whose floating-point number is NaN.
+// Reductions of numbers at a fixed offset in the values: sums, extremes, statistics. A value too short to hold the
+// number doesn't count, and neither does NaN.
 
 import HornbeamPages
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions whose values may be absent. A branch keeps a child's reduced value if the program that changed the child
-// knew the reduction and the value fits; otherwise it says that there is none, and who folds a range reads what lies
-// below. So a tree stays right when a program changes it, or recovers it, without the code of its reduction.
+// Reductions whose values may be absent. A branch holds a child's reduced value if the program that changed the child
+// knew the reduction and the value fits. Otherwise it holds a mark that there is none, and folding a range reads the
+// nodes below. So a tree stays right when a program changes it, or recovers it, without the code of its reduction.
 
 import HornbeamPages
 
-/// What the first byte of an optional reduced value says.
+/// The first byte of an optional reduced value.
 enum ReducedState: UInt8 {
-    /// There is none: a program changed what lies below without knowing the reduction.
+    /// There is none: a program changed the subtree without knowing the reduction.
     case unknown = 0
     /// It follows.
     case present = 1
     /// There is none: it would be larger than the room for it.
     case tooLarge = 2
 
-    /// Of bytes of any content: what is none of these counts as unknown.
+    /// Reads bytes of any content; unknown bytes count as unknown.
     init(_ reduced: Bytes) { self = reduced.first.flatMap { ReducedState(rawValue: $0) } ?? .unknown }
 }
 
@@ -78,7 +78,7 @@ extension ReductionFold {
         }
     }
 
-    /// Whether a child's value is unknown; one that is further below makes those above it so.
+    /// Whether a child's value is unknown; an unknown value makes those above it unknown, too.
     func hasUnknown(_ record: ChildRecord, level: Int) throws(StorageError) -> Bool {
         let mark = view.heldMark
         defer { view.letGo(to: mark) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding: the reduced value of a node from its entries or its child records, and of a range of keys from the stored
-// values of what lies wholly inside it. Reads two paths of nodes, whatever the range.
+// values of subtrees that are entirely in it. Reads two paths of nodes, whatever the range.
 
 import HornbeamPages
 
@@ -11,11 +11,11 @@ final class ReductionFold {
     private let branchStamp: NodeStamp
     private let leafStamp: NodeStamp
     private let key: UnsafeMutableRawPointer
-    /// What one entry comes to.
+    /// The reduced value of one entry.
     private let entry: UnsafeMutableRawPointer
     /// Nodes looked at so far.
     private(set) var nodesRead = 0
-    /// Of a reduction whose values may be absent, if this program knows it.
+    /// The folder of a reduction whose values may be absent, if this program knows it.
     let folder: (any ReductionFolder)?
 
     /// - Parameter folder: the reader's own; otherwise one is made where the reduction has one.
@@ -53,7 +53,7 @@ final class ReductionFold {
         try add(node, 0..<node.count, level: level, to: target)
     }
 
-    /// What all entries below a node come to.
+    /// The reduced value of all entries below a node.
     func value(of record: ChildRecord, level: Int) throws(StorageError) -> [UInt8] {
         let mark = view.heldMark
         let target = UnsafeMutableRawPointer.allocate(byteCount: reduction.size, alignment: 16)

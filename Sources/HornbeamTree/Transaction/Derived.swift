@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers above keep in memory of a tree for as long as the store is open: made from the tree's content, for
-// many transactions to share. What is kept must itself tell which state of the tree it is of.
+// Objects that the layers above derive from a tree's content and keep in memory as long as the store is open, shared by
+// many transactions. Such an object must itself tell to which state of the tree it belongs.
 
 import HornbeamPages
 import Synchronization
 
-/// One object a tree, by the tree's number, which no other tree ever has.
+/// One object for each tree, by the tree's number, which no other tree ever has.
 final class DerivedObjects: Sendable {
     private let objects = Mutex<[UInt32: any AnyObject & Sendable]>([:])
 
@@ -22,12 +22,12 @@ final class DerivedObjects: Sendable {
 }
 
 extension Transaction {
-    /// What this store keeps of the tree: `make` makes it if there is nothing yet. All transactions of the store get
-    /// the same object, whatever state they see.
+    /// This store's object for the tree: `make` makes it if there is none yet. All transactions of the store get the
+    /// same object, whatever state they see.
     package func derived<Object: AnyObject & Sendable>(of tree: TreeID, make: () -> Object) -> Object {
         names.derived.object(of: tree.rawValue, make: make)
     }
 
-    /// Forgets what the store keeps of the tree. Who still has it may go on using it.
+    /// Forgets the store's object for the tree. Holders of it may continue to use it.
     package func forgetDerived(of tree: TreeID) { names.derived.remove(tree.rawValue) }
 }

@@ -5,11 +5,11 @@
 import HornbeamPages
 import Synchronization
 
-/// A few places for addresses for each thread that reads at the same time. Any thread; nobody waits.
+/// A few slots for addresses for each thread that reads at the same time. Any thread may use it; none waits.
 ///
-/// A thread gives to its own places (`Stripes`) and takes from them first. Of others' it takes all but the first: where
-/// reads end in other threads than they begin in, there is something to spare. If it took the first too, a few reads
-/// would go round among many threads, each of which writes what another had in its cache a moment ago.
+/// A thread gives to its own slots (`Stripes`) and takes from them first. Of other threads' slots it takes all except
+/// the first: if reads end in other threads than they begin in, there is a surplus. If it took the first too, a few
+/// reads would circulate among many threads, each of which writes memory that another had in its cache a moment ago.
 @usableFromInline
 package final class IdlePlaces: Sendable {
     /// Places of a thread, side by side.
@@ -67,7 +67,7 @@ package final class IdlePlaces: Sendable {
     private func take(_ stripe: Int, _ depth: Int) -> UnsafeMutableRawPointer? {
         let place = Self.place(places, stripe, depth)
         guard place.pointee.load(ordering: .relaxed) != 0 else { return nil }
-        // Acquiring: partner of the releasing exchange of whoever had it before.
+        // Acquiring: pairs with the releasing exchange of the former holder.
         return UnsafeMutableRawPointer(bitPattern: place.pointee.exchange(0, ordering: .acquiring))
     }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that have ended and wait to begin again: what they have opened is open still. They hold no snapshot. What a
-// read is, its owner says: a transaction, or a session with all that it has made.
+// Reads that have ended and wait to begin again, with their opened trees. They hold no snapshot. The owner defines a
+// read: a transaction, or a session with all its objects.
 
-/// A few of them. Any thread; nobody waits.
+/// A few idle reads. Any thread may use it; none waits.
 ///
-/// `@unchecked Sendable`: who takes a read is the only one to have it, and who gives it lets go of it.
+/// `@unchecked Sendable`: a thread that takes a read is the only holder of it, and a thread that gives one releases it.
 @usableFromInline
 package final class IdleReads<Read: AnyObject>: @unchecked Sendable {
     @usableFromInline let places = IdlePlaces()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recovery's part of the tree layer: a journal record's operations, applied again through the code that made them.
-// The record's checksum held, but nothing in it is trusted: what can't be applied is reported as damage.
+// Recovery's part of the tree layer: a journal record's operations, applied again through the code that made them. The
+// record's checksum held, but nothing in it is trusted: an operation that can't be applied is reported as damage.
 
 import HornbeamPages
 
@@ -24,7 +24,7 @@ extension Transaction {
         try transaction.storeRoots()
     }
 
-    /// What no program could have done is no argument of this one's: the record is damaged. Everything else stays.
+    /// An operation that no program could have done means that the record is damaged. Other errors stay.
     private static func asDamage(_ error: StorageError) -> StorageError {
         switch error {
         case .invalid(let what): .corrupt(Corruption(reason: "a journal record can't be applied: \(what)"))

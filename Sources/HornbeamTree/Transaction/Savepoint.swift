@@ -12,7 +12,7 @@ package struct Savepoint: Equatable, Sendable {
     package init(number: UInt64) { self.number = number }
 }
 
-/// What going back to a savepoint restores.
+/// The state that going back to a savepoint restores.
 struct SavedTransaction {
     var number: UInt64
     /// Every tree that was open, dropped ones too, in the order in which they were opened; and the catalogue.
@@ -44,8 +44,9 @@ extension Transaction {
         return savepoint
     }
 
-    /// Undoes every change since the savepoint, also one that failed midway. The savepoint stays, those inside of it
-    /// go. Cursors find their place again; those of trees that were created since see no entry.
+    /// Undoes every change since the savepoint, including one that failed midway. The savepoint stays; savepoints
+    /// inside of it are removed. Cursors find their positions again; cursors of trees that were created since see no
+    /// entry.
     package func rollback(to savepoint: Savepoint) throws(StorageError) {
         let (writer, place) = try find(savepoint)
         let saved = savepoints[place]

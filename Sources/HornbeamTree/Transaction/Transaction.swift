@@ -33,7 +33,7 @@ package final class Transaction {
     @exclusivity(unchecked) var failure: StorageError?
     /// The memory in which the last cursor kept its key, of the longest key's size. It is kept for the next cursor.
     @exclusivity(unchecked) private var keyMemory: UnsafeMutableRawPointer?
-    /// Asks the read to end early; nil if nobody can.
+    /// Asks the read to end early; nil if nothing can.
     @exclusivity(unchecked) package var interruption: Interruption?
     /// Overrides the store's durability for this write transaction.
     @exclusivity(unchecked) package var durability: Durability
@@ -102,8 +102,8 @@ package final class Transaction {
         if let interruption, interruption.isSet { throw .cancelled }
     }
 
-    /// What `body` read of the tree, once it is known that none of it was zeros in place of bytes that can't be read.
-    /// Whatever is answered from pages goes through here, or is asked for by `checkIsWhole` later.
+    /// The result of `body`, which reads the tree, after checking that none of it was zeros in place of unreadable
+    /// bytes. Every result from pages goes through here, or is checked by `checkIsWhole` later.
     @inline(__always)
     func answer<Answer>(
         _ tree: OpenTreePointer, _ body: () throws(StorageError) -> Answer
@@ -117,7 +117,7 @@ package final class Transaction {
         }
     }
 
-    /// The error with the tree's name, or the reason behind it: what could not be read may look like damage.
+    /// The error with the tree's name, or its underlying reason: unreadable bytes may look like damage.
     @inline(never)
     func explained(_ error: StorageError, _ tree: OpenTreePointer) -> StorageError {
         do throws(StorageError) { try view.checkIsWhole() } catch { return error }
@@ -185,8 +185,8 @@ package final class Transaction {
         }
     }
 
-    /// How often this transaction has changed a tree, going back to a savepoint included; nil if it hasn't opened the
-    /// tree, or the tree is gone. For whoever keeps what was read of one.
+    /// The number of changes that this transaction has made to a tree, including going back to a savepoint. Nil if it
+    /// hasn't opened the tree, or the tree is gone. For callers that cache values of a tree.
     package func changes(of tree: TreeID) -> UInt64? { trees.find(tree.rawValue)?.pointee.changes }
 
     /// Returns the identity of the entries that a read sees, for a caller that keeps what it read of a tree from one
@@ -196,8 +196,8 @@ package final class Transaction {
         return isWritable ? nil : TreeIdentity(open.pointee.root)
     }
 
-    /// Whether bytes that were read lie where they stay for as long as the state is the newest one, also while a read
-    /// that sees it is suspended: in the mapping, not in a page that is kept in memory.
+    /// Whether bytes that were read stay at their address as long as the state is the newest one, even while a read
+    /// that sees it is suspended: they are in the mapping, not in a page kept in memory.
     package func stays(_ bytes: UnsafeRawPointer) -> Bool { writer == nil && view.isMapped(bytes) }
 
     /// Throws if something that was read may have been zeros in place of a page that can't be read. For a caller that
@@ -210,8 +210,8 @@ package final class Transaction {
 
     // MARK: - Trees
 
-    /// The tree called `name` (not empty, without NUL), or nil if there is none and `create` is false. `options` are
-    /// for one that is created; a tree that was created with another reduction is refused.
+    /// The tree called `name` (not empty, without NUL), or nil if there is none and `create` is false. `options` apply
+    /// to a tree that is created; a tree that was created with another reduction is refused.
     package func tree(
         _ name: String, create: Bool = false, options: TreeOptions = TreeOptions()
     ) throws(StorageError) -> TreeID? {
@@ -395,8 +395,9 @@ package final class Transaction {
         if let writer { writer.pages.abort() } else { store.endRead(view) }
     }
 
-    /// Ends a read whose owner keeps it, for `resume`: what it has opened is there for the next one. Nobody else may
-    /// have the transaction: no cursor, no reader of a value. False if it can't begin again: it has ended for good.
+    /// Ends a read whose owner keeps it, for `resume`: its opened trees are there for the next read. Nothing else may
+    /// refer to the transaction: no cursor, no reader of a value. Returns false if it can't begin again and has ended
+    /// for good.
     package func suspend() -> Bool {
         guard store?.knowsStatesByNumber == true, !isWritable, isOpen else {
             abort()

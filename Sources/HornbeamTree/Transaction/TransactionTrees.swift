@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which trees a transaction has to do with: what a read was made from, and what a write has changed, for whoever keeps
-// a result and wants to know when it may be another; and trees for what a write puts aside.
+// The trees of a transaction: which of them a read was made from, and which a write has changed, for callers that cache
+// a result; and trees for temporary data of a write.
 
 package import HornbeamPages
 
@@ -31,9 +31,9 @@ extension Transaction {
     }
 }
 
-/// Which trees a state has, whatever is in them. Trees that come get greater numbers than all before, and those that go
-/// are fewer: so of two states of a store, where one follows the other, that are equal in this all trees of the one are
-/// trees of the other.
+/// Identifies the set of trees in a state, whatever their content. New trees get greater numbers than all before, and
+/// dropped trees lower the count. So if two states of a store, of which one follows the other, are equal in this, they
+/// have the same trees.
 package struct PresentTrees: Equatable, Sendable {
     private let next: UInt32
     private let count: UInt64
@@ -42,7 +42,7 @@ package struct PresentTrees: Equatable, Sendable {
 }
 
 extension Transaction {
-    /// Which trees there are, with what this write has created and dropped.
+    /// The present trees, including those that this write has created and without those it has dropped.
     package func presentTrees() throws(StorageError) -> PresentTrees {
         PresentTrees(next: nextTree, count: try catalogue().pointee.root.count)
     }

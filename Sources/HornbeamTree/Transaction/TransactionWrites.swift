@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A write transaction's changes: arguments are checked, the change is noted for the journal, then made. It is noted
-// first because what is put may be a slice of a node that the change moves. A change that fails midway leaves the
-// transaction fit for nothing but aborting or going back to a savepoint; a refused argument leaves it as it was.
-// Each change ends by spilling the transaction's pages if they take too much memory: no address of a node outlives it.
-// What turns out to change nothing (a delete of what isn't there, an append that is refused) leaves pages, and slices
-// of them that were handed out, where they are.
+// first because the new value may be a slice of a node that the change moves. A change that fails midway leaves the
+// transaction fit for nothing but aborting or going back to a savepoint; a refused argument leaves it as it was. Each
+// change ends by spilling the transaction's pages if they take too much memory: no address of a node outlives it. A
+// change without effect (deleting a missing key, an append that is refused) leaves pages, and slices of them that were
+// handed out, where they are.
 
 package import HornbeamPages
 
@@ -25,8 +25,8 @@ extension Transaction {
         }
     }
 
-    /// Inserts or replaces many entries. Where they ascend and few others lie between them, it takes a fraction of what
-    /// as many puts take.
+    /// Inserts or replaces many entries. If they ascend and few others are between them, it takes a fraction of the
+    /// time of single puts.
     package func put(_ tree: TreeID, _ run: EntryRun) throws(StorageError) {
         guard run.count > 0 else { return }
         try checkRun(run)
@@ -52,8 +52,8 @@ extension Transaction {
         }
     }
 
-    /// Removes the entries of many keys, as far as they have any; the run has no values. Where they ascend and lie side
-    /// by side, it takes a fraction of what as many removals take.
+    /// Removes the entries of many keys; missing keys are ignored. The run has no values. If the keys ascend and are
+    /// adjacent, it takes a fraction of the time of single removals.
     package func delete(_ tree: TreeID, _ run: EntryRun) throws(StorageError) {
         guard run.count > 0 else { return }
         try checkRun(run)
@@ -87,8 +87,8 @@ extension Transaction {
         }
     }
 
-    /// Puts an entry unless the key has one; then it gives false, and nothing is changed. One way down the tree where
-    /// looking before putting takes two.
+    /// Puts an entry unless the key has one; then it returns false and changes nothing. It takes one descent of the
+    /// tree; looking before putting takes two.
     package func insert(_ tree: TreeID, _ key: Bytes, _ value: Bytes) throws(StorageError) -> Bool {
         try checkKey(key)
         try checkValue(value)
@@ -155,9 +155,9 @@ extension Transaction {
         return true
     }
 
-    /// Gives a tree another name, which no tree has (`.invalid` if one has). False if there is none of that name. Takes
-    /// no time by the tree's size; the journal can't tell it, so the transaction commits by a checkpoint. Not behind a
-    /// savepoint.
+    /// Gives a tree another name, which must be unused (`.invalid` otherwise). Returns false if there is no tree of the
+    /// old name. The time doesn't depend on the tree's size. The journal can't represent it, so the transaction commits
+    /// by a checkpoint. Not allowed after a savepoint.
     package func renameTree(_ name: String, to new: String) throws(StorageError) -> Bool {
         guard let tree = try self.tree(name) else { return false }
         guard try self.tree(new) == nil else { throw .invalid("there is a tree “\(new)” already: drop it first") }
@@ -169,7 +169,8 @@ extension Transaction {
         do throws(StorageError) {
             catalogue.pointee.changes &+= 1
             _ = try Array(name.utf8).withBytes { (key) throws(StorageError) in try writer.delete(catalogue, key) }
-            // As the catalogue had it: what this transaction has changed is stored at its end, by the name it has then.
+            // With the catalogue's present record: this transaction's changes are stored at its end, under the new
+            // name.
             try storeRecord(open.pointee.stored, Array(new.utf8), writer, catalogue)
             open.pointee.name = Array(new.utf8)
             names.rename(tree.rawValue, to: open.pointee.name)
@@ -323,8 +324,8 @@ extension Transaction {
         return open
     }
 
-    /// The end of a change that was made: slices that were handed out before end here. What has changed nothing must
-    /// not come here.
+    /// Ends a change that was made: slices that were handed out before become invalid. A change without effect must not
+    /// call this.
     @inline(__always)
     func finishChange(_ writer: TreeWriter) throws(StorageError) {
         view.endChange()

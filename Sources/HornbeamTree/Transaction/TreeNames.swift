@@ -4,7 +4,7 @@
 import HornbeamPages
 import Synchronization
 
-/// Which tree has which number, for the life of a store. Only ever grows: a number is never given twice, even when the
+/// The numbers of trees by name, for the life of a store. Only ever grows: a number is never given twice, even when the
 /// transaction that took it was aborted, so that a stale handle never means another tree.
 final class TreeNames: Sendable {
     private struct State {
@@ -14,7 +14,7 @@ final class TreeNames: Sendable {
         var next: UInt32 = 1
     }
     private let state = Mutex(State())
-    /// What the program has given the store.
+    /// The reductions that the program has given the store.
     let reductions: Reductions
     let derived = DerivedObjects()
 

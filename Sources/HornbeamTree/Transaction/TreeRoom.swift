@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large values may be to find room in leaves: who is free to cut what it stores into values of any size cuts it so
-// that leaves are full.
+// Sizes of values that find room in leaves: a caller that may cut its data into values of any size can fill leaves
+// completely.
 
 package import HornbeamPages
 
 extension Transaction {
-    /// The largest value that lies in its leaf, under a key of so many bytes; a larger one gets a page of its own.
+    /// The largest value that is stored in its leaf, under a key of `keySize` bytes; a larger one gets a page of its
+    /// own.
     package func inlineLimit(_ tree: TreeID, keySize: Int) throws(StorageError) -> Int {
         try opened(tree).pointee.inlineLimit(pageSize: view.pageSize) - NodeLayout.cellHeader - keySize
     }
 
-    /// The largest value that the tree's last leaf still has room for, under a key of so many bytes that begins as the
-    /// others do; any is if the tree is empty. Less than 0 if there is none for the key alone.
+    /// The largest value that the tree's last leaf still has room for, under a key of `keySize` bytes that begins like
+    /// the others; any size if the tree is empty. Less than 0 if there is no room for the key alone.
     package func roomInLastLeaf(_ tree: TreeID, keySize: Int) throws(StorageError) -> Int {
         let open = try opened(tree)
         return try answer(open) { () throws(StorageError) in

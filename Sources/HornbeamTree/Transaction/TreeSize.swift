@@ -21,7 +21,7 @@ extension Transaction {
         // Only pages of another size than a node's say theirs.
         let sectors = UInt64(PagePointer.sectors(record.page))
         bytes &+= sectors > 0 ? sectors * UInt64(FileFormat.sectorSize) : UInt64(view.pageSize)
-        // What a write has made itself may not have its place in the file yet.
+        // Pages that a write has made itself may not have their place in the file yet.
         guard isWritable || bytes <= view.fileSize else {
             throw .corrupt(Corruption(page: record.page, reason: "a tree has more nodes than the file has room for"))
         }

@@ -36,8 +36,8 @@ package final class TreeStore: Sendable {
 
     deinit { pages.endThread() }
 
-    /// Opens (or creates) the store in the file at `path`. `reductions` are those of its trees: to change a tree, or to
-    /// recover such a change after a crash, takes the one that the tree was created with.
+    /// Opens (or creates) the store in the file at `path`. `reductions` are those of its trees: changing a tree, or
+    /// recovering such a change after a crash, needs the one that the tree was created with.
     package static func open(
         at path: String, options: StoreOptions = StoreOptions(), reductions: [Reduction] = []
     ) throws(StorageError) -> TreeStore {
@@ -55,7 +55,7 @@ package final class TreeStore: Sendable {
         }
     }
 
-    /// Opens the store in `file` for reading, beside whoever writes it.
+    /// Opens the store in `file` for reading, beside a writer in another process.
     package static func follow(
         _ file: any SharedFile, options: StoreOptions, reductions: [Reduction] = []
     ) throws(StorageError) -> TreeStore {
@@ -92,7 +92,7 @@ package final class TreeStore: Sendable {
         try writing.begin(pages, wait)
     }
 
-    /// Whether this thread has a write transaction open: what waits for another one would wait for itself.
+    /// Whether this thread has a write transaction open: waiting for another one would be a deadlock.
     package var isWriting: Bool { pages.isWriting }
 
     /// Makes all commits durable and empties the journal.
@@ -111,12 +111,12 @@ package final class TreeStore: Sendable {
     package var statistics: PageStatistics { pages.statistics }
 }
 
-/// What write transactions over trees are made of, but for the pages. The store's thread has it too, which must not
-/// keep the store.
+/// The parts of write transactions over trees, other than the pages. The store's thread has it too, which must not keep
+/// the store.
 final class TreeWriting: Sendable {
     let names: TreeNames
     private let durability: Durability
-    /// For whoever holds the write transaction; made by the first one since commits have rested.
+    /// For the holder of the write transaction; made by the first one since commits have rested.
     private let memory = Mutex<WriterMemory?>(nil)
     let removed = RemovedEntries()
 
@@ -134,7 +134,7 @@ final class TreeWriting: Sendable {
         }
     }
 
-    /// Lets go of what the next write transaction can make again. One that is open keeps its own.
+    /// Releases memory that the next write transaction can make again. An open one keeps its own.
     func forgetMemory() { memory.withLock { $0 = nil } }
 
     func begin(_ pages: PageStore, _ wait: TurnWait) throws(StorageError) -> Transaction {

@@ -4,9 +4,9 @@
 
 package import HornbeamPages
 
-/// The value of one key on its way. The entry is put by `finish`; a writer that is given up leaves none, and so does
-/// one that isn't finished when the transaction commits or, if the value is too long for memory, goes back to a
-/// savepoint from before it. The transaction may go on with other changes in the meantime.
+/// The value of one key while it is written. `finish` puts the entry. A writer that is given up leaves none. Neither
+/// does one that isn't finished when the transaction commits or, if the value is too long for memory, goes back to an
+/// earlier savepoint. The transaction may make other changes in the meantime.
 package final class ValueWriter {
     /// Size of the value in bytes.
     package let size: UInt64
@@ -87,7 +87,7 @@ extension Transaction {
         try key.withBytes { (k) throws(StorageError) in try valueWriter(tree, k, size: size) }
     }
 
-    /// Inserts or replaces an entry whose value lies in its page, finished but for this.
+    /// Inserts or replaces an entry whose value is already complete in its page.
     fileprivate func putLong(_ tree: TreeID, _ key: Bytes, _ page: LongPageWriter) throws(StorageError) {
         // First: once it is finished the page must be referred to.
         let (writer, open) = try prepare(tree)

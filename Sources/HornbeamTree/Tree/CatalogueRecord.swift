@@ -66,7 +66,7 @@ struct CatalogueRecord: Equatable {
 }
 
 extension TreeRoot {
-    /// Whether a snapshot can have such a root. Births of pages on disk never reach the writer's.
+    /// Whether a snapshot can have such a root. Births of pages on disk are always below the writer's.
     func isPlausible(transaction: UInt64) -> Bool {
         isEmpty
             ? self == TreeRoot()

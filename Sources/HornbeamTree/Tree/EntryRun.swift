@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting and removing many small entries in the order of their keys: as many as go into a leaf side by side, or lie
-// side by side in one, go in or out at once.
+// Puts and removes many small entries in the order of their keys: as many as are adjacent in a leaf at once.
 
 import Glibc
 import HornbeamPages
 
-/// Entries whose keys are of one size, and their values too: key and value of each behind the one before. In memory of
-/// whoever has it, never in a node.
+/// Entries whose keys are of one size, and their values too: key and value of each in succession. In memory of the
+/// caller, never in a node.
 package struct EntryRun {
     let start: UnsafeRawPointer
     package let count: Int
@@ -54,8 +53,8 @@ extension TreeWriter {
         return count
     }
 
-    /// Removes the entry of a run's key `first`, and those of the keys behind it that lie behind it in its leaf. How
-    /// many keys are done with, and how many of them had an entry: none or all.
+    /// Removes the entry of a run's key `first`, and those of the next keys that follow it in its leaf. Returns the
+    /// number of keys that are done, and the number of their entries, which is zero or the same.
     func delete(
         _ tree: OpenTreePointer, _ run: EntryRun, from first: Int
     ) throws(StorageError) -> (keys: Int, entries: Int) {
@@ -67,8 +66,8 @@ extension TreeWriter {
 }
 
 extension NodeView {
-    /// How many of a run's keys from `first` on are those of the leaf's entries from `index` on, one by one. The first
-    /// one is.
+    /// Number of a run's keys from `first` on that equal those of the leaf's entries from `index` on, one by one. The
+    /// first pair must be equal.
     fileprivate func countFollowing(_ run: EntryRun, from first: Int, at index: Int) -> Int {
         let most = min(run.count &- first, self.count &- index)
         let prefixSize = prefixSize
@@ -78,7 +77,7 @@ extension NodeView {
             let cell = cell(index &+ count)
             guard cell.suffixSize == suffixSize, let suffix = cell.suffix.baseAddress else { break }
             let key = run.start + (first &+ count) &* run.entrySize
-            // What the first key shares with the leaf, this one must share too.
+            // The first key shares the leaf's prefix, so this one must share it too.
             guard suffix.order(key + prefixSize, suffixSize) == 0,
                 prefixSize == 0 || key.order(key - run.entrySize, prefixSize) == 0
             else { break }
@@ -89,8 +88,8 @@ extension NodeView {
 }
 
 extension NodeEditor {
-    /// How many entries of a run go into the leaf before the entry at `index`, or behind its last: they ascend from the
-    /// one before `first`, which lies before `index`, share the prefix, and find room.
+    /// Number of a run's entries that can be inserted into the leaf before the entry at `index`, or after its last.
+    /// They ascend from the one before `first`, which is before `index`, share the prefix, and find room.
     fileprivate func countFitting(_ run: EntryRun, from first: Int, before index: Int) -> Int {
         let view = view
         let next = index < view.count ? view.cell(index).suffix : nil
@@ -139,7 +138,7 @@ extension NodeEditor {
             let cell = base + low
             cell.write16(suffixSize, 0)
             cell.write16(run.valueSize, NodeLayout.cellValueSize)
-            // A cell is the rest of the key with the value behind it, as they lie here.
+            // A cell is the rest of the key followed by the value, in the same layout as here.
             (cell + NodeLayout.cellHeader).copyMemory(from: rest, byteCount: suffixSize &+ run.valueSize)
             base.write32(keyHead(rest, suffixSize), heads &+ NodeLayout.headSize &* index)
             base.write16(low, slots &+ NodeLayout.slotSize &* index)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A range of keys as the separators above a node give it, and in words: what checks, copies and salvage report.
+// A range of keys given by the separators above a node, and its description in reports of checks, copies and salvage.
 
 import HornbeamPages
 

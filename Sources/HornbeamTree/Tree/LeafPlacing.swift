@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a transaction for a compressed tree: its changed leaves are compressed and get their places, and their
-// parents are told. Only nodes that the transaction has in memory are looked at: no other has such a leaf below it.
+// The end of a transaction for a compressed tree: its changed leaves are compressed and placed, and their parents are
+// updated. Only nodes that the transaction has in memory are visited: no other has such a leaf below it.
 
 import HornbeamPages
 

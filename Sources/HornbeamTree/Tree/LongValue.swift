@@ -5,7 +5,7 @@
 import HornbeamPages
 
 enum LongValue {
-    /// Of a page that holds a value of `size` bytes.
+    /// Number of sectors of a page that holds a value of `size` bytes.
     static func sectors(_ size: UInt64) -> UInt32 { LongPage.sectors(size) }
 
     static func read(_ long: LongReference, in view: PageView) throws(StorageError) -> Bytes {

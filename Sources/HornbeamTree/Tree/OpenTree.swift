@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trees a transaction has opened: their roots as it sees and changes them, found by number in a few instructions.
-// Each lies at an address of its own until the transaction goes, because cursors point to it.
+// The trees that a transaction has opened: their roots as it sees and changes them, found by number in a few
+// instructions. Each has a fixed address until the transaction ends, because cursors point to it.
 
 import HornbeamPages
 
@@ -9,7 +9,7 @@ struct OpenTree {
     /// Grows with each change of this tree by the transaction, and when that ends: how cursors notice. First, because
     /// they look at it by its address.
     var changes: UInt64 = 0
-    /// What lookups go by: the number, or -1 once the tree is dropped or the transaction has ended.
+    /// The number for lookups, or -1 once the tree is dropped or the transaction has ended.
     var place: Int
     let number: UInt32
     var name: [UInt8]
@@ -46,12 +46,12 @@ struct OpenTree {
         branchStamp = NodeStamp(tree: number, reductionSize: reductionSize)
     }
 
-    /// Where the tree's changes are counted.
+    /// The address of the tree's count of changes.
     static func changes(of tree: OpenTreePointer) -> UnsafePointer<UInt64> {
         UnsafeRawPointer(tree).assumingMemoryBound(to: UInt64.self)
     }
 
-    /// What its nodes of that level are marked with.
+    /// The stamp of its nodes of that level.
     @inline(__always)
     func stamp(level: Int) -> NodeStamp { level == 0 ? leafStamp : branchStamp }
 
@@ -100,9 +100,9 @@ extension OpenTreePointer {
     }
 }
 
-/// A hash table of opened trees with linear probing, and the order in which they were opened; none is taken out alone.
-/// Numbers are dense, so they are their own hash. Its state lies in memory of its own, so that a lookup through a
-/// class's constant needs no access check.
+/// A hash table of opened trees with linear probing, in the order in which they were opened; no tree is removed alone.
+/// Numbers are dense, so they are their own hash. Its state is in memory of its own, so that a lookup through a class's
+/// constant needs no access check.
 struct OpenTrees: ~Copyable {
     private struct State {
         /// The slots, a power of two of them; nil until the first tree is opened.

@@ -27,7 +27,7 @@ enum RedoKind: UInt8 {
 /// Collects operations while a transaction works. Part of a store's writer memory.
 final class RedoLog {
     static let headerSize = 13
-    /// What is kept for the next transaction.
+    /// Capacity that is kept for the next transaction.
     private static let keptCapacity = 1 << 20
 
     @exclusivity(unchecked) private var memory: UnsafeMutableRawPointer?
@@ -35,7 +35,7 @@ final class RedoLog {
     @exclusivity(unchecked) private var size = 0
     @exclusivity(unchecked) private var limit = 0
     @exclusivity(unchecked) private var isComplete = true
-    /// Bytes of the operations that were not kept, and of those that were when they became too many.
+    /// Size of the operations that were not kept, including those that were dropped when they became too many.
     @exclusivity(unchecked) private var lostSize = 0
 
     deinit { memory?.deallocate() }
@@ -62,7 +62,7 @@ final class RedoLog {
         release()
     }
 
-    /// Where the next operation goes.
+    /// The position of the next operation.
     var mark: Int { size }
 
     /// Forgets what was added since `mark`: it changed nothing. A log that was given up stays so.
@@ -127,7 +127,7 @@ final class RedoLog {
     }
 }
 
-/// One operation, in the journal's bytes.
+/// One operation, in the journal's format.
 struct RedoOperation {
     var kind: RedoKind
     var tree: UInt32

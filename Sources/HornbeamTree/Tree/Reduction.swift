@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction: what a tree keeps of the entries below each child, beside their count, so that an aggregate of any range
-// of keys takes O(log n) nodes. The functions live in the program; the file has only the reduction's name and size.
+// A reduction: a value that a tree stores for the entries below each child, beside their count, so that an aggregate of
+// any range of keys takes O(log n) nodes. The functions are in the program; the file has only the reduction's name and
+// size.
 
 package import HornbeamPages
 import Synchronization
 
 /// Condenses entries to bytes of a fixed size. `combine` must be associative and `identity` neutral; order is that of
-/// the keys, so it need not be commutative. Both functions must give the same bytes for the same input, for ever: what
-/// they made lies in the file. A changed function needs another name.
+/// the keys, so it need not be commutative. Both functions must always give the same bytes for the same input, because
+/// their results are stored in the file. A changed function needs another name.
 package struct Reduction: Sendable {
     /// Writes what one entry comes to, `size` bytes.
     package typealias Map = @Sendable (_ key: Bytes, _ value: Bytes, _ target: UnsafeMutableRawPointer) -> Void
-    /// Makes `target`, which stands for earlier entries, stand for those of `next` as well.
+    /// Adds the value of later entries to `target`, the value of earlier ones.
     package typealias Combine = @Sendable (_ target: UnsafeMutableRawPointer, _ next: UnsafeRawPointer) -> Void
 
     /// 1 to 64 bytes of UTF-8.
     package let name: String
-    /// Of a reduced value: 1 to 64 bytes.
+    /// Size of a reduced value: 1 to 64 bytes.
     package let size: Int
-    /// What no entries come to.
+    /// The reduced value of no entries.
     package let identity: [UInt8]
     let map: Map
     let combine: Combine
     /// Whether a branch may lack the value of a child: see `ReductionFolder`.
     let isOptional: Bool
-    /// Of an optional one that the program has given; nil if it doesn't know it.
+    /// Makes the folder of an optional reduction that the program has given; nil if the program doesn't know it.
     let makeFolder: (@Sendable () -> any ReductionFolder)?
 
     package init(name: String, identity: [UInt8], map: @escaping Map, combine: @escaping Combine) {
@@ -90,14 +91,14 @@ final class Reductions: Sendable {
         self.all = Mutex(all)
     }
 
-    /// Adds one, or takes it in the place of the one that had its name.
+    /// Adds a reduction, or replaces the one with its name.
     func add(_ reduction: Reduction) throws(StorageError) {
         try reduction.checkSize()
         all.withLock { $0[Array(reduction.name.utf8)] = reduction }
     }
 
-    /// The one a tree was created with; nil if the tree has none, or one that must always have a value and that the
-    /// program didn't give.
+    /// The reduction that a tree was created with; nil if the tree has none, or one that must always have a value and
+    /// that the program didn't give.
     func find(_ options: StoredOptions) -> Reduction? {
         guard options.reductionSize > 0 else { return nil }
         let known = all.withLock { $0[options.reduction] }
@@ -108,9 +109,9 @@ final class Reductions: Sendable {
     }
 }
 
-/// What can be chosen when a tree is created.
+/// Options for creating a tree.
 package struct TreeOptions: Sendable {
-    /// One of those that the store was opened with.
+    /// One of the reductions that the store was opened with.
     package var reduction: Reduction?
 
     /// Whether the tree's leaves are compressed with LZ4. Only a new tree goes by it.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program gives a store to fold a tree's entries with.
+// The interface by which a program folds a tree's entries.
 
 package import HornbeamPages
 
 /// Condenses entries and reduced values, in the order of their keys, to a value of the program's own. Must give the
-/// same bytes for the same input, as `Reduction` says; associative, and need not be commutative. Belongs to one thread.
+/// same bytes for the same input, as `Reduction` says; associative, but not necessarily commutative. Belongs to one
+/// thread.
 ///
-/// It must take any bytes for an entry and for a reduced value: they may come from a damaged file. What it can't read
-/// it notes, and then `write` gives nothing.
+/// It must accept any bytes for an entry and for a reduced value: they may come from a damaged file. It notes
+/// unreadable bytes, and then `write` returns false.
 package protocol ReductionFolder: AnyObject {
     /// Whether it looks at keys; they are empty otherwise.
     var needsKeys: Bool { get }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which trees have lost so many entries that their leaves may be half empty.
+// Finds trees that have lost so many entries that their leaves may be half empty.
 
 import Synchronization
 
@@ -11,7 +11,7 @@ final class RemovedEntries: @unchecked Sendable {
 
     private struct Tree {
         var removed: Int64 = 0
-        /// Where filling up goes on.
+        /// The key at which filling up continues.
         var place: [UInt8] = []
     }
 
@@ -24,9 +24,9 @@ final class RemovedEntries: @unchecked Sendable {
         total.wrappingAdd(removed, ordering: .relaxed)
     }
 
-    /// Of all trees since the last walk over them. Any thread.
+    /// Number for all trees since the last walk over them. Any thread.
     var sum: Int64 { total.load(ordering: .relaxed) }
-    /// After such a walk: what the sum was before it.
+    /// Subtracts the sum that was read before such a walk.
     func forget(sum: Int64) { total.wrappingSubtract(sum, ordering: .relaxed) }
 
     /// Whether a tree has lost a fifth of its entries.
@@ -35,7 +35,7 @@ final class RemovedEntries: @unchecked Sendable {
         return removed >= Self.worthLooking && UInt64(clamping: removed) >= entries / 4
     }
 
-    /// The key at which a tree's filling up goes on; empty: at the first.
+    /// The key at which a tree's filling up continues; empty for its beginning.
     func place(in tree: UInt32) -> [UInt8] { byTree[tree]?.place ?? [] }
     func note(place: [UInt8], in tree: UInt32) { byTree[tree]?.place = place }
 

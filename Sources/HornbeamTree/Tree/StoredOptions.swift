@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was chosen when a tree was created, as the catalogue and the journal keep it. Never changes in a tree's life.
+// The options with which a tree was created, in the form of the catalogue and the journal. Never change in a tree's
+// life.
 
 import HornbeamPages
 
@@ -16,7 +17,7 @@ struct StoredOptions: Equatable {
     static let optionalValues: UInt8 = 2
 
     var flags: UInt8 = 0
-    /// Of a reduced value; 0: the tree has no reduction.
+    /// Size of a reduced value; 0 if the tree has no reduction.
     var reductionSize = 0
     /// The reduction's name, UTF-8.
     var reduction: [UInt8] = []

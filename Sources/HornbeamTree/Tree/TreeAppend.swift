@@ -41,8 +41,8 @@ extension TreeWriter {
         return kept.tree == tree && kept.changes &+ 1 == tree.pointee.changes && (kept.isLast || !toLast)
     }
 
-    /// Where a key belongs in the kept path's leaf; nil if it isn't certain that it belongs there: from its first entry
-    /// to its last it does.
+    /// The index of a key in the kept path's leaf. Returns nil if the key may belong to another leaf: it certainly
+    /// belongs to this one if it is between its first and its last entry.
     @inline(__always)
     func keptPlace(_ tree: OpenTreePointer, _ key: Bytes) -> (index: Int, found: Bool)? {
         guard keepsPath(tree, toLast: false), editor(0).sharesPrefix(key) else { return nil }
@@ -50,7 +50,7 @@ extension TreeWriter {
     }
 
     private func placeWithin(_ leaf: NodeView, _ key: Bytes) -> (index: Int, found: Bool)? {
-        // Without a search for those that lie elsewhere.
+        // Keys of other leaves need no search.
         let rest = Bytes(rebasing: key[leaf.prefixSize...])
         guard leaf.cell(0).suffix.order(rest) <= 0, leaf.cell(leaf.count &- 1).suffix.order(rest) >= 0 else {
             return nil

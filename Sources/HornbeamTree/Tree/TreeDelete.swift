@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking entries out, one at a time or many that lie side by side in a leaf, and what keeps trees from thinning out: a
-// node that falls below a quarter joins a sibling if the two then fill at most three quarters, so that a join is never
-// followed by a split soon; else it takes entries over from one, so that both have more than a quarter.
+// Removes entries, one at a time or many adjacent ones in a leaf, and keeps trees from thinning out: a node that falls
+// below a quarter is joined with a sibling if the two then fill at most three quarters, so that a join is never soon
+// followed by a split. Otherwise it takes entries over from one, so that both have more than a quarter.
 
 import HornbeamPages
 
@@ -13,12 +13,12 @@ extension TreeWriter {
         return true
     }
 
-    /// Where the entry of a key lies in the leaf to which the path leads then; nil if there is none.
+    /// The index of a key's entry in the leaf to which the path then leads; nil if there is none.
     func place(_ tree: OpenTreePointer, of key: Bytes) throws(StorageError) -> Int? {
         guard !tree.pointee.root.isEmpty else { return nil }
-        // Keys that lie close together need no descent.
+        // Keys that are close together need no descent.
         if let (index, found) = keptPlace(tree, key) {
-            // Where nothing is there to be changed, the path stays as right as it was.
+            // If there is no entry to be changed, the path stays valid.
             if !found { kept?.changes = tree.pointee.changes }
             return found ? index : nil
         }
@@ -127,7 +127,7 @@ extension TreeWriter {
             list.append(node, 0..<node.count)
             guard place == 1 else { continue }
             let separator = EntryReference(parent.view, index + 1, hasPrefix: true)
-            // What stood for minus infinity in the second begins at the separator.
+            // The first entry of the second node, which stood for minus infinity, gets the separator as its key.
             if level > 0 { list.setKey(at: first, of: separator) }
             let isBehind = level == 0 || first + 1 == list.count || separator.precedes(list[first + 1])
             guard first == 0 || list[first - 1].precedes(separator), isBehind, !list[first].precedes(separator) else {
@@ -137,7 +137,7 @@ extension TreeWriter {
         return list
     }
 
-    /// Of a branch's children at `index` and after it.
+    /// The smaller capacity of a branch's children at `index` and after it.
     private func smallerCapacity(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, level: Int
     ) throws(StorageError) -> Int {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking out a range of keys, or a whole tree. Only the nodes on the range's two edges are rewritten; what lies between
-// is freed from its parents' records, leaves unread unless the tree has long values.
+// Removes a range of keys, or a whole tree. Only the nodes on the range's two edges are rewritten. Nodes between are
+// freed by their parents' records, without reading leaves, unless the tree has long values.
 
 import HornbeamPages
 
@@ -73,10 +73,11 @@ extension TreeWriter {
         try pages.free(record.page, birth: record.birth, sectors: nil)
     }
 
-    /// So many entries are taken out of a leaf where it is: writing a leaf anew takes the time of some hundred.
+    /// Maximum number of entries that are removed from a leaf in place: rewriting a leaf takes the time of some
+    /// hundred.
     private static var fewEntries: Int { 128 }
 
-    /// Takes the range out of a subtree. What the subtree is then: nil if nothing is left.
+    /// Removes the range from a subtree. Returns the remaining subtree, nil if nothing is left.
     private func prune(
         _ tree: OpenTreePointer, _ record: ChildRecord, level: Int, from: Bytes?, to: Bytes?
     ) throws(StorageError) -> ChildRecord? {

@@ -13,7 +13,7 @@ extension TreeRoot {
     func getMany(
         _ total: Int, key: (Int) -> Bytes, of tree: UInt32, in view: PageView, _ body: (Int, Bytes?) -> Void
     ) throws(StorageError) {
-        // What is read into a cache comes from the disk, not from memory: nothing to interleave.
+        // Pages for a cache come from the disk, not from memory: there is nothing to interleave.
         guard !isEmpty, view.isMapped else {
             for index in 0..<total { body(index, try get(key(index), of: tree, in: view)) }
             return
@@ -110,13 +110,13 @@ extension TreeRoot {
     }
 }
 
-/// Where a node lies.
+/// The position of a node.
 private struct NodePlace {
     var page: UInt64
     var birth: UInt64
 }
 
-/// Where an entry lies, or would lie.
+/// The position where an entry is, or would be.
 private struct EntryPlace {
     var leaf: UnsafeRawPointer
     var index: Int

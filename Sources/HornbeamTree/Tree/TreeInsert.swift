@@ -11,7 +11,7 @@ extension TreeWriter {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, value) }
         // Keys that come in order need no descent, even if the caller doesn't know that they do.
         if keepsPath(tree, toLast: true), editor(0).view.isBehindAll(key) { return try putLast(tree, key, value) }
-        // Nor do those that lie close together.
+        // Keys that are close together don't need one either.
         if let (index, found) = keptPlace(tree, key) { return try put(tree, at: index, found, key, value) }
         isFilling = false
         let (index, found) = try descend(tree, key)
@@ -43,7 +43,7 @@ extension TreeWriter {
         return true
     }
 
-    /// Inserts or replaces an entry whose value lies in a page of its own already.
+    /// Inserts or replaces an entry whose value is in a page of its own already.
     func put(_ tree: OpenTreePointer, _ key: Bytes, long: LongReference) throws(StorageError) {
         guard !tree.pointee.root.isEmpty else { return try plant(tree, key, refer(tree, to: long)) }
         let (index, found) = try descend(tree, key)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling up leaves that deletions have left half empty. `TreeDelete` joins two leaves only once one of them is thin;
-// here the entries of many that lie side by side move together, where fewer leaves are enough for them then.
+// Fills up leaves that deletions have left half empty. `TreeDelete` joins two leaves only once one of them is thin;
+// here the entries of many adjacent leaves move together, if fewer leaves are enough for them.
 
 import HornbeamPages
 
@@ -8,18 +8,18 @@ import HornbeamPages
 struct PackingAim {
     /// Sixteenths of a leaf's capacity. The rest spares the next insertions a split.
     var fill: Int
-    /// The least gain: one leaf becomes free for so many that there are.
+    /// The least gain: one freed leaf for this number of leaves.
     var leastGain: Int
-    /// Whether somebody asked for it: otherwise only trees that have lost many entries are looked at.
+    /// Whether the user asked for it: otherwise only trees that have lost many entries are handled.
     var isAsked: Bool
 
     static var compact: PackingAim { PackingAim(fill: 15, leastGain: 8, isAsked: true) }
     static var byItself: PackingAim { PackingAim(fill: 12, leastGain: 3, isAsked: false) }
 }
 
-/// What was done with some leaves of a tree.
+/// The outcome for some leaves of a tree.
 struct PackedLeaves {
-    /// The first key of those that follow; nil at the tree's end.
+    /// The first key after them; nil at the tree's end.
     var next: [UInt8]?
     var read = 0
     var written = 0
@@ -83,7 +83,7 @@ extension TreeWriter {
         return used * 16 < capacity * aim.fill / (2 * aim.leastGain) * (2 * aim.leastGain - 1)
     }
 
-    /// The leaf with the entry before which there are so many.
+    /// The leaf with the entry at an index.
     private func leaf(_ tree: OpenTreePointer, ofEntry index: UInt64) throws(StorageError) -> NodeView {
         let root = tree.pointee.root
         var rest = index
@@ -97,7 +97,7 @@ extension TreeWriter {
         return try node(tree, record.page, birth: record.birth, level: 0)
     }
 
-    /// Of the path; nil if its branch above the leaves is the last one.
+    /// The first key after the path's branch above the leaves; nil if it is the last one.
     private func firstKeyOfNextBranch(_ tree: OpenTreePointer) -> [UInt8]? {
         var level = 2
         while level <= tree.pointee.root.level {
@@ -124,8 +124,8 @@ extension TreeWriter {
         return leavesNeeded(leaves, aim) <= most
     }
 
-    /// How many leaves the entries would fill, or a few more: those of a leaf may have more of their keys in common
-    /// than all have.
+    /// Number of leaves that the entries would fill, or a few more: the keys of one leaf may have a longer common
+    /// prefix than all keys.
     private func leavesNeeded(_ leaves: [NodeView], _ aim: PackingAim) -> Int {
         guard let first = leaves.first, let last = leaves.last, first.count > 0, last.count > 0 else { return .max }
         let shared = EntryReference(first, 0, hasPrefix: true)
@@ -148,7 +148,7 @@ extension TreeWriter {
         return needed
     }
 
-    /// Moves as many entries as have room from the leaf behind the `index`-th into that one. Not all of them have.
+    /// Moves as many entries as have room from the leaf after the `index`-th into that one. At least one entry stays.
     private func fillUp(
         _ tree: OpenTreePointer, _ parent: NodeEditor, _ index: Int, _ aim: PackingAim
     ) throws(StorageError) -> Bool {

@@ -4,7 +4,7 @@
 
 import HornbeamPages
 
-/// Where a tree hangs. Page 0: an empty tree.
+/// The root of a tree. Page 0: an empty tree.
 struct TreeRoot: Equatable, Sendable {
     var page: UInt64 = 0
     var birth: UInt64 = 0
@@ -16,9 +16,9 @@ struct TreeRoot: Equatable, Sendable {
     @inline(__always) var isEmpty: Bool { page == 0 }
 }
 
-/// What one content of a tree is told from others by: within a life of the file, from one recovery to the next, no page
-/// is written again under the same number and birth, so states with the same root have the same entries. Births of
-/// transactions that a crash lost come again in the next life.
+/// Distinguishes contents of a tree: within a life of the file, from one recovery to the next, no page is written again
+/// under the same number and birth, so states with the same root have the same entries. Births of transactions that a
+/// crash lost are used again in the next life.
 package struct TreeIdentity: Equatable, Sendable {
     private let root: TreeRoot
 
@@ -108,13 +108,13 @@ extension TreeRoot {
     }
 
     /// Looks for a key in a leaf that is decoded by parts. Returns nil if that is not possible: the parts are divided
-    /// in another way than ours, or can't be decoded. Then the whole leaf tells what is wrong with it.
+    /// in another way than ours, or can't be decoded. Decoding the whole leaf then gives the error.
     private func find(
         _ key: Bytes, in part: PartialLeaf, _ page: UInt64, of tree: UInt32, in view: PageView
     ) throws(StorageError) -> PartialFind? {
         guard let base = part.bytes.baseAddress, part.headEnd >= NodeLayout.heads else { return nil }
         let leaf = NodeView(base, size: part.bytes.count)
-        // What the search looks at without asking for it.
+        // The parts that the search reads without requesting them.
         guard NodeLayout.heads + NodeLayout.entryOverhead * leaf.count <= part.headEnd, leaf.prefixSize <= part.tailSize
         else { return nil }
         if leaf.stamp.tree != tree { throw view.foreign(page, leaf) }
@@ -143,7 +143,7 @@ extension TreeRoot {
         }
     }
 
-    /// The leaf whose range holds `key`. Not of an empty tree.
+    /// The leaf whose range contains `key`. The tree must not be empty.
     @inline(__always)
     func leaf(for key: Bytes, of tree: UInt32, in view: PageView) throws(StorageError) -> NodeView {
         try leaf(of: tree, in: view) { $0.childIndex(key) }
@@ -245,7 +245,7 @@ extension TreeRoot {
         return end > start ? UInt64(end - start) : 0
     }
 
-    /// What hangs on a branch whose level is one more.
+    /// The root of the child of a branch whose level is one more.
     private init(_ child: ChildRecord, level: Int) {
         self.init(page: child.page, birth: child.birth, count: child.count, level: level)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all changes of trees share: the path from the root to a leaf, copy-on-write along it, memory to rebuild nodes
-// in. One write transaction uses it at a time. An error in the middle of a change may leave a tree half changed: the
-// transaction must then be aborted.
+// The common parts of all changes of trees: the path from the root to a leaf, copy-on-write along it, memory to rebuild
+// nodes in. One write transaction uses it at a time. An error in the middle of a change may leave a tree half changed:
+// the transaction must then be aborted.
 
 import Glibc
 import HornbeamPages
@@ -17,7 +17,7 @@ struct PathStep {
 
 /// Memory for changing trees: taken once for a store and used by its one write transaction at a time.
 final class WriterMemory: @unchecked Sendable {
-    // Safe to send: whoever holds the store's write transaction has it to itself.
+    // Safe to send: the holder of the store's write transaction has exclusive access.
     let pageSize: Int
     let path: UnsafeMutablePointer<PathStep>
     /// A node as it was before it is rewritten, or a new one before it goes to its page.
@@ -66,7 +66,7 @@ final class TreeWriter {
     /// `memory`'s.
     let redo: RedoLog
     let path: UnsafeMutablePointer<PathStep>
-    /// Of the pages it makes. A page of this birth may be changed where it is.
+    /// The birth of the pages it makes. A page of this birth may be changed in place.
     @exclusivity(unchecked) private(set) var birth: UInt64
     let pageSize: Int
     /// The tree to one of whose leaves the path leads, all of it this transaction's.
@@ -94,7 +94,7 @@ final class TreeWriter {
         appendedBound = pages.arePagesPlaced ? .max : 512 << 10
     }
 
-    /// What was appended is written.
+    /// Notes that the appended pages are written.
     func endAppended() {
         if appendedBytes >= appendedBound { appendedBound = min(2 * appendedBound, 4 << 20) }
         appendedBytes = 0
@@ -113,7 +113,7 @@ final class TreeWriter {
             isBranch: level > 0, stamp: tree.pointee.stamp(level: level))
     }
 
-    /// A node of the tree, verified. Refuses another tree's: what is written in it goes by this tree's sizes.
+    /// A verified node of the tree. Refuses another tree's nodes: writing uses this tree's sizes.
     @inline(__always)
     func node(
         _ tree: OpenTreePointer, _ page: UInt64, birth: UInt64, level: Int
@@ -149,7 +149,7 @@ final class TreeWriter {
     }
 
     /// Fills the path from the root to the leaf of `key`: nodes of its own birth in their frames, the others wherever
-    /// they can be read. Not of an empty tree. Copies nothing.
+    /// they can be read. The tree must not be empty. Copies nothing.
     @inline(__always)
     func descend(_ tree: OpenTreePointer, _ key: Bytes) throws(StorageError) -> (index: Int, found: Bool) {
         kept = nil
@@ -206,8 +206,8 @@ final class TreeWriter {
         }
     }
 
-    /// The node as a page that may be changed where it is; a copy if it isn't one yet. Nothing else may be written to:
-    /// a node that was only read can lie in the file's mapping.
+    /// The node as a page that may be changed in place; a copy if it isn't one yet. Nothing else may be written to: a
+    /// node that was only read can be in the file's mapping.
     func own(
         _ tree: OpenTreePointer, _ node: ChildRecord, level: Int
     ) throws(StorageError) -> (page: UInt64, editor: NodeEditor) {
