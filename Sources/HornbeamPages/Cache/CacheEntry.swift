@@ -12,7 +12,7 @@
 //   private  memory of one reader, never in the table; goes with its pin
 //
 // Look-ups without the lock may be stale: by the time a thread has pinned an entry, it may be busy or another page's.
-// So the thread looks again after pinning, gives the pin back, and takes the way with the lock.
+// So the thread checks again after pinning; if the check fails, it gives the pin back and looks up with the lock.
 
 import Synchronization
 
@@ -36,7 +36,7 @@ struct CacheEntry: ~Copyable {
     static var orphan: UInt64 { 1 << 62 }
     static var privateMemory: UInt64 { 1 << 61 }
 
-    /// Busy; nobody else knows it.
+    /// Busy; no other thread knows it.
     init(bytes: UnsafeMutableRawPointer, byteCount: Int) {
         state = Atomic(Self.busy)
         self.bytes = bytes
@@ -76,7 +76,8 @@ extension CachedPage {
         return true
     }
 
-    /// Takes a pin away. What the state was, if that may have been the last pin of a page that goes with it; else nil.
+    /// Removes a pin. Returns the former state if that may have been the last pin of a page that goes with it;
+    /// otherwise nil.
     @inline(__always)
     func unpin() -> UInt64? {
         let former = pointee.state.wrappingSubtract(1, ordering: .acquiringAndReleasing).oldValue
@@ -84,7 +85,7 @@ extension CachedPage {
     }
 }
 
-/// A hold on a page in memory, to be let go exactly once by whoever has it.
+/// A hold on a page in memory. The holder must release it exactly once.
 package struct PagePin {
     let page: CachedPage
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache's memory: for each size of page a range of addresses as large as the budget, of which only what the budget
-// allows ever holds memory. Pages of one size take each other's places; what goes from one size to another is given
-// back to the system first. So the budget is exact, and nothing fragments.
+// The cache's memory: for each size of page a range of addresses as large as the budget, of which only the budget is
+// ever backed by memory. Pages of one size replace each other in place; memory that moves to another size is given back
+// to the system first. So the budget is exact, and nothing fragments.
 
 import Glibc
 

@@ -7,7 +7,7 @@ package struct CacheStatistics: Sendable, Equatable {
     package var budgetBytes: UInt64 = 0
     /// Memory that the cache's pages take, used or free.
     package var residentBytes: UInt64 = 0
-    /// Pages that can be found, and those of them that were wanted more than once.
+    /// Size of the pages in the table, and of those among them that were requested more than once.
     package var pageBytes: UInt64 = 0
     package var hotBytes: UInt64 = 0
     /// Part of the budget that the writer's frames take.

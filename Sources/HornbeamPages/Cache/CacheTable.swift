@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which page is where: a hash table by page number that any thread reads without a lock. Changed under the cache's lock
-// alone. A reader beside a change may miss a page that is there; it then looks again with the lock. It never finds an
-// entry that isn't one: addresses of entries stay good for the life of the cache.
+// A hash table of cached pages by page number. Any thread reads it without a lock; changes need the cache's lock. A
+// reader beside a change may miss a page that is there; it then looks again with the lock. It never finds an invalid
+// entry: addresses of entries stay valid for the life of the cache.
 
 import Synchronization
 

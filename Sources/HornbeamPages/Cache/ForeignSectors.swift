@@ -6,10 +6,10 @@
 
 import Synchronization
 
-/// A set of sectors. Any thread. Empty in a store that is created, and in one that is opened without the right to
-/// write, which never changes what lies under its readers.
+/// A set of sectors. Any thread may use it. Empty in a store that is created, and in one that is opened read-only,
+/// which never changes pages under its readers.
 final class ForeignSectors: Sendable {
-    /// 64 sectors to a word; what lies beyond is not in the set.
+    /// 64 sectors to a word; sectors beyond are not in the set.
     private let words = Mutex<[UInt64]>([])
 
     /// All sectors that the map has as free, and `own`.
@@ -20,7 +20,7 @@ final class ForeignSectors: Sendable {
 
     func insert(_ run: SectorRun) { change(run) { $0 | $1 } }
 
-    /// From now on a page of a tree may be there.
+    /// Removes sectors: from now on a page of a tree may be there.
     func remove(_ run: SectorRun) { change(run) { $0 & ~$1 } }
 
     /// Whether any of the run's sectors is in the set.

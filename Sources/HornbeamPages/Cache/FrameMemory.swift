@@ -45,7 +45,7 @@ final class FrameMemory {
         return chunks[current] + used
     }
 
-    /// Takes everything back. With `keepsChunks` they stay for more frames of the same transaction.
+    /// Takes all memory back. With `keepsChunks` chunks are kept for more frames of the same transaction.
     func reset(keepsChunks: Bool) {
         #if HORNBEAM_CHECKS
             // Overwrites the chunks, so that a read of a frame that has gone is noticed.

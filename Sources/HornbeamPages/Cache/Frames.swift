@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The write transaction's own pages: those in memory, seen by the writer alone until commit writes them to their place,
-// and which ones were spilled, that is written to their place before, to make room. A page is in a frame or spilled,
-// never both. Frames are cut from memory in the order of allocation, so pages that are neighbours in the file go out in
-// one write. In a store that is memory they lie at their places from the start: nobody reads a free place, and nothing
-// has to be copied there.
+// The write transaction's own pages. Pages in memory are seen by the writer alone until commit writes them to their
+// place. Spilled pages were written to their place before, to make room. A page is in a frame or spilled, never both.
+// Frames are cut from memory in the order of allocation, so pages that are neighbours in the file go out in one write.
+// In a store in memory they are at their places from the start: nobody reads a free place, and nothing has to be copied
+// there.
 
 /// One page born in the open transaction.
 struct Frame {
@@ -75,9 +75,9 @@ final class FrameTable {
     /// Bytes of memory in use, freed pages' too, beside the store's own.
     var memoryBytes: Int { memory.takenBytes + keepableBytes }
     @exclusivity(unchecked) private var keepableBytes = 0
-    /// Beside it, bytes of memory that committed pages take, or have taken.
+    /// Bytes of memory that committed pages take or have taken, besides `memoryBytes`.
     var unwrittenBytes: Int { (unwritten?.memoryBytes ?? 0) - keepableBytes }
-    /// Bytes of frames that lie at their places.
+    /// Bytes of frames that are at their places.
     @exclusivity(unchecked) private(set) var placedBytes = 0
     /// Whether all frames do.
     var arePlaced: Bool { places != nil }
@@ -214,7 +214,7 @@ final class FrameTable {
             return
         }
         guard frames.count < slotCount / 8 else { return slots.update(repeating: Slot(), count: slotCount) }
-        // In reverse order: whatever is on the way to a slot was there before it.
+        // In reverse order: entries on the probe path of a slot were inserted before it.
         for frame in frames.reversed() {
             var place = slot(frame.run.start)
             while slots[place].place != 0, slots[place].number != frame.run.start {
@@ -291,7 +291,7 @@ extension FrameTable {
 // MARK: Savepoints
 
 extension FrameTable {
-    /// Pages from `birth` on are those of a new savepoint.
+    /// Begins a savepoint, which gets the pages from `birth` on.
     func beginSavepoint(firstBirth birth: UInt64) {
         levels.append(Level(firstBirth: birth, firstFrame: frames.count))
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of the cache that a view keeps pinned for as long as its values live, so that values are slices of them: a
-// hash table by page number. A page that the view has looked at before is found here with one look, without an atomic
-// operation: what is in the table is pinned, so it is what it was.
+// The cached pages that a view keeps pinned as long as its values live, because values are slices of them: a hash table
+// by page number. A page that the view has read before is found here without an atomic operation: pages in the table
+// are pinned, so they can't change.
 
 import Synchronization
 
@@ -10,7 +10,7 @@ import Synchronization
 struct KeptPages {
     struct Slot {
         var number: UInt64
-        /// Nil: an empty slot.
+        /// Nil in an empty slot.
         var page: CachedPage?
         /// The page's bytes: found without a look at its entry.
         var bytes: UnsafeMutableRawPointer?

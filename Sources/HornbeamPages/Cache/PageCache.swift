@@ -54,7 +54,7 @@ final class PageCache: @unchecked Sendable {
         self.pageSize = pageSize
         // Entries, table and ghosts take less than a thirty-second.
         let limit = self.budget - self.budget / 32
-        // Decoded leaves can be smaller than node pages: the table has room for whatever fits in memory.
+        // Decoded leaves can be smaller than node pages: the table has room for as many as fit in memory.
         table = try CacheTable(pages: limit / CacheMemory.smallest + 1)
         allowedBytes = Atomic(limit)
         core = Core(memory: CacheMemory(limit: limit), ghosts: GhostList(pages: limit / pageSize + 1), limit: limit)
@@ -88,7 +88,7 @@ final class PageCache: @unchecked Sendable {
         if let former = page.unpin() { lastPinMayBeGone(page, former) }
     }
 
-    /// `former`: what `unpin` says of the page.
+    /// - Parameter former: the state that `unpin` returned.
     func lastPinMayBeGone(_ page: CachedPage, _ former: UInt64) {
         if former == CacheEntry.privateMemory | 1 {
             #if HORNBEAM_CHECKS
@@ -105,7 +105,7 @@ final class PageCache: @unchecked Sendable {
         }
     }
 
-    /// An orphan without pins becomes free. Under the lock; only one of several who see the last pin go succeeds.
+    /// An orphan without pins becomes free. Under the lock. If several threads see the last pin go, only one succeeds.
     private func reclaimOrphan(_ page: CachedPage) {
         let taken = page.pointee.state.compareExchange(
             expected: CacheEntry.orphan, desired: CacheEntry.busy, ordering: .acquiringAndReleasing)
@@ -114,8 +114,8 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Loading
 
-    /// The page, pinned: from here, or filled by `fill` and kept. What `fill` throws leaves no trace. Where everything
-    /// is pinned, or no page may be as large, the page is in private memory that goes with its pin.
+    /// The page, pinned: from the cache, or filled by `fill` and cached. If `fill` throws, nothing is cached. If
+    /// everything is pinned, or the page exceeds the largest size, it is in private memory that is freed with its pin.
     func load(
         _ number: UInt64, birth: UInt64, size: Int,
         fill: (UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
@@ -179,7 +179,7 @@ final class PageCache: @unchecked Sendable {
         } else {
             core.recent.add(page)
         }
-        // One pin, and whatever passing threads have just added and will take away.
+        // One pin, and pins that passing threads have just added and will remove.
         page.pointee.state.wrappingSubtract(CacheEntry.busy - 1, ordering: .releasing)
         table.insert(page)
         pageCount.wrappingAdd(1, ordering: .relaxed)
@@ -240,7 +240,7 @@ final class PageCache: @unchecked Sendable {
 
     // MARK: Removing
 
-    /// The sectors become free: whatever lies there next is read anew.
+    /// The sectors become free: a later page there is read anew.
     func remove(_ run: SectorRun) {
         guard pageCount.load(ordering: .relaxed) > 0 else { return }
         // Under the lock: a look without it may miss a page that is there.
@@ -292,10 +292,10 @@ final class PageCache: @unchecked Sendable {
 
     private static var grantUnit: Int { 1 << 18 }
 
-    /// Lets a view that was granted `former` bytes keep at least `wanted` more pinned, or none: how many more. All
-    /// views together keep three quarters of what pages may take, so that the others have room to come and go; and one
-    /// no more than it leaves to the rest, so that a long reader's share is large while it is alone and doesn't starve
-    /// those that follow.
+    /// Lets a view that was granted `former` bytes keep at least `wanted` more pinned, or none. Returns the number of
+    /// bytes granted. All views together keep at most three quarters of the size for pages, so that the others have
+    /// room. One view gets no more than it leaves to the rest, so that a long reader's share is large while it is alone
+    /// and doesn't starve later ones.
     func grant(_ wanted: Int, of former: Int) -> Int {
         let share = allowedBytes.load(ordering: .relaxed) / 4 * 3
         for more in [Swift.max(former, Self.grantUnit), wanted] {

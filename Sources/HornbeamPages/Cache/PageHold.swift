@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A view's hold on pages of the cache, and how long it lasts.
 //
-//   held   pages of the running operation: a stack. An operation that hands out nothing lets its pages go at its end
-//          (`PageView.letGo`), a cursor takes over those of its path; what was forgotten goes at the next change or at
+//   held   pages of the running operation: a stack. An operation that returns no slice releases its pages at its end
+//          (`PageView.letGo`), a cursor takes over those of its path; the rest is released at the next change or at
 //          the end of the view.
-//   kept   what values that were handed out lie in: pages of the cache, pinned, as many as the view may keep
+//   kept   memory of returned values: pages of the cache, pinned, as many as the view may keep
 //          (`KeptPages`, its share of the budget); copies of small values from other pages; long values' pages. They
 //          live until the view ends or, in a write transaction, until the first value after its next change. A delete
-//          that finds nothing, or an append that is refused, is none.
+//          that finds nothing, or an append that is refused, is no change.
 //
 // The view itself has the stack and the table of kept pages, which a hit needs. The rest is here.
 
@@ -33,7 +33,7 @@ final class PageHold: @unchecked Sendable {
     private var chunkSize = 0
     private var chunkUsed = 0
 
-    /// The compressed leaf that the view has opened last; nil before the first. And how many it has.
+    /// The compressed leaf that the view has opened last, nil before the first, and the number of opened ones.
     private(set) var partial: PartialLeaf?
     var partialReads = 0
 
@@ -59,7 +59,7 @@ final class PageHold: @unchecked Sendable {
     /// effect leaves the values that were handed out as they are.
     func expire(_ kept: inout KeptPages) {
         isExpired = true
-        // If something was kept since the last change, what expired then has gone.
+        // Values were kept since the last change, so the formerly expired ones have been dropped.
         if kept.count > 0 { swap(&kept, &expired) }
     }
 
@@ -134,7 +134,7 @@ struct HeldPages: @unchecked Sendable {
     private var pages: UnsafeMutablePointer<CachedPage>
     private var capacity: Int
 
-    /// That of a view that holds nothing, for all of them.
+    /// Shared by all views that hold nothing.
     static let none = HeldPages(capacity: 1)
 
     init(capacity: Int) {
@@ -188,7 +188,7 @@ struct HoldFigures: ~Copyable {
         }
     }
 
-    /// One thread writes: no need for an atomic addition.
+    /// One thread writes, so no atomic addition is needed.
     @inline(__always)
     static func add(_ difference: Int, to figure: borrowing Atomic<Int>) {
         figure.store(figure.load(ordering: .relaxed) &+ difference, ordering: .relaxed)

@@ -36,21 +36,21 @@ final class UnwrittenPages: @unchecked Sendable {
     private let setShift: UInt64
     /// Pages that there are buffers for.
     let capacity: Int
-    /// One piece of memory, the system's pages of which are taken when a buffer is first used.
+    /// One piece of memory. The system provides its pages when a buffer is first used.
     private let memory: UnsafeMutableRawPointer
     /// Buffers of it that were in use before.
     @exclusivity(unchecked) private var spare: [UnsafeMutableRawPointer] = []
     /// Buffers of it from here on were never used.
     @exclusivity(unchecked) private var fresh = 0
     @exclusivity(unchecked) private var leaving: [(page: UnsafeMutableRawPointer, until: UInt64)] = []
-    /// Whether somebody writes, and what of it is on its way to the file, in order.
+    /// Whether a thread is writing, and its pages on their way to the file, in order.
     @exclusivity(unchecked) private var isWriting = false
     @exclusivity(unchecked) private var inFlight: [UInt64] = []
     /// Pages that are kept. Any thread may ask.
     var count: Int { keptCount.load(ordering: .relaxed) }
     private let keptCount = Atomic<Int>(0)
-    /// The first transaction that kept any of those pages which nobody has begun to write, and of those that somebody
-    /// has.
+    /// The first transaction that kept a page whose writing has not begun, and the first one that kept a page whose
+    /// writing has.
     @exclusivity(unchecked) private var firstState = UInt64.max
     @exclusivity(unchecked) private var firstListed = UInt64.max
 
@@ -143,7 +143,7 @@ final class UnwrittenPages: @unchecked Sendable {
         }
     }
 
-    /// Keeps a page in a buffer from `takeBuffer`. Returns false if there is no place for it. To be called within
+    /// Keeps a page in a buffer from `takeBuffer`. Returns false if there is no slot for it. Must be called within
     /// `keeping`.
     func keep(_ number: UInt64, _ buffer: UnsafeMutableRawPointer) -> Bool {
         let first = firstPlace(of: number)
@@ -156,7 +156,7 @@ final class UnwrittenPages: @unchecked Sendable {
         return false
     }
 
-    /// The sectors are free: nobody can reach what was kept for them. Waits for what is on its way there.
+    /// The sectors are free: the pages kept for them can't be reached any more. Waits for pages on their way there.
     func remove(_ run: SectorRun) {
         guard count > 0 else { return }
         let sectors = UInt64(pageSize / FileFormat.sectorSize)
@@ -197,10 +197,9 @@ final class UnwrittenPages: @unchecked Sendable {
     /// Whether there is little room for more.
     var isNearlyFull: Bool { count > capacity / 4 * 3 }
 
-    /// Writes the pages that are kept now, or a part of them, to their places, in the order of the file: `write` gets
-    /// pages side by side, sealed, and notes that the file has them. What is written stays for readers of states up to
-    /// `newest`, which tells the newest visible one: those that begin later find it in the file. After an error what
-    /// was not written is kept.
+    /// Writes the kept pages, or a part of them, to their places, in the order of the file. `write` gets adjacent,
+    /// sealed pages, and notes that the file has them. Written pages stay for readers of states up to `newest`, which
+    /// returns the newest visible one: later readers find them in the file. After an error unwritten pages are kept.
     func write(
         _ part: Part, newest: () -> UInt64,
         _ write: (UInt64, UnsafeMutableRawBufferPointer) throws(StorageError) -> Void
@@ -231,7 +230,7 @@ final class UnwrittenPages: @unchecked Sendable {
 
     private static var pieceBytes: Int { 1 << 17 }
 
-    /// The pages' numbers in the order of the file, once nobody else writes.
+    /// The pages' numbers in the order of the file, once no other thread writes.
     private func begin(_ part: Part) -> [UInt64] {
         var pages = monitor.locked { () -> [(number: UInt64, birth: UInt64)] in
             while isWriting { monitor.wait() }
@@ -254,8 +253,8 @@ final class UnwrittenPages: @unchecked Sendable {
         return pages.map(\.number).sorted()
     }
 
-    /// Copies pages that lie side by side in the file: they stay as they are, because a transaction may be copying
-    /// them. Empty if the next one has gone.
+    /// Copies pages that are adjacent in the file: the originals stay unchanged, because a transaction may be copying
+    /// them. Returns no pages if the next one is gone.
     private func nextPiece(
         of list: [UInt64], from place: inout Int, into staging: UnsafeMutableRawBufferPointer
     ) -> [UInt64] {
@@ -283,7 +282,7 @@ final class UnwrittenPages: @unchecked Sendable {
     private func end(_ written: [UInt64], _ newest: () -> UInt64) {
         monitor.locked {
             let pages = written.compactMap { take($0) }
-            // Asked when nobody finds them here any more.
+            // Read after the pages can no longer be found here.
             let state = pages.isEmpty ? 0 : newest()
             for page in pages { leaving.append((page, state)) }
             inFlight.removeAll(keepingCapacity: true)
@@ -323,7 +322,7 @@ final class UnwrittenPages: @unchecked Sendable {
             spare.removeAll()
             fresh = 0
             madvise(memory + staying, capacity * pageSize - staying, MADV_DONTNEED)
-            // Zeros, as at the start: whoever looks for a page meanwhile finds that it isn't here.
+            // Zeros, as at the start: a look-up meanwhile finds that the page isn't here.
             if isIdle { madvise(UnsafeMutableRawPointer(numbers), tableBytes, MADV_DONTNEED) }
         }
     }

@@ -15,7 +15,7 @@ import Synchronization
 /// Verifies pages, in the mapping or as they are read. Any thread.
 final class Verification: Sendable {
     let file: any StoreFile
-    /// Nil: pages are read into memory.
+    /// Nil if pages are read into memory.
     let mapping: Mapping?
     let cache: PageCache
     private let bitmap: Mapping?
@@ -25,9 +25,8 @@ final class Verification: Sendable {
     private let structure: StructureCheck
     /// Pages that the file hasn't got yet; nil where every page is written at once.
     let unwritten: UnwrittenPages?
-    /// Whether the store is this process's memory, mapped as a file would be: what it has of a raw node was never
-    /// anywhere else, so there is no checksum of it. (What is compressed, and long values, which are read by parts,
-    /// have theirs everywhere.)
+    /// Whether the store is this process's memory, mapped like a file: a raw node was never anywhere else, so it has no
+    /// checksum. (Compressed pages, and long values, which are read by parts, always have theirs.)
     let isMemory: Bool
     /// Sectors in which no page of a tree can be.
     let foreign = ForeignSectors()
@@ -125,7 +124,7 @@ final class Verification: Sendable {
         words?[Int(number >> 6)].bitwiseOr(1 << (number & 63), ordering: .releasing)
     }
 
-    /// The sectors become free: whatever lies there next is verified anew.
+    /// The sectors become free: a later page there is verified anew.
     func clear(_ run: SectorRun) {
         cache.remove(run)
         unmark(run)
@@ -192,8 +191,8 @@ final class Verification: Sendable {
         let mutex = Mutex(())
     }
 
-    /// Checks everything, unless another thread does so first, and takes note. One thread at a time: what is watched is
-    /// trusted by nobody, or the zeros in place of a sector that can't be read would be told to the watcher alone.
+    /// Checks everything, unless another thread does so first, and notes it. One thread at a time: only one thread may
+    /// watch bytes, or zeros in place of an unreadable sector would be reported to one watcher alone.
     private func verify(
         _ page: Bytes, _ start: UnsafeRawPointer, _ expected: Expectation, in mapping: Mapping
     ) throws(StorageError) {
@@ -205,7 +204,7 @@ final class Verification: Sendable {
             do throws(StorageError) {
                 try checkContent(page, start, expected)
             } catch {
-                // That the page can't be read comes before what its zeros look like.
+                // The error that the page can't be read takes precedence over the check of its zeros.
                 try mapping.endWatch(page)
                 throw error
             }
@@ -360,7 +359,7 @@ final class Verification: Sendable {
         }
     }
 
-    /// Whether a verified page is the one that the parent means.
+    /// Whether a verified page is the one that the parent refers to.
     static func checkIdentity(
         _ page: UnsafeMutableRawBufferPointer, _ expected: Expectation
     ) throws(StorageError) {

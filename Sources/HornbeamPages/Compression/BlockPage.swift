@@ -42,7 +42,7 @@ package struct LeafParts {
 }
 
 /// The bytes of a stored page whose sizes are right: nothing is read or written outside of it or of the raw page,
-/// whatever the blocks' bytes are. Lives as long as they do.
+/// whatever the blocks' bytes are. Valid as long as these bytes.
 struct BlockPage {
     private let stored: UnsafeRawPointer
     private let storedCount: Int
@@ -112,8 +112,8 @@ struct BlockPage {
         return nil
     }
 
-    /// Returns the range of a block in the raw page, and its bytes as they are stored. Returns nil if the sizes are no
-    /// longer those that `init` found: the page may lie in a mapping, and somebody else may change the file.
+    /// Returns the range of a block in the raw page, and its stored bytes. Returns nil if the sizes have changed since
+    /// `init`: the page may be in a mapping of a file that another process changes.
     func place(of index: Int) -> (raw: Range<Int>, stored: Bytes)? {
         var raw = firstBlock
         var start = Self.table + Self.tableEntry * count + headSize + tailSize

@@ -54,7 +54,7 @@ enum CompressedPage {
         return FileFormat.isValid(pageSize: size) && size > stored.count ? size : nil
     }
 
-    /// Fills `page` with the raw page; what is wrong with the stored one, or nil.
+    /// Fills `page` with the raw page. Returns the fault of the stored page, or nil.
     static func decode(_ stored: Bytes, into page: UnsafeMutableRawBufferPointer) -> String? {
         guard let size = rawSize(of: stored), size == page.count, let source = stored.baseAddress else {
             return "the sizes of its compressed content are impossible"

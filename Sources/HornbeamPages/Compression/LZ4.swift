@@ -5,7 +5,8 @@
 import CLZ4
 
 enum LZ4 {
-    /// Whether `source` was a block of exactly the target's size. `dictionary` is the one that it was made with.
+    /// Decodes a block. Returns whether `source` was a block of exactly the target's size. `dictionary` is the one that
+    /// it was made with.
     static func decompress(
         _ source: Bytes, into target: UnsafeMutableRawBufferPointer, dictionary: Bytes = Bytes(start: nil, count: 0)
     ) -> Bool {
@@ -22,7 +23,7 @@ enum LZ4 {
 /// The state of an encoder, which is too large to be made anew for each block.
 final class LZ4Encoder {
     private let stream: UnsafeMutablePointer<LZ4_stream_t>
-    /// That of one which has just read the dictionary.
+    /// The state of a stream that has just read the dictionary.
     private let prepared: UnsafeMutablePointer<LZ4_stream_t>
     /// The dictionary, and room for a block behind it: LZ4 is fastest where they are side by side.
     private let window: UnsafeMutableRawBufferPointer

@@ -37,7 +37,8 @@ final class LeafEncoder {
         return try body(UnsafeMutableRawBufferPointer(rebasing: target[..<size]))
     }
 
-    /// Writes all behind the header; where that ends. Nil if it saves no sector, or the page can't be divided so.
+    /// Writes everything after the header. Returns the end, or nil if that saves no sector, or the page can't be
+    /// divided in this way.
     private func fill(_ page: Bytes, _ parts: LeafParts, _ former: BlockPage?) -> Int? {
         let count = parts.blocks.count
         let firstBlock = page.count - parts.tailSize - parts.blocks.reduce(0, +)
@@ -80,7 +81,7 @@ final class LeafEncoder {
             } else {
                 if !isPrepared { encoder.use(dictionary) }
                 isPrepared = index > 0
-                // With another dictionary nothing of the former leaf is as it would be.
+                // With another dictionary the former leaf's blocks are of no use.
                 if index == 0 { former = nil }
                 guard let size = encode(block, into: room) else { return nil }
                 stored = size
@@ -93,7 +94,7 @@ final class LeafEncoder {
         return place
     }
 
-    /// The size as it is stored: compressed, or itself if that is no smaller. Nil without room.
+    /// Returns the stored size: that of the compressed block, or of the raw one if that is no larger. Nil without room.
     private func encode(_ block: Bytes, into room: UnsafeMutableRawBufferPointer) -> Int? {
         let bounded = UnsafeMutableRawBufferPointer(rebasing: room[..<min(room.count, block.count - 1)])
         if let size = encoder.compress(block, into: bounded) { return size }
@@ -102,8 +103,7 @@ final class LeafEncoder {
         return block.count
     }
 
-    /// Takes over the block as the former leaf has it in one of these places, if it does: what was copied is decoded
-    /// and compared.
+    /// Copies the block from the former leaf if it is one of these candidates there: the copy is decoded and compared.
     private func take(
         _ block: Bytes, from former: BlockPage, _ candidates: Range<Int>, _ dictionary: Bytes,
         into room: UnsafeMutableRawBufferPointer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compressed leaf of which only the blocks that were asked for are decoded: how one value costs one block.
 
-/// Belongs to one view. One leaf at a time; what is decoded is good until the next is opened.
+/// Belongs to one view. One leaf at a time; decoded parts are valid until the next one is opened.
 package final class PartialLeaf {
     private var memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     private var page = UnsafeMutableRawBufferPointer(start: nil, count: 0)

@@ -10,7 +10,7 @@ struct Claim {
     /// The place in the register, nil in a second opening by the store that already has it.
     let place: OpenFile?
 
-    /// Longest wait for the gate, which nobody holds for more than the time of reading a journal.
+    /// Longest wait for the gate. No process holds it for more than the time of reading a journal.
     static var gateMilliseconds: Int { 10_000 }
 
     /// Waits as `options` say, then throws `.busy`.

@@ -27,7 +27,7 @@ package struct LockCalls: Sendable {
     package enum Mode: Int32, Sendable { case none, shared, exclusive }
 
     package var set: @Sendable (_ descriptor: Int32, Mode, _ start: UInt64, _ count: UInt64) -> Int32
-    /// One lock of somebody else's in the range; count 0: there is none.
+    /// Finds a lock of another process in the range; count 0 if there is none.
     package var find: @Sendable (_ descriptor: Int32, Range<UInt64>) -> (code: Int32, start: UInt64, count: UInt64)
 
     package static let system = LockCalls(
@@ -43,7 +43,7 @@ package struct LockCalls: Sendable {
         })
 }
 
-/// One store's locks on its file. Any thread; nothing is done in a forked child.
+/// One store's locks on its file. Any thread may use it; in a forked child it does nothing.
 package final class FileLocks: Neighbours {
     private let descriptor: Int32
     private let path: String
@@ -97,8 +97,8 @@ package final class FileLocks: Neighbours {
         close(descriptor)
     }
 
-    /// The locks of a store on the file behind `descriptor`. For one that is to write: with the writer's lock and the
-    /// gate, or `.busy`.
+    /// The locks of a store on the file of `descriptor`. A store that is to write gets the writer's lock and the gate,
+    /// or throws `.busy`.
     package convenience init(
         on descriptor: Int32, path: String, options: StoreOptions, calls: LockCalls
     ) throws(StorageError) {
@@ -111,7 +111,7 @@ package final class FileLocks: Neighbours {
 
     // MARK: Gate and writer
 
-    /// Whether it could be had; nobody holds it for long.
+    /// Whether it could be had; no process holds it for long.
     func tryGate(_ mode: LockCalls.Mode) throws(StorageError) -> Bool { try take(mode, Self.gate) }
 
     package func begin(life: UInt64) throws(StorageError) {
@@ -140,7 +140,7 @@ package final class FileLocks: Neighbours {
 
     // MARK: Readers
 
-    /// This store reads: from here on the writer tells each durable commit at once. Until `releaseAll`.
+    /// Notes that this store reads: from here on the writer tells each durable commit at once. Until `releaseAll`.
     func attend() throws(StorageError) {
         guard try take(.shared, Self.attendance) else { throw .io(operation: "lock", path: path, errno: EAGAIN) }
     }

@@ -2,10 +2,10 @@
 // Pieces of a file, whether it is mapped or not: for the few readers of bytes that aren't pages of a tree. Header slots
 // and journal are always read by calls: see `PageStore.fileReader`.
 
-/// One thread at a time.
+/// Used by one thread at a time.
 final class FileReader {
     private let file: any StoreFile
-    /// Nil: by `StoreFile.read`.
+    /// Nil if it reads by `StoreFile.read`.
     private let mapping: Mapping?
     private var buffer = UnsafeMutableRawBufferPointer(start: nil, count: 0)
     /// The bytes that `sector` has read ahead, and their place.
@@ -27,7 +27,8 @@ final class FileReader {
         HeaderSlot.read(try bytes(at: slot << FileFormat.sectorShift, count: FileFormat.sectorSize))
     }
 
-    /// Whole sectors that lie in the file. The bytes live until the next call, and no longer than the reader.
+    /// Whole sectors, which must be in the file. The bytes are valid until the next call, and no longer than the
+    /// reader.
     func bytes(at offset: UInt64, count: Int) throws(StorageError) -> Bytes {
         if let mapping { return mapping.bytes(at: offset, count: count) }
         if buffer.count < count {
@@ -45,8 +46,8 @@ final class FileReader {
     /// Bytes that `sector` reads at once.
     private static var windowSize: Int { 1 << 18 }
 
-    /// One sector, read together with those behind it, up to `end`: for whoever looks at one after the other. A sector
-    /// that can't be read is an error for those before it, too. Lives until the next call of this method.
+    /// One sector, read together with the next ones, up to `end`: for callers that read them in succession. An
+    /// unreadable sector is an error for those before it, too. Valid until the next call of this method.
     func sector(at offset: UInt64, upTo end: UInt64) throws(StorageError) -> Bytes {
         if !windowPlace.contains(offset) {
             if window.isEmpty { window = .allocate(byteCount: Self.windowSize, alignment: FileFormat.sectorSize) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only file with system calls on a store's file. EINTR is handled here, once; errno becomes a typed error here.
-// Never retries a failed sync or write: what the medium holds then is unknown, and the store must say so.
+// Never retries a failed sync or write: the state of the medium is unknown then, and the store must report that.
 
 import CHornbeamShims
 import Glibc
@@ -107,8 +107,8 @@ extension LinuxFile {
         }
     }
 
-    /// Makes a new, still unnamed and empty file for `path`; `.exists` if there is something already. What decides in
-    /// the end is `giveName`.
+    /// Makes a new, still unnamed and empty file for `path`; throws `.exists` if there is a file already. `giveName`
+    /// makes the final decision.
     package static func createNew(path: String) throws(StorageError) -> LinuxFile {
         try checkPath(path)
         var information = stat()
@@ -152,7 +152,7 @@ extension LinuxFile {
         }
     }
 
-    /// Whether the regular file at `path` is a store. One header slot that begins as such is enough: the store may be
+    /// Whether the regular file at `path` is a store. One header slot with the magic bytes is enough: the store may be
     /// damaged or of a newer format.
     package static func isStore(at path: String) throws(StorageError) -> Bool {
         let descriptor = Int32(try call("open", path) { Int(Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) })
@@ -215,7 +215,7 @@ extension LinuxFile {
         do throws(StorageError) {
             try Self.syncDirectory(of: path)
         } catch {
-            // The caller is told that there is no file: his next attempt must not meet this one.
+            // The caller gets the error that there is no file: its next attempt must not find this one.
             unlink(path)
             throw error
         }
@@ -264,9 +264,9 @@ extension LinuxFile {
         hbs_start_read(descriptor, Int64(offset), Int64(count))
     }
 
-    /// Fetches bytes by a read, and drops them. A fault in the mapping reads what lies around it, too: some megabytes
-    /// on some disks, 25 ms for the first get of a store that nobody has read yet. A read brings what it asks for, and
-    /// what follows once reads follow one another.
+    /// Fetches bytes by a read, and drops them. A fault in the mapping would also read bytes around them: some
+    /// megabytes on some disks, 25 ms for the first get of a store that is in no cache. A read brings the requested
+    /// bytes, and the next ones once reads are sequential.
     package func fetch(at offset: UInt64, count: Int) {
         withUnsafeTemporaryAllocation(byteCount: min(count, Self.fetchBound), alignment: 8) { buffer in
             _ = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))

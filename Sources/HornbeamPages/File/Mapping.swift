@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A large range of addresses over a file (read-only) or over nothing (anonymous memory). Mapped once, so readers never
-// move; what lies beyond the file's end must not be touched.
+// move; addresses beyond the file's end must not be touched.
 
 import CHornbeamShims
 import Glibc
@@ -8,7 +8,7 @@ import Synchronization
 
 /// Owns an address range until the last reference goes. The base never changes.
 package final class Mapping: @unchecked Sendable {
-    // Sendable: all properties are constant; what the memory holds is guarded by its users' rules.
+    // Sendable: all properties are constant; users of the memory guard its content by their own rules.
     package let base: UnsafeMutableRawPointer
     /// Bytes.
     package let capacity: Int
@@ -93,7 +93,7 @@ package final class Mapping: @unchecked Sendable {
         lost.deallocate()
     }
 
-    /// Bytes of the mapping; the caller has checked that they lie in the file.
+    /// Bytes of the mapping. The caller must have checked that they are in the file.
     func bytes(at offset: UInt64, count: Int) -> Bytes {
         Bytes(start: UnsafeRawPointer(base) + Int(offset), count: count)
     }
@@ -101,17 +101,17 @@ package final class Mapping: @unchecked Sendable {
 
 // MARK: Faults
 
-// Touching a page that can't be read (the file was cut off from outside, the medium failed) is a SIGBUS. The guard puts
-// zeros there instead. Whoever looks at bytes that nobody trusts yet asks `endWatch` whether that happened, and nobody
-// else is concerned. If it happened to bytes that were trusted, some may have been read as zeros: then the mapping is
-// lost for good. No page counts as verified any more, so the next look at any page comes by `checkIsWhole`.
+// Touching a page that can't be read (the file was truncated from outside, the medium failed) is a SIGBUS. The guard
+// puts zeros there instead. A caller that reads bytes which are not trusted yet asks `endWatch` whether that happened;
+// others are not affected. If it happened to trusted bytes, some may have been read as zeros: then the mapping is lost
+// for good. No page counts as verified any more, so the next access to any page goes through `checkIsWhole`.
 extension Mapping {
     /// Names the bits that say which pages were verified, or none before they go.
     func setVerifiedBits(_ bits: Mapping?) {
         hbs_guard_set_bits(faultGuard, bits?.base, bits?.capacity ?? 0)
     }
 
-    /// Begins to look at bytes that nobody trusts yet; `endWatch` must follow in the same thread.
+    /// Begins to read bytes that are not trusted yet; `endWatch` must follow in the same thread.
     func watch(_ bytes: Bytes) { hbs_guard_watch(bytes.baseAddress, bytes.count) }
 
     /// Throws if not all of them could be read. The next look meets the file again, and not the zeros.

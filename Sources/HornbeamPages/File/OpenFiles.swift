@@ -6,7 +6,7 @@ import CHornbeamShims
 import Glibc
 import Synchronization
 
-/// The identity of a file, whatever its names.
+/// The identity of a file, independent of its names.
 struct FileIdentity: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
@@ -17,14 +17,14 @@ struct FileIdentity: Hashable, Sendable {
     }
 }
 
-/// One store's place in the register, until it is given back.
+/// One store's entry in the register, until it is given back.
 final class OpenFile: Sendable {
     private let identity: FileIdentity
     private let generation: UInt32
     private let isGivenBack = Atomic<Bool>(false)
 
-    /// Each file with the fork generation in which it was opened: what the parent of this process has open isn't ours.
-    /// Guarded by the process's lock, which a forked child finds free.
+    /// Each file with the fork generation in which it was opened: files that this process's parent has open aren't
+    /// ours. Guarded by the process's lock, which a forked child finds free.
     private static nonisolated(unsafe) var files: [FileIdentity: UInt32] = [:]
 
     private static func withFiles<Result>(_ body: (inout [FileIdentity: UInt32]) -> Result) -> Result {

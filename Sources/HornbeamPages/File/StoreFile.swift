@@ -17,7 +17,7 @@ package protocol StoreFile: AnyObject, Sendable {
     var neighbours: (any Neighbours)? { get }
     /// Bytes now.
     func size() throws(StorageError) -> UInt64
-    /// Fills `buffer` from the file; all of it lies inside.
+    /// Fills `buffer` from the file. The range must be inside the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: UInt64) throws(StorageError)
     /// Bytes that will be looked at in the mapping next should be in memory, and no others for their sake. A hint.
     func fetch(at offset: UInt64, count: Int)
@@ -37,13 +37,13 @@ package protocol StoreFile: AnyObject, Sendable {
     /// Grows the file to `size` bytes with real blocks; the new part reads as zeros. No effect if it is as long. After
     /// an error, `.full` too, it may have grown by a part of that.
     func grow(to size: UInt64) throws(StorageError)
-    /// Cuts the file off at `size` bytes: nothing lies beyond. Durable at the next `sync`.
+    /// Cuts the file off at `size` bytes. Durable at the next `sync`.
     func shrink(to size: UInt64) throws(StorageError)
     /// Gives a newly created file its name, durably, once its content is; `.exists` if the name is taken meanwhile.
     /// Without effect for a file that has its name already.
     func giveName() throws(StorageError)
-    /// Releases the file for other stores: nothing is written after this. The mapping lives as long as somebody refers
-    /// to it.
+    /// Releases the file for other stores: nothing is written after this. The mapping lives as long as it is
+    /// referenced.
     func close()
 }
 
@@ -81,7 +81,7 @@ package protocol Neighbours: Sendable {
     func hasBegun()
     /// Whether there is any.
     func attendsAny() throws(StorageError) -> Bool
-    /// Lets them know that there is a durable commit which they can't see yet: whoever comes waits. Idempotent.
+    /// Notes that there is a durable commit which they can't see yet: new readers wait. Idempotent.
     func beginArrears() throws(StorageError)
     func endArrears()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's currency: a borrowed run of bytes. Whoever hands one out says how long it lives.
+// The engine's currency: a borrowed run of bytes. The function that returns one documents its lifetime.
 
 public import CHornbeamShims
 public import Glibc
@@ -26,11 +26,11 @@ extension UnsafeRawPointer {
     @inlinable @inline(__always)
     package func prefetch() { hbs_prefetch(self) }
 
-    /// The order of `count` bytes, at least one, as `memcmp` tells it.
+    /// The order of `count` bytes, at least one, as by `memcmp`.
     ///
     /// Keys are compared word by word and not by libc's `memcmp`: that takes up to 32 bytes in one masked load, which
-    /// costs 150 ns where it reaches over the end of a page whose successor is not in the page table yet. Prefixes lie
-    /// at the ends of pages: half the time of a sorted load.
+    /// costs 150 ns if it crosses the end of a page whose successor is not in the page table yet. Prefixes are at the
+    /// ends of pages: half the time of a sorted load.
     @inlinable @inline(__always)
     package func order(_ other: UnsafeRawPointer, _ count: Int) -> Int {
         if count >= 8 {

@@ -81,12 +81,12 @@ extension SpaceMap {
     /// Bits at multiples of `pageSectors` where that many free sectors begin.
     func freeGroups(_ word: Int) -> UInt64 { groups(of: freeBits(word)) }
 
-    /// The free sectors of 64 that lie in no free place of a node page, as bits.
+    /// The free sectors among 64 that are in no free place of a node page, as bits.
     private func freeBitsBesideNodes(_ word: Int) -> UInt64 {
         freeBits(word) & ~(freeGroups(word) &* ((1 << UInt64(pageSectors)) - 1))
     }
 
-    /// Whether `length` free sectors lie in a row somewhere. Looks first where it found them before.
+    /// Whether there are `length` adjacent free sectors. Looks first where it found them before.
     mutating func hasRun(_ length: Int) -> Bool {
         if firstRun(length, from: knownRun, to: min(knownRun + length, Int(sectorCount))) != nil { return true }
         guard let start = firstRun(length, from: 0, to: Int(sectorCount)) else { return false }
@@ -185,7 +185,7 @@ extension SpaceMap {
 /// The extents in which a search for the lowest free place need not look again: a compaction fills them one by one, and
 /// would otherwise begin at the first for each page. Freed sectors lower what they must.
 struct LowestRoom {
-    /// No free place of a node page lies below this extent.
+    /// No free place of a node page is below this extent.
     private(set) var ofNodes = 0
     /// No free run of this many sectors begins below these extents; longer runs than `longest` are few.
     private var runs = [Int](repeating: 0, count: Self.longest + 1)

@@ -24,7 +24,7 @@ package enum FileFormat {
     /// A file that is smaller than an extent has a multiple of this, and grows by it.
     static var smallSectors: UInt64 { 16 }
 
-    /// Behind the first pages: damage that takes the witness and the records together shows in these.
+    /// After the first pages: damage that takes the witness and the records together shows in these.
     static var initialJournalFirst: UInt64 { 16 }
     package static var initialJournalSectors: UInt64 { 16 }
     static var maximumJournalSectors: UInt64 { 16_384 }
@@ -34,7 +34,7 @@ package enum FileFormat {
     /// Number of extents that hold this many sectors.
     static func extents(with sectors: UInt64) -> UInt64 { (sectors + extentSectors - 1) / extentSectors }
 
-    /// The largest size of a file within so many sectors, and the smallest that has them.
+    /// The largest size of a file within `sectors` sectors, and the smallest that has them.
     static func fileSectors(within sectors: UInt64) -> UInt64 {
         let unit = sectors < extentSectors ? smallSectors : extentSectors
         return sectors / unit * unit

@@ -29,7 +29,7 @@ struct JournalRing: Equatable, Sendable {
 }
 
 extension UInt64 {
-    /// The start of the sector that this byte lies in.
+    /// The start of the sector of this byte.
     var floorSector: UInt64 { self & ~UInt64(FileFormat.sectorSize - 1) }
     /// The start of the first sector that begins at this byte or behind it.
     var ceilSector: UInt64 { (self &+ UInt64(FileFormat.sectorSize - 1)).floorSector }

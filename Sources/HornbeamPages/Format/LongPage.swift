@@ -80,7 +80,7 @@ package enum LongPage {
         return nil
     }
 
-    /// Returns what is wrong with one block of such a page, or nil if the block's checksum holds.
+    /// Returns the fault of one block of such a page, or nil if the block's checksum holds.
     static func problem(ofBlock block: Int, _ page: Bytes, size: UInt64, number: UInt64) -> String? {
         guard let start = page.baseAddress else { return "it is empty" }
         let isRight = start.u64(table + 8 * block) == checksum(of: block, page, size: size, number: number)

@@ -86,7 +86,7 @@ struct PageHeader {
         page.set(checksum, at: PageLayout.checksum)
     }
 
-    /// Makes the page's checksums those of its bytes.
+    /// Sets the page's checksums to those of its bytes.
     static func seal(_ page: UnsafeMutableRawBufferPointer, number: UInt64) {
         if page[PageLayout.kind] == PageKind.longValue.code { LongPage.sealBlocks(page, number: number) }
         page.baseAddress?.set(checksum(of: Bytes(page), number: number), at: PageLayout.checksum)

@@ -18,8 +18,8 @@ struct SpaceMap {
     let extentsPerMap: Int
     /// A bit at each multiple of `pageSectors`: 0101…, 00010001…, and so on.
     private let alignedBits: UInt64
-    /// Number of sectors of the file, which may be smaller than an extent. The sectors behind its end are held, so that
-    /// nobody takes them.
+    /// Number of sectors of the file, which may be smaller than an extent. The sectors after its end are held, so that
+    /// none is allocated.
     private(set) var sectorCount: UInt64 = 0
 
     private(set) var live: [UInt64] = []
@@ -33,10 +33,10 @@ struct SpaceMap {
     /// Space map pages whose `live` bits changed since they were last stored.
     var changedMaps: [Bool] = []
 
-    /// The position from which the search for the next node page goes on, and the end of its extent. See Extents.
+    /// The position from which the search for the next node page continues, and the end of its extent. See Extents.
     var nodeCursor = 0
     var nodeExtentEnd = 0
-    /// The position from which the search for the next run goes on.
+    /// The position from which the search for the next run continues.
     var runCursor = 0
     /// The position at which `hasRun` found a run.
     var knownRun = 0
@@ -211,7 +211,7 @@ struct SpaceMap {
     /// Whether every sector of the run exists and is in use by a page that a transaction may free.
     func isOwned(_ run: SectorRun) -> Bool { all(run) { live, held in live & ~held } }
 
-    /// Whether every sector of the run exists and is in use, by whomever.
+    /// Whether every sector of the run exists and is in use.
     func isLive(_ run: SectorRun) -> Bool { all(run) { live, _ in live } }
 
     private func all(_ run: SectorRun, _ bits: (UInt64, UInt64) -> UInt64) -> Bool {

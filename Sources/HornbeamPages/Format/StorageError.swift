@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which the engine (pages and trees) can refuse or fail. One enum for both layers, because a tree can do
-// nothing with a page's error but add the tree's name to it. Messages say what is wrong, where, and what to do.
+// Every way in which the engine (pages and trees) can refuse or fail. One enum for both layers, because a tree can only
+// add its name to a page's error. Messages give the fault, its position, and the remedy.
 
 /// A failure of the storage engine.
 @usableFromInline
@@ -25,7 +25,7 @@ package enum StorageError: Error, Equatable {
     case readOnly(String)
     /// An argument is out of bounds.
     case invalid(String)
-    /// A key, value or name beyond its limit: what it is, its size, the limit.
+    /// A key, value or name beyond its limit, with a description, its size and the limit.
     case tooLarge(what: String, size: Int, limit: Int)
     /// An earlier write failed in a way that leaves the outcome unknown until the store is reopened.
     indirect case failed(cause: StorageError)
@@ -35,15 +35,15 @@ package enum StorageError: Error, Equatable {
     case cancelled
 }
 
-/// A corruption: what is corrupt, and where. Only the engine makes these, each `reason` in exactly one place of the
-/// source.
+/// A corruption: the damaged part, and its position. Only the engine makes these, each `reason` in exactly one place of
+/// the source.
 @usableFromInline
 package struct Corruption: Error, Equatable {
     /// The page (its first sector), if it is one.
     package var page: UInt64?
     /// The tree whose page it is, once known.
     package var tree: String?
-    /// The keys that should be there, in words, where somebody looked for them.
+    /// The keys that should be there, in words, if they were looked for.
     package var keys: String?
     /// Description of the damage.
     package var reason: String

@@ -28,7 +28,7 @@ struct JournalReader {
         if CleanEnd.isThere(header, file), witness().map({ $0.transaction <= header.transaction }) ?? true {
             return ([], .clean, true)
         }
-        // All of it is looked through: half of the time of opening what nobody has in memory.
+        // The whole ring is read: half of the time of opening a store that is in no cache.
         file.startRead(at: ring.run.byteOffset, count: size)
         let chain = try chain()
         return (chain, try tail(after: chain), false)
@@ -127,7 +127,7 @@ struct JournalReader {
         return Entry(place: ring.place(of: start + used), record: record)
     }
 
-    /// The sector that lies `used` bytes behind the header's position.
+    /// The sector that is `used` bytes after the header's position.
     private func sector(at used: UInt64) throws(StorageError) -> Bytes {
         let first = ring.first << FileFormat.sectorShift
         return try file.sector(at: first + ring.place(of: start + used.floorSector), upTo: first + size)

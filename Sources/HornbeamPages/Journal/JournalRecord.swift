@@ -23,7 +23,7 @@ struct JournalRecord: Equatable {
     var durable: UInt64
     var previous: UInt64
     var checksum: UInt64 = 0
-    /// The ring in which the record lies. Not used where a header tells it.
+    /// The ring of the record. Not used if a header gives it.
     var ring: JournalRing
 
     static var headerSize: Int { 64 }
@@ -104,7 +104,7 @@ extension JournalRecord {
 extension [UInt8] {
     /// Less than a sector of them.
     mutating func appendZeros(_ count: Int) {
-        // A slice is copied at once, a sequence of so many elements one by one.
+        // A slice is copied at once, a sequence of as many elements one by one.
         append(contentsOf: JournalRecord.zeros[..<count])
     }
 }

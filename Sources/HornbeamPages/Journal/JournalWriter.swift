@@ -27,9 +27,10 @@ struct JournalBatch {
     /// Whole sectors: kept bytes from position `start`, behind `end` zeros.
     var bytes: [UInt8]
     var start: UInt64
-    /// What is written of them: from this sector on.
+    /// The written part begins at this sector.
     var from: UInt64
-    /// Written through before them, out of the file: what is no longer kept, from here to `start`.
+    /// The position from which bytes that are no longer kept, up to `start`, are written through again before them,
+    /// from the file.
     var rewrittenFrom: UInt64
     var isThrough: Bool
     /// The newest record in it.
@@ -47,7 +48,7 @@ struct JournalWriter {
     private var durable: UInt64
     /// Everything before this position is durable. The start of a sector.
     private(set) var durableEnd: UInt64
-    /// From `keptStart`, the start of a sector but while a batch is under way, to `end`.
+    /// From `keptStart`, the start of a sector except while a batch is under way, to `end`.
     private var kept: [UInt8] = []
     private var keptStart: UInt64
     /// Everything before this position has been given to the kernel.
@@ -55,7 +56,7 @@ struct JournalWriter {
     /// Anything before this position that is not durable may be lost. See `noteFault`.
     private var doubtfulEnd: UInt64 = 0
 
-    /// More than this is not kept: it is written, whatever was asked, and found in the file when it is wanted.
+    /// Maximum number of kept bytes. More are written, whatever their durability, and read from the file when needed.
     private static let keptBound = 1 << 20
 
     /// An empty journal, as a checkpoint leaves it.
@@ -82,7 +83,7 @@ struct JournalWriter {
             && JournalRecord.size(payload: payload) <= UInt64(ring.byteCount) - (end.position - start)
     }
 
-    /// Whether so much is kept that it should be written, whatever its durability.
+    /// Whether so many bytes are kept that they should be written, whatever their durability.
     var isFull: Bool { kept.count > Self.keptBound }
 
     /// Adds a record; nothing is written yet. The caller has asked `fits`.
@@ -241,14 +242,15 @@ extension JournalBatch {
         }
     }
 
-    /// After a failed write: makes sure that the record at `position`, and with it all behind it, is not found in the
-    /// file, now or later. The medium gets what the kernel's cache had, and nothing else: a record that is not whole
-    /// there never was. One that is, or may be, is overwritten with zeros for good, as far as its first sector goes.
+    /// After a failed write: makes sure that the record at `position`, and with it all after it, is not found in the
+    /// file, now or later. The medium gets only the bytes that the kernel's cache had: an incomplete record there was
+    /// never valid. A record that is, or may be, complete is overwritten with zeros for good, up to the end of its
+    /// first sector.
     func takeBack(from position: UInt64, in ring: JournalRing, file: any StoreFile) throws(StorageError) {
         let position = Swift.max(position, start)
         let offset = (ring.first << FileFormat.sectorShift) + ring.place(of: position.floorSector)
         let first = Int(position.floorSector - start)
-        // Records of published commits may lie before it in its sector.
+        // Records of published commits may be before it in its sector.
         let known = Int(position - position.floorSector)
         var sector = Array(bytes[first..<first + FileFormat.sectorSize])
         guard sector.withBytes({ Self.isThere($0, known, at: offset, file) }) else { return }
@@ -256,8 +258,8 @@ extension JournalBatch {
         try sector.withBytes { (bytes) throws(StorageError) in try file.writeThrough(bytes, at: offset) }
     }
 
-    /// Whether the file's sector at `offset` can be that in which the record at `place` of `bytes` begins. What is
-    /// behind the record's end in its sector has no part in it.
+    /// Whether the file's sector at `offset` can be that in which the record at `place` of `bytes` begins. Bytes after
+    /// the record's end in its sector don't count.
     private static func isThere(_ bytes: Bytes, _ place: Int, at offset: UInt64, _ file: any StoreFile) -> Bool {
         guard let record = bytes.baseAddress.map({ $0 + place }) else { return true }
         let size = JournalRecord.headerSize + Int(truncatingIfNeeded: record.u64(8))

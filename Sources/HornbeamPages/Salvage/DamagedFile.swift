@@ -10,7 +10,7 @@ package final class DamagedFile {
         case current
         /// It belongs to a former state: its bytes may hold data that was changed or deleted since.
         case free
-        /// The part of the space map that would tell is lost.
+        /// The relevant part of the space map is lost.
         case unknown
     }
 
@@ -29,7 +29,7 @@ package final class DamagedFile {
     /// Whether each space map page could be read.
     private var isMapKnown: [Bool] = []
 
-    /// Opens the file at `path`; waits for nobody.
+    /// Opens the file at `path` without waiting for other processes.
     package convenience init(path: String) throws(StorageError) {
         var options = StoreOptions()
         options.readOnly = true
@@ -132,7 +132,7 @@ package final class DamagedFile {
 
     private func read(_ sector: UInt64, _ count: Int) -> [UInt8]? { Self.read(file, sector, count) }
 
-    /// Reads sectors, all of which lie in the file. Returns nil if one can't be read.
+    /// Reads sectors, which must be in the file. Returns nil if one can't be read.
     static func read(_ file: any StoreFile, _ sector: UInt64, _ count: Int) -> [UInt8]? {
         let size = count * FileFormat.sectorSize
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { (buffer, filled) in
@@ -208,7 +208,7 @@ package final class DamagedFile {
             guard let bytes = read(file, slot, 1) else { continue }
             switch bytes.withUnsafeBytes({ HeaderSlot.read($0) }) {
             case .valid(let header):
-                // As long as the file was: what is cut off is found missing page by page.
+                // Up to the former size of the file: parts that were cut off are found missing page by page.
                 let bytes = Swift.max(header.fileSectors, sectorCount) << FileFormat.sectorShift
                 if header.fileSectors <= UInt64(FileFormat.maximumFileBytes) >> FileFormat.sectorShift,
                     header.problem(fileBytes: bytes) == nil
@@ -254,7 +254,7 @@ package final class DamagedFile {
         }
     }
 
-    /// The newest whole space directory, when no header tells of it: that of the last checkpoint, or of one that was
+    /// The newest complete space directory, if there is no header: that of the last checkpoint, or of one that was
     /// about to be.
     private func findDirectory() -> (PageReference, UInt32, UInt64)? {
         var newest: (PageReference, UInt32, UInt64)?
@@ -276,9 +276,9 @@ package final class DamagedFile {
 
     // MARK: Journal
 
-    /// The commits since the checkpoint, oldest first, up to the first that is damaged: those that the header tells of;
-    /// without one, those that follow the newest page of the state that the space map is of. Where the header may be a
-    /// former one, also those of later journals, if they follow.
+    /// The commits since the checkpoint, oldest first, up to the first damaged one: those of the header's journal.
+    /// Without a header, those that follow the newest page of the space map's state. If the header may be a former one,
+    /// also those of later journals, if they follow.
     private func findCommits() -> JournalSearch {
         var sectors = 0..<sectorCount
         if let ring = header?.journal.run {
@@ -296,7 +296,7 @@ package final class DamagedFile {
     /// Number of commits since the checkpoint.
     package var commitCount: Int { commits.count }
 
-    /// Hands out the payloads of the commits, oldest first, up to one that can't be read.
+    /// Calls `each` with the payloads of the commits, oldest first, up to the first unreadable one.
     package func forEachCommit(_ each: (Bytes) throws(StorageError) -> Void) throws(StorageError) {
         for index in 0..<commits.count {
             guard let payload = commits.payload(index) else { return }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for the journal's records in a damaged file, wherever they lie: each names its ring, the generation and the
-// record before it, so that neither a header nor the ring's place is needed to tell what follows what. Trusts no byte:
-// a record counts only with its checksum.
+// Looks for the journal's records anywhere in a damaged file: each names its ring, the generation and the record before
+// it, so their order is known without a header and without the ring's position. Trusts no byte: a record counts only
+// with its checksum.
 
 /// The whole records of a file's journals, the present one and former ones.
 struct JournalSearch {
@@ -33,7 +33,7 @@ struct JournalSearch {
         let sector = place < sectorCount ? DamagedFile.read(file, place, 1) : nil
         witness = sector?.withBytes { $0.baseAddress.flatMap { JournalWitness(reading: $0) } }
         if let header, witness?.generation != header.generation { witness = nil }
-        // Whole records don't overlap: together they are no larger than the file, whatever it claims.
+        // Complete records don't overlap: together they are no larger than the file, whatever sizes it claims.
         var budget = sectorCount << FileFormat.sectorShift
         var found: [Found] = []
         DamagedFile.scan(file, sectors) { (sector, bytes) in

@@ -62,7 +62,7 @@ struct SharedRoot: Equatable, Sendable {
 
     /// Reads the shared root in a sector. Returns nil if the sector holds none, or is just being written.
     init?(reading sector: UnsafeRawPointer) {
-        // Another process may be writing it: the bytes used must be those that were checked.
+        // Another process may be writing it: only bytes that were checked may be used.
         let copy = UnsafeMutableRawPointer.allocate(byteCount: Self.size, alignment: 8)
         defer { copy.deallocate() }
         copy.copyMemory(from: sector, byteCount: Self.size)

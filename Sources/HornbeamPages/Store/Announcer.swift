@@ -31,7 +31,7 @@
 
 import Synchronization
 
-/// Tells states and keeps them, each by a hold (`PublishedState.hold`). Nil where nobody else can have the file open.
+/// Tells states and keeps them, each by a hold (`PublishedState.hold`). Nil if no other process can have the file open.
 final class Announcer: @unchecked Sendable {
     // Sendable: `sector` is touched with `known` locked only.
     private let file: any StoreFile
@@ -50,8 +50,8 @@ final class Announcer: @unchecked Sendable {
     /// The knowledge that other processes have.
     private struct Known {
         var newest: SharedRoot
-        /// The newest state that others know of; nil before they know any of this life, and while there is an untold
-        /// one and nobody to read this one: who comes then waits for the newer.
+        /// The newest state that other processes know of. Nil before they know any of this life, and while there is an
+        /// untold state and no reader for this one: a new reader then waits for the newer one.
         var told: PublishedState?
         /// Its transaction, and the last one's when there is none.
         var toldTransaction: UInt64?
@@ -87,9 +87,9 @@ final class Announcer: @unchecked Sendable {
 
     deinit { sector.deallocate() }
 
-    /// Begins this life of the file: from here on nobody goes by what an earlier writer told. Nothing of the file may
-    /// have been changed before; the space map and the last checkpoint's pin are in place. `isWhole`: the checkpoint
-    /// has the newest state, the journal none. In the writer's turn, before anyone else knows the store.
+    /// Begins this life of the file: from here on no process uses a state that an earlier writer told. The file must be
+    /// unchanged before; the space map and the last checkpoint's pin are in place. `isWhole`: the checkpoint has the
+    /// newest state, the journal none. In the writer's turn, before the store is shared.
     func begin(_ side: WriterSide, isWhole: Bool) throws(StorageError) {
         let state = side.tip
         try known.withLock { (known) throws(StorageError) in
@@ -111,7 +111,7 @@ final class Announcer: @unchecked Sendable {
         neighbours.hasBegun()
     }
 
-    /// Tells a durable state, of whose holds one is for this. It is kept until another one is told and no
+    /// Tells a durable state, and takes over one of its holds. The state is kept until another one is told and no
     /// reader has it. A failure is no failure of the commit: others see an older state a little longer.
     func tell(_ state: PublishedState, _ figures: PageStatistics) {
         known.withLock { tell(state, figures, &$0) }
@@ -133,13 +133,14 @@ final class Announcer: @unchecked Sendable {
         known.newest.root = state.root
         known.newest.note(figures)
         repeatNewest(&known)
-        // Without the lock, which can't be had either, who opens the file now doesn't wait.
+        // Without the lock, which can't be had either, a process that opens the file now doesn't wait.
         if known.isUncertain { try? beginArrears(&known) }
         settleArrears(&known)
     }
 
-    /// Keeps a durable state that can't be told yet, of whose holds one is for this, and says so to whoever
-    /// opens the file from here on. False if somebody has it open already, or may have: then it must be told now.
+    /// Keeps a durable state that can't be told yet, taking over one of its holds, and marks that for processes that
+    /// open the file from here on. Returns false if a process has it open already, or may have: then it must be told
+    /// now.
     func keep(_ state: PublishedState) -> Bool {
         known.withLock { known in
             let newest = max(known.toldTransaction ?? 0, known.untold?.transaction ?? 0)
@@ -175,7 +176,7 @@ final class Announcer: @unchecked Sendable {
         }
     }
 
-    /// Whether somebody waits for `kept` to be told.
+    /// Whether a process waits for `kept` to be told.
     func attendsAny() -> Bool { (try? neighbours.attendsAny()) ?? true }
 
     private func beginArrears(_ known: inout Known) throws(StorageError) {
@@ -255,8 +256,8 @@ final class Announcer: @unchecked Sendable {
 }
 
 extension PageStore {
-    /// Tells other processes the newest state, which is durable. Where some of its pages are in memory alone and no
-    /// other process reads, that is put off.
+    /// Tells other processes the newest state, which is durable. If some of its pages are in memory alone and no other
+    /// process reads, that is put off.
     func tellNewest() {
         guard let announcer = side.announcer else { return }
         let state = newest.withLock { newest in
@@ -271,10 +272,10 @@ extension PageStore {
         }
     }
 
-    /// Writes what is in memory alone, and tells what couldn't be told before. Any thread. If it can't be written
-    /// others see an older state a little longer, and who opens the file waits. Where commits go on meanwhile they
-    /// leave more to be told. False if something could be neither written nor told, or the store has failed, after
-    /// which nothing is written.
+    /// Writes pages that are in memory alone, and tells states that couldn't be told before. Any thread. If writing
+    /// fails, others see an older state a little longer, and new readers wait. Commits during this leave more to be
+    /// told. Returns false if a state could be neither written nor told, or the store has failed, after which nothing
+    /// is written.
     @discardableResult
     func catchUp() -> Bool {
         guard let announcer = side.announcer, announcer.isInArrears else { return true }
@@ -286,7 +287,7 @@ extension PageStore {
         return announcer.repeatUncertain()
     }
 
-    /// Whether there is something to be told, and somebody waits for it.
+    /// Whether there is a state to be told, and a process waits for it.
     var isAwaited: Bool { isInArrears && side.announcer?.attendsAny() ?? false }
 
     /// Sizes that go with the newest state.

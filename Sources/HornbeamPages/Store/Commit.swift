@@ -5,15 +5,15 @@
 
 import Synchronization
 
-/// A commit that has given the writer's turn back and is not known to be durable yet. Any thread may wait for it, and
-/// somebody should: nobody else tells what became of it, and it may stay pending until the next commit.
+/// A commit that has given the writer's turn back and is not known to be durable yet. Any thread may wait for it. Some
+/// thread should: the outcome is not reported otherwise, and it may stay pending until the next commit.
 package struct CommitInFlight: Sendable {
     enum Rest {
         /// It is as durable as was asked, or there was nothing to do.
         case nothing
         case own(PendingCommit)
-        /// It changed nothing: earlier commits are to be this durable, and the one that it was built on, if that is
-        /// pending, must not fall.
+        /// It changed nothing. Earlier commits must become this durable, and if the commit that it was built on is
+        /// pending, that must not fail.
         case earlier(Durability, after: PendingCommit?)
     }
 
@@ -93,8 +93,8 @@ extension PageStore {
         try pipeline.makeDurable(durability) { show($0, isDurable: $1) }
     }
 
-    /// Settles what is published, and checkpoints if that is due. If somebody else has the turn, they settle, but they
-    /// may have no commit of their own: the thread is told without it.
+    /// Settles published commits, and checkpoints if that is due. If another thread has the turn, that thread settles,
+    /// but it may have no commit of its own: the store's thread is notified anyway.
     private func tidy() {
         worker.noteCommit(in: self)
         let (used, capacity) = pipeline.journalUse
@@ -108,9 +108,9 @@ extension PageStore {
         if worker.isRunning { worker.wake() } else { checkpointNow(journal: change) }
     }
 
-    /// For a commit by a checkpoint: once several had no redo because the ring is too small for it, one that is not. To
-    /// the medium a redo is one more write; it gains only where the pages would be many more, as those of changes all
-    /// over a tree are, and those of long or sorted values are not.
+    /// The ring for a commit by a checkpoint: after several transactions without redo, because the ring is too small
+    /// for it, a larger one. The redo is one more write to the medium. It pays only if the pages would be many more
+    /// bytes, as with changes all over a tree, but not with long or sorted values.
     private func ringChange(missing size: Int) -> RingChange {
         let largest = Int(side.largestRing) << FileFormat.sectorShift
         guard size > 0, size <= JournalRecord.maximumPayload(ringBytes: largest),
@@ -165,7 +165,7 @@ extension PageStore {
         side.tip = next
         show(next)
         if side.retired.isEmpty, base.isForgotten {
-            // Nothing is pinned, the former state neither: what would be retired is free again at once.
+            // Nothing is pinned, the former state neither: pages to be retired are free at once.
             for page in freed { side.release(page.run) }
         } else {
             retire(freed, from: base, death: next.transaction)
@@ -174,7 +174,8 @@ extension PageStore {
         noteStatistics()
     }
 
-    /// After a flush: the state that it made visible, if any; durable, the newest is told to other processes.
+    /// After a flush: shows the state that it made visible, if any. If it is durable, the newest is told to other
+    /// processes.
     func show(_ state: PublishedState?, isDurable: Bool) {
         if let state { show(state) }
         if isDurable { tellNewest() }
@@ -208,8 +209,8 @@ extension PageStore {
         unwritten.reclaim(before: Swift.min(oldest, settled.transaction))
     }
 
-    /// In the turn of the store's thread, while no transaction is open: if nobody reads, nobody has found any of these
-    /// pages, and whoever comes now finds them in the file.
+    /// In the turn of the store's thread, while no transaction is open: if there are no readers, none has found any of
+    /// these pages, and new ones find them in the file.
     func reclaimUnread(isIdle: Bool) {
         guard let unwritten = verification.unwritten, isIdle || unwritten.isWaiting else { return }
         // A state that has been replaced by one which is not settled yet isn't among the older ones.
@@ -218,15 +219,15 @@ extension PageStore {
         unwritten.reclaim(before: .max, isIdle: isIdle)
     }
 
-    /// The state that was newest counts as pinned until nobody reads it any more.
+    /// The state that was newest counts as pinned until it has no reader any more.
     private func retire(_ freed: [RetiredPages.Page], from base: PublishedState, death: UInt64) {
         side.retired.pin(base.transaction)
         side.retire(freed, death: death)
         side.older.append(base)
     }
 
-    /// Leaves the pages in memory: see `UnwrittenPages`. What there is no room for is written, and so is what others
-    /// will be told of in a moment.
+    /// Leaves the pages in memory: see `UnwrittenPages`. Pages without room there are written, and so are all if other
+    /// processes are told of them in a moment.
     private func keepOrWritePages(_ frames: [Frame], _ durability: Durability) throws(StorageError) {
         guard let unwritten = verification.unwritten, durability != .full || side.announcer?.isAttended != true
         else { return try writePages(frames) }
@@ -246,7 +247,8 @@ extension PageStore {
         try write(.all, of: unwritten)
     }
 
-    /// Writes those that were changed longest ago, so that later ones have room in memory. What can't be written stays.
+    /// Writes the pages that were changed longest ago, so that later ones have room in memory. After an error they
+    /// stay.
     func makeRoom() {
         guard let unwritten = verification.unwritten, unwritten.isNearlyFull else { return }
         try? write(.olderHalf, of: unwritten)
@@ -255,7 +257,7 @@ extension PageStore {
     private func write(_ part: UnwrittenPages.Part, of unwritten: UnwrittenPages) throws(StorageError) {
         let visible = { self.newest.withLock { $0.state.transaction } }
         try unwritten.write(part, newest: visible) { (number, pages) throws(StorageError) in
-            // By the atomic: whoever tells a state has the pipeline's lock.
+            // By the atomic: a thread that tells a state has the pipeline's lock.
             guard !pipeline.hasFailed else { throw .invalid("\(file.path) has failed: nothing is written any more") }
             try file.write(Bytes(pages), at: number << FileFormat.sectorShift)
             side.noteWritten(pages.count)
@@ -274,7 +276,7 @@ extension PageStore {
         try writePages(side.frames.inFileOrder(), startsWriteBack: startsWriteBack)
     }
 
-    /// In memory pages are where they belong already. Nodes get no checksum, which nobody would look at: see
+    /// In a store in memory pages are at their places already. Nodes get no checksum, which would never be checked: see
     /// `Verification.isMemory`.
     private func finishPlacedPages() {
         side.frames.forEachLive { frame in
@@ -325,7 +327,7 @@ extension PageStore {
                 guard let kind = PageKind(rawValue: header.kind), kind == .leaf || kind == .branch, header.flags == 0
                 else { continue }
                 if let problem = verification.structureProblem(Bytes(frame.buffer), kind) {
-                    // A defect of the engine, or the outcome of changing pages that somebody forged.
+                    // A defect of the engine, or the result of changing forged pages.
                     throw .corrupt(Corruption(page: frame.run.start, reason: "it would be made wrong: \(problem)"))
                 }
             }

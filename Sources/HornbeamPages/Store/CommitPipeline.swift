@@ -279,8 +279,8 @@ final class CommitPipeline: @unchecked Sendable {
         }
     }
 
-    /// Write-throughs that failed. The kernel tells an error of writing back once, to whoever asks first: after one of
-    /// these, pages that were written before may be lost though no sync says so.
+    /// Number of failed write-throughs. The kernel reports an error of writing back once, to the first caller that
+    /// asks: after one of these, pages that were written before may be lost though no sync reports it.
     var faultCount: Int { monitor.locked { faults } }
 
     func noteFault(_ error: StorageError) {
@@ -308,19 +308,19 @@ final class CommitPipeline: @unchecked Sendable {
 
     var hasJournal: Bool { monitor.locked { journal != nil } }
 
-    /// Begins a new journal, once nothing is on its way to the former one. Nil, while no commit is pending: there is
-    /// none for the time being, and no record fits.
+    /// Begins a new journal, once nothing is on its way to the former one. With nil, which needs that no commit is
+    /// pending, there is none for the time being, and no record fits.
     func setJournal(_ journal: JournalWriter?) {
         monitor.locked {
             while isFlushing { monitor.wait() }
             self.journal = journal
-            // The place of a former ring may be somebody else's.
+            // The sectors of a former ring may be in use for something else.
             marked = nil
         }
     }
 
-    /// Closes the journal's sector. Returns the position at which the records of the newest state end, and those of
-    /// later ones will begin in a sector of their own.
+    /// Closes the journal's sector. Returns the position at which the records of the newest state end. Those of later
+    /// ones will begin in a sector of their own.
     func closeJournalSector() -> JournalMark? {
         monitor.locked {
             journal?.closeSector()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves of compressed trees as a view sees them: raw, in the page cache. One that didn't compress is read like any
-// other page.
+// Leaves of compressed trees in a view: raw, in the page cache. A leaf that didn't compress is read like any other
+// page.
 
 extension PageView {
     /// The leaf that `pointer` names, raw; its header says how large it is.
@@ -98,8 +98,8 @@ extension PageView {
         }
     }
 
-    /// The stored form of a committed compressed leaf where it lies in the mapping, if it was verified and is the one
-    /// that is meant.
+    /// The stored form of a committed compressed leaf in the mapping, if it was verified and is the leaf that the
+    /// parent refers to.
     private func storedLeaf(_ expected: Verification.Expectation) -> Bytes? {
         guard let mapping, expected.birth < frameBirth, store.verification.isVerifiedLeaf(expected.number),
             expected.sectors > 0, expected.sectors <= CompressedPage.maximumSectors,
@@ -130,9 +130,9 @@ extension PageView {
         birth < frameBirth ? knownPage(pointer, birth: birth, kind: .leaf, level: 0) : nil
     }
 
-    /// A leaf that isn't at hand, to be decoded by parts: for whoever wants one value. Nil for one that should be read
-    /// as a whole (`page`): one that is not verified yet or not stored in blocks, and each eighth. These go to the
-    /// cache whatever is known of them, so that the leaves that are read most are there soon.
+    /// A leaf that isn't available as a whole, to be decoded by parts: for reading one value. Returns nil for a leaf
+    /// that should be read as a whole (`page`): one that is not verified yet or not stored in blocks, and each eighth.
+    /// These go to the cache in any case, so that frequently read leaves are there soon.
     package func partialLeaf(_ pointer: UInt64, birth: UInt64) throws(StorageError) -> PartialLeaf? {
         // As in `unverifiedPage`.
         try store.checkProcess()

@@ -43,8 +43,8 @@ extension PageWriter {
         return leaf
     }
 
-    /// Compresses a leaf, which is divided in these parts, and gives it a place; its pointer from now on. What is in no
-    /// part goes as zeros.
+    /// Compresses a leaf, which is divided in these parts, and gives it a place. Returns its pointer from now on. Bytes
+    /// in no part become zeros.
     package func placeLeaf(_ pointer: UInt64, _ parts: LeafParts) throws(StorageError) -> UInt64 {
         guard isOpen else { throw .invalid("the transaction has ended") }
         let run = try side.unplaced.withStored(pointer, parts) { (stored) throws(StorageError) in

@@ -23,11 +23,11 @@ final class Follower: Sendable {
 
     /// Guarded by the mutex.
     private struct Held {
-        /// The shared root when the state was found, and the writer's life then; 0: nobody wrote.
+        /// The shared root when the state was found, and the writer's life then; 0 if there was no writer.
         var identity = SharedRoot.Identity(life: 0, sequence: 0)
         var life: UInt64 = 0
         var state = PublishedState(transaction: 0, root: RootRecord())
-        /// The header whose state it is, if nobody writes.
+        /// The header of the state, if there is no writer.
         var header: HeaderSlot?
         var figures = PageStatistics()
         /// Open snapshots by transaction; each transaction is pinned once.
@@ -39,9 +39,9 @@ final class Follower: Sendable {
     /// A state and where it was found.
     struct Found {
         var root: SharedRoot
-        /// The writer's; 0: nobody writes.
+        /// The writer's life; 0 if there is no writer.
         var life: UInt64
-        /// The checkpoint's header, if the state is that one's and was not told.
+        /// The checkpoint's header, if the state is the checkpoint's and was not told.
         var header: HeaderSlot?
     }
 
@@ -77,8 +77,8 @@ final class Follower: Sendable {
         }
     }
 
-    /// Lets no snapshot begin from here on; false, and without effect, if one is open. One look for both: a snapshot
-    /// that began between them would read a file that is released.
+    /// Prevents further snapshots. Returns false, without effect, if one is open. Both under one lock: a snapshot that
+    /// began between them would read a file that is released.
     func close() -> Bool {
         held.withLock { held in
             guard held.snapshots.isEmpty else { return false }
@@ -88,7 +88,7 @@ final class Follower: Sendable {
     }
 
     /// Whether the newest state, as of the last snapshot that began, is this header's, and no writer has come since.
-    /// The transaction alone would not tell, nor would the shared root: a compaction ends with checkpoints of the same
+    /// The transaction alone doesn't show it, nor does the shared root: a compaction ends with checkpoints of the same
     /// state, which is told once.
     func describes(_ header: HeaderSlot) -> Bool {
         held.withLock { held in
@@ -140,7 +140,7 @@ final class Follower: Sendable {
 
     // MARK: The newest state
 
-    /// Whether nobody has told another state, or begun another life, since.
+    /// Whether no other state has been told, and no other life begun, since.
     private func isCurrent(_ held: Held) throws(StorageError) -> Bool {
         if let life = try file.locks.life(), life != held.life { return false }
         return try SharedRoot.identity(reader) == held.identity
@@ -186,9 +186,9 @@ final class Follower: Sendable {
         if root.usedSectors > 0 { held.figures.usedBytes = root.usedSectors << FileFormat.sectorShift }
     }
 
-    /// Finds the newest state with the gate closed, so that no writer begins meanwhile, and hands it to `body` before
-    /// the gate opens. Waits for a writer that is just opening the file, and who has only begun to attend for one that
-    /// is in arrears.
+    /// Finds the newest state with the gate closed, so that no writer begins meanwhile, and passes it to `body` before
+    /// the gate opens. Waits for a writer that is just opening the file. A reader that has only begun to attend also
+    /// waits for a writer that is in arrears.
     func find<Result>(
         isOpening: Bool = false, _ body: (Found) throws(StorageError) -> Result
     ) throws(StorageError) -> Result {
@@ -244,13 +244,13 @@ final class Follower: Sendable {
     }
 
     private func look(_ isOpening: Bool) throws(StorageError) -> Look {
-        // Before what is told is read: it was all that there is when this was answered.
+        // Before the told state is read: it was up to date when this was answered.
         if isOpening, try file.locks.isInArrears() { return .inArrears }
         let life = try file.locks.life()
         if let told = try told, let life, told.identity.life == life {
             return told.hasState ? .state(Found(root: told, life: life, header: nil)) : .opening
         }
-        // With the gate closed a writer without a life can be on its way out only.
+        // With the gate closed a writer without a life can only be about to end.
         if life == nil, try file.locks.isWritten() { return .opening }
         let header = try PageStore.readHeader(file)
         // A living writer would have told of the records in the journal if they were durable.

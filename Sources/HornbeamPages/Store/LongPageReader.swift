@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading parts of a long value: the page's header and checksums once, then each block when it is first wanted. What a
-// part costs goes by the part, not by the value. Reads by calls, never where the file is mapped: what is handed out is
-// what was verified, and a sector that can't be read is an error of this value alone.
+// Reads parts of a long value: the page's header and checksums once, then each block when it is first needed. The cost
+// of a part depends on its size, not on the value's. Reads by calls, even if the file is mapped: the returned bytes are
+// the verified ones, and an unreadable sector is an error of this value alone.
 
 /// Belongs to one view, and lives no longer than the page it reads.
 package final class LongPageReader {
@@ -9,11 +9,11 @@ package final class LongPageReader {
     package let size: UInt64
     private let number: UInt64
     private let view: PageView
-    /// The page, if it is the open transaction's own and lies in memory.
+    /// The page, if it is the open transaction's own and in memory.
     private let page: Bytes?
     /// Checksums of the blocks.
     private var checksums: [UInt64] = []
-    /// One block, and which it is.
+    /// One block, and its number.
     private var block: [UInt8] = []
     private var loaded: Int?
 
@@ -100,7 +100,7 @@ package final class LongPageReader {
 }
 
 extension Verification {
-    /// Checks all of a long value's page that lies before the value.
+    /// Checks all of a long value's page that precedes the value.
     fileprivate func checkHead(
         _ head: Bytes, size: UInt64, _ expected: Expectation, newestBirth: UInt64
     ) throws(StorageError) {

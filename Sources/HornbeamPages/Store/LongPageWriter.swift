@@ -5,8 +5,8 @@
 //   open ──finish──▶ the transaction's, like any page of it
 //     └──cancel, a failed write, a rollback to before it, the transaction's end──▶ given up, its place free
 
-/// The places of one transaction's long values that are on their way, each by a number that no other ever has: the
-/// writer of one that was given up must not take what lies at its place since for its own.
+/// The places of one transaction's unfinished long values, each by a number that is never used again: the writer of one
+/// that was given up must not mistake a later value at its place for its own.
 struct OpenLongPages {
     private struct Place {
         var run: SectorRun
@@ -27,10 +27,10 @@ struct OpenLongPages {
 
     func contains(_ number: UInt64) -> Bool { places[number] != nil }
 
-    /// The place, which nobody owns now; nil if it was given up before.
+    /// Removes a place and returns it to the caller; nil if it was given up before.
     mutating func remove(_ number: UInt64) -> SectorRun? { places.removeValue(forKey: number)?.run }
 
-    /// Removes those that were taken at this birth or later; the places, which nobody owns now.
+    /// Removes the places that were taken at this birth or later, and returns them to the caller.
     mutating func removeAll(from birth: UInt64 = 0) -> [SectorRun] {
         let gone = places.filter { $0.value.birth >= birth }
         for number in gone.keys { places.removeValue(forKey: number) }
@@ -38,7 +38,7 @@ struct OpenLongPages {
     }
 }
 
-/// Belongs to one write transaction, whose end it may outlive. One that goes unfinished is given up.
+/// Belongs to one write transaction, whose end it may outlive. An unfinished one is given up.
 package final class LongPageWriter {
     /// Size of the value, in bytes.
     package let size: UInt64
@@ -89,8 +89,9 @@ package final class LongPageWriter {
         }
     }
 
-    /// Writes the rest. From then on the page is the transaction's, which must refer to it or free it. All of the value
-    /// has been added (`.invalid` if not, and it may go on); a write that fails gives the value up.
+    /// Writes the rest. From then on the page is the transaction's, which must refer to it or free it. The whole value
+    /// must have been added (otherwise throws `.invalid`, and adding may continue). A write that fails gives the value
+    /// up.
     package func finish() throws(StorageError) {
         try ensureOpen()
         guard page.count == size else {

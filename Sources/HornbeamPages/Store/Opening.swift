@@ -93,11 +93,11 @@ extension PageStore {
 
     // MARK: Following
 
-    /// Opens the file for reading beside whoever may be writing it.
+    /// Opens the file for reading beside a writer in another process.
     package static func follow(
         file: any SharedFile, options: StoreOptions, structure: @escaping StructureCheck, replay: @escaping Replay
     ) throws(StorageError) -> PageStore {
-        // Before anything else, so that a file that is none of ours is told as such.
+        // Before anything else, so that a file that is no store gets the right error.
         let header = try headerBesideWriter(file)
         try file.locks.attend()
         let cache = try PageCache(budget: options.cacheBytes, pageSize: Int(header.pageSize))
@@ -163,7 +163,7 @@ extension PageStore {
         _ file: any StoreFile, _ header: HeaderSlot, _ options: StoreOptions, _ verification: Verification
     ) throws(StorageError) -> PageStore {
         var space = SpaceMap(pageSize: Int(header.pageSize))
-        // The file may have grown since the checkpoint; what the map does not know is free.
+        // The file may have grown since the checkpoint; sectors that the map does not know are free.
         let sectors = FileFormat.fileSectors(within: try file.size() >> FileFormat.sectorShift)
         guard sectors <= UInt64(file.maximumBytes) >> FileFormat.sectorShift else {
             throw .unsupported("\(file.path) is larger than the address space this process may use")
@@ -181,8 +181,7 @@ extension PageStore {
         return store
     }
 
-    /// The newest of the slots. One that can't be read counts as damaged; if the other one does not do, the answer is
-    /// its error.
+    /// The newest of the slots. An unreadable slot counts as damaged; if the other one is no help, its error is thrown.
     static func readHeader(_ file: any StoreFile) throws(StorageError) -> HeaderSlot {
         let reader = FileReader(file, mapping: nil)
         let size = try file.size()

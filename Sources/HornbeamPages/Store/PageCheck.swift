@@ -16,8 +16,8 @@ extension PageStore {
         try verification.withWhole(expected) { (_) throws(StorageError) in }
     }
 
-    /// Copies a node page to `buffer`, which has its size, and then checks the copy as on a page's first touch: what is
-    /// in the buffer is what was verified, whatever happens to the file.
+    /// Copies a node page to `buffer`, which has its size, and then checks the copy as on a page's first touch: the
+    /// buffer has the verified bytes, whatever happens to the file.
     package func copyWholePage(
         _ number: UInt64, birth: UInt64, kind: PageKind, level: UInt8, into buffer: UnsafeMutableRawBufferPointer
     ) throws(StorageError) {
@@ -75,8 +75,8 @@ extension PageStore {
         return (try beginRead(), account, account.problems + headerProblems() + journalProblems())
     }
 
-    /// The space map is that of the header that the store was opened by: it says nothing of the newest state once there
-    /// is another header, nor beside a writer in another process. One may come at any moment.
+    /// The space map belongs to the header by which the store was opened. It doesn't describe the newest state once
+    /// there is another header, nor beside a writer in another process, which may come at any moment.
     private func beginCheck(
         following follower: Follower
     ) throws(StorageError) -> (view: PageView, account: SpaceAccount, problems: [String]) {
@@ -99,7 +99,7 @@ extension PageStore {
                 guard case .valid(let header) = try reader.header(slot: slot) else {
                     return "header slot \(slot) is damaged: the store depends on the other one"
                 }
-                // One that a crash left behind is renewed by the next opening for writing.
+                // A stale slot after a crash is renewed by the next opening for writing.
                 let isOld = options.readOnly && header.checkpoint < side.header.checkpoint
                 return header == side.header || isOld ? nil : "header slot \(slot) is not that of the last checkpoint"
             } catch {
@@ -126,7 +126,7 @@ extension PageStore {
 /// store itself.
 package struct SpaceAccount {
     private let sectors: UInt64
-    /// Nil: only whether a sector belongs to two pages can be told.
+    /// Nil if the map is of no use: then only pages that share a sector are found.
     private let live: [UInt64]?
     private var seen: [UInt64]
     /// Problems of the store's own sectors.
@@ -142,7 +142,7 @@ package struct SpaceAccount {
         }
     }
 
-    /// Ticks off a page that is referred to. What is wrong with that, nil if nothing is.
+    /// Marks the sectors of a page that is referred to. Returns the fault, or nil.
     package mutating func add(_ page: UInt64, sectors count: UInt32) -> String? {
         guard page < sectors, UInt64(count) <= sectors - page else { return "it lies outside of the file" }
         var isFree = false
@@ -158,7 +158,7 @@ package struct SpaceAccount {
         return isFree ? "it is referred to, but the space map has a part of it as free" : nil
     }
 
-    /// Once every page was added: what is marked as in use, but belongs to nobody.
+    /// After every page was added: sectors that are marked as in use, but belong to no page.
     package var leaks: [String] {
         guard let live else { return [] }
         return seen.indices.compactMap { (word) -> String? in

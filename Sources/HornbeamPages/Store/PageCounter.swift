@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the pages that a part of a transaction looks at. It costs nothing unless pages are counted: while they are,
-// the view goes by bits of which none is set, so that each page takes the way of those that aren't verified yet. Leaves
-// of compressed trees, which no entity has, come from the cache and aren't counted.
+// Counts the pages that a part of a transaction reads. It costs nothing unless pages are counted: while they are, the
+// view uses verification bits of which none is set, so that each page takes the path of unverified ones. Leaves of
+// compressed trees, which no entity has, come from the cache and aren't counted.
 
 import Synchronization
 

@@ -27,8 +27,8 @@ struct PageSavepoint {
 }
 
 extension PageWriter {
-    /// Makes a savepoint, inside of the last one. From here on all older pages are copied before they change. Leaves
-    /// without a place must have got theirs.
+    /// Makes a savepoint, inside of the last one. From here on all older pages are copied before they change. All
+    /// leaves must have their places.
     package func addSavepoint() throws(StorageError) {
         guard isOpen else { throw .invalid("the transaction has ended") }
         guard birth + 1 < FileFormat.maximumNumber else {
@@ -57,7 +57,7 @@ extension PageWriter {
         ownBirth = savepoint.lastBirth + 1
     }
 
-    /// Forgets the `index`-th savepoint and those inside of it; what was done since stays.
+    /// Forgets the `index`-th savepoint and those inside of it; changes since then stay.
     package func releaseSavepoints(from index: Int) {
         let savepoint = savepoints[index]
         savepoints.removeSubrange(index...)

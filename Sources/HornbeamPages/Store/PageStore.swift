@@ -144,9 +144,9 @@ package final class PageStore: @unchecked Sendable {
     /// Unpins. The view and its pages must not be used after.
     package func endRead(_ view: PageView) { view.unpin() }
 
-    /// A view lets go of its state. Not in a forked child: the pin is the parent's.
+    /// Releases a view's pin of its state. Not in a forked child: the pin is the parent's.
     func unpin(_ state: PublishedState, _ stripe: StripedCount.Stripe) {
-        // First: a follower closes once it has no snapshot, and then nobody may be counted.
+        // First: a follower closes once it has no snapshot, and then no reader may be counted.
         stripe.leave()
         follower?.end(state)
     }
@@ -176,7 +176,7 @@ package final class PageStore: @unchecked Sendable {
             try checkUsable()
             settle()
             let number = side.usedNumber + 1
-            // One for want of room, two by the commit, one by `close`, one by recovery in its stead.
+            // One for lack of room, two by the commit, one by `close`, one by recovery in its stead.
             try checkNumbers(transaction: number, checkpoint: side.header.checkpoint + 5)
             return PageWriter(store: self, side: side, state: side.tip, number: number, reserve: .transaction)
         } catch {
@@ -219,7 +219,7 @@ package final class PageStore: @unchecked Sendable {
         try pipeline.checkUsable()
     }
 
-    /// Whether nothing can be committed any more: what was not durable may be lost.
+    /// Whether nothing can be committed any more: changes that were not durable may be lost.
     package var hasFailed: Bool {
         do throws(StorageError) { try pipeline.checkUsable() } catch { return true }
         return false
@@ -256,7 +256,8 @@ package final class PageStore: @unchecked Sendable {
             settle()
             try noteClosed()
             failure = writeBack()
-            // Drops the run that a failed store leaves under way, whoever drives it: nobody ends it after this.
+            // Drops the run that a failed store leaves under way, whichever thread drives it: nothing ends it after
+            // this.
             _ = side.run?.outcome
             side.run = nil
         }
@@ -333,8 +334,8 @@ package final class PageStore: @unchecked Sendable {
     }
 
     /// Ends the thread that checkpoints, and waits for it. The holder of the turn may call this too. The thread keeps
-    /// the store alive: code that lets go of a store which was opened by its path and not closed must call this first.
-    /// From here on commits checkpoint.
+    /// the store alive: code that drops a store which was opened by its path and not closed must call this first. From
+    /// here on commits checkpoint.
     package func endThread() {
         // A forked child has no such thread.
         guard isHere else { return }
@@ -342,7 +343,7 @@ package final class PageStore: @unchecked Sendable {
         worker.stop()
     }
 
-    /// Whether any view, also one of another process, has a state. To be called in the turn.
+    /// Whether any view, in this or another process, has a state. Must be called in the turn.
     var isAnythingRead: Bool {
         side.tip.isRead || side.older.contains(where: \.isRead) || side.announcer?.pinned.isEmpty == false
     }
@@ -366,8 +367,8 @@ package final class PageStore: @unchecked Sendable {
         return figures
     }
 
-    /// Reads header slots and journal. By calls, never in the mapping: what can't be read must be an error there, for
-    /// the zeros that the guard puts in its place look like a journal that ends.
+    /// Reads header slots and journal. By calls, never in the mapping: an unreadable sector must be an error there,
+    /// because the zeros that the guard puts in its place look like the journal's end.
     var fileReader: FileReader { FileReader(file, mapping: nil) }
 
     /// Renews the figures; the caller has the turn.

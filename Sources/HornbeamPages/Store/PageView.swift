@@ -10,7 +10,7 @@ public import Synchronization
 package final class PageView {
     /// Bytes of a node page.
     @usableFromInline package let pageSize: Int
-    /// The newest transaction it sees. Not by a variable of other modules, where each look would be checked.
+    /// The newest transaction it sees. Not a variable of another module, each access of which would be checked.
     package var transaction: UInt64 { newest }
     @exclusivity(unchecked) private var newest: UInt64
     /// The snapshot's root.
@@ -24,18 +24,18 @@ package final class PageView {
     @exclusivity(unchecked) var counter: PageCounter?
     /// Pages of the cache that the running operation holds.
     @exclusivity(unchecked) @usableFromInline var heldCount = 0
-    /// From the first use of the cache on; then the next three are its.
+    /// Set at the first use of the cache; then the next three belong to it.
     @exclusivity(unchecked) var hold: PageHold?
     /// The stack of held pages.
     @exclusivity(unchecked) var held = HeldPages.none
-    /// Pages of the cache that stay pinned, because values lie in them.
+    /// Cached pages that stay pinned, because values are in them.
     @exclusivity(unchecked) var kept = KeptPages()
     @exclusivity(unchecked) var figures = HoldFigures.none
     let cached: CacheSlots
     /// Pages from this birth on are the open transaction's, in frames or spilled; none is in a reader.
     @usableFromInline let frameBirth: UInt64
 
-    /// Not 0 once bytes that were trusted could not be read.
+    /// Not 0 once trusted bytes could not be read.
     @usableFromInline let lost: UnsafeMutablePointer<Atomic<UInt32>>
 
     /// The store's unwritten pages. Unmanaged, because each look at an optional reference counts it, three times a
@@ -53,7 +53,7 @@ package final class PageView {
     /// The state that it sees, or has seen last, retained; nil in the writer's view. (Unmanaged: each look at a
     /// variable counts references, of which a read transaction of one get would have twelve.)
     @exclusivity(unchecked) private var state: Unmanaged<PublishedState>?
-    /// The stripe that counts it as a reader of the state, whatever thread ends it; nil if it doesn't pin the state.
+    /// The stripe that counts it as a reader of the state, whichever thread ends it; nil if it doesn't pin the state.
     @exclusivity(unchecked) private var pin: StripedCount.Stripe?
 
     /// A reader's view of a state whose reader count already includes it.
@@ -209,7 +209,7 @@ package final class PageView {
         return UnsafeRawPointer(try start(of: bytes(expected), expected))
     }
 
-    /// A node page of the open transaction, if it lies in a frame.
+    /// A node page of the open transaction, if it is in a frame.
     @inline(__always)
     private func ownNode(
         _ number: UInt64, _ birth: UInt64, _ kind: PageKind, _ level: UInt8
@@ -238,20 +238,19 @@ package final class PageView {
     /// Whether pages are read where the file is mapped.
     package var isMapped: Bool { mapping != nil }
 
-    /// Whether bytes of a page lie in the mapping.
+    /// Whether bytes of a page are in the mapping.
     package func isMapped(_ bytes: UnsafeRawPointer) -> Bool {
         bytes >= base && bytes < base + Int(truncatingIfNeeded: capacity &<< FileFormat.sectorShift)
     }
 
-    /// The bytes of a raw node page if it lies in the mapping, unverified: to be asked for, not to be read.
+    /// The bytes of a raw node page if it is in the mapping, unverified: for prefetching, not for reading.
     package func mappedPage(_ number: UInt64) -> Bytes? {
         guard number < capacity else { return nil }
         return Bytes(start: base + Int(truncatingIfNeeded: number &<< FileFormat.sectorShift), count: pageSize)
     }
 
-    /// Asks the processor for what a search in a node looks at: the header and the arrays behind it, and the common
-    /// prefix at the page's end. One wait instead of four, each of which would need the one before. Any number is
-    /// harmless.
+    /// Prefetches the parts of a node that a search reads: the header and the arrays after it, and the common prefix at
+    /// the page's end. One wait instead of four, each of which would depend on the one before. Any number is harmless.
     @inlinable @inline(__always)
     package func prefetchNode(_ number: UInt64) {
         guard number < capacity else { return }
@@ -268,7 +267,7 @@ package final class PageView {
             Verification.Expectation(number: number, birth: birth, kind: .longValue, level: 0, sectors: sectors))
     }
 
-    /// The open transaction's own page, if it lies in a frame.
+    /// The open transaction's own page, if it is in a frame.
     func ownPage(_ expected: Verification.Expectation) -> Bytes? {
         guard expected.birth >= frameBirth, let frame = frames?.find(expected.number),
             frame.run.count == expected.sectors, PageHeader(reading: frame.bytes).kind == expected.kind.code,

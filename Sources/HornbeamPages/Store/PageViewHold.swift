@@ -45,7 +45,7 @@ extension PageView {
         @inline(__always) get { heldCount }
     }
 
-    /// Takes over the page looked at last, if it is one of the cache. To be given to `release`.
+    /// Takes over the page accessed last, if it is a cached one. The caller must give it to `release`.
     package func takeHeld() -> PagePin? {
         guard heldCount > 0 else { return nil }
         heldCount -= 1
@@ -58,9 +58,9 @@ extension PageView {
         if hold == nil { unpin(pin.page) } else { letGo(pin.page) }
     }
 
-    /// Ends the operation and keeps `value`, which lies in the page looked at last, for as long as values live. With it
-    /// the view keeps the pages of the way there, and finds them without the cache from then on. A page that can't be
-    /// kept is let go, and the value copied.
+    /// Ends the operation and keeps `value`, which is in the page accessed last, as long as values live. The view also
+    /// keeps the pages of its path, and finds them without the cache from then on. A page that can't be kept is
+    /// released, and the value copied.
     package func keep(_ value: Bytes) -> Bytes {
         guard heldCount > 0 else { return value }
         hold?.dropExpired(store.cache)
@@ -98,8 +98,8 @@ extension PageView {
         return copy
     }
 
-    /// Whether the view keeps the page from now on. Only pages of committed states: their places are nobody else's
-    /// while the view is open, so that a number means the same page all the time.
+    /// Keeps the page in the view if possible, and returns whether it did. Only pages of committed states: their places
+    /// are not reused while the view is open, so that a number means the same page all the time.
     private func keepPage(_ page: CachedPage) -> Bool {
         let size = page.pointee.byteCount
         guard !page.pointee.isPrivate, page.pointee.birth.load(ordering: .relaxed) < frameBirth,
@@ -113,9 +113,9 @@ extension PageView {
         return kept.byteCount + size <= kept.grantedBytes
     }
 
-    /// A committed page that is found without a look at more than its identity: one that the view keeps; a compressed
-    /// tree's leaf that is stored raw, where it is mapped; one of the cache, which is held then. Nil for all others,
-    /// and for one that isn't what is meant.
+    /// A committed page for which checking its identity is enough: one that the view keeps; a compressed tree's leaf
+    /// that is stored raw, in the mapping; a cached one, which is held then. Returns nil for all others, and for one
+    /// that isn't the requested page.
     @inline(__always)
     func knownPage(_ pointer: UInt64, birth: UInt64, kind: PageKind, level: UInt8) -> UnsafeRawPointer? {
         let number = PagePointer.number(pointer)
@@ -148,7 +148,7 @@ extension PageView {
         return bytes
     }
 
-    /// Whether a verified page is the one that the parent means; `sectors` nil: of whatever size.
+    /// Whether a verified page is the one that the parent refers to; with `sectors` nil it may have any size.
     @inline(__always)
     static func isMeant(
         _ page: UnsafeRawPointer, _ birth: UInt64, _ kind: PageKind, _ level: UInt8, _ sectors: UInt32?
@@ -207,7 +207,7 @@ extension PageView {
         return Bytes(hold(try load(expected, newestBirth)).pointee.buffer)
     }
 
-    /// The page, held, if it is in the cache. What it is must be compared with what the parent says.
+    /// The page, held, if it is in the cache. The caller must compare its identity with the parent's record.
     func findHeld(_ expected: Verification.Expectation) -> CachedPage? {
         guard let page = store.cache.find(expected.number, birth: expected.birth) else { return nil }
         if hold == nil { takeHold() }

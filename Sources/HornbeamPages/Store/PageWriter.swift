@@ -6,7 +6,7 @@
 //   open ──commit──▶ ended   (committed, or aborted by an error, or the store has failed)
 //     └────abort───▶ ended
 
-/// Owned by whoever has the writer's turn; one thread at a time. Ends by `commit`, `abort` or its deinitializer.
+/// Owned by the holder of the writer's turn; one thread at a time. Ends by `commit`, `abort` or its deinitializer.
 package final class PageWriter {
     /// The snapshot it started from, and its own pages.
     package let view: PageView
@@ -61,8 +61,8 @@ package final class PageWriter {
     /// Whether its pages are made where they stay, so that there is nothing to gain by writing them early.
     package var arePagesPlaced: Bool { frames.arePlaced }
 
-    /// Whether its pages take more memory than they may, half of what readers don't keep: time to `spill`, as soon as
-    /// nobody has an address of one.
+    /// Whether its pages take more memory than allowed, which is half of the memory that readers don't keep: time to
+    /// `spill`, as soon as no address of one is in use.
     package var isOverBudget: Bool {
         let allowed = Swift.max(0, store.options.cacheBytes - store.cache.keptBytes)
         // Readers and pages that are not written yet may have all of it: then a little is the writer's nevertheless.
@@ -146,7 +146,7 @@ package final class PageWriter {
         if taken > side.lentBytes + Self.unlentBytes { lend(taken) }
     }
 
-    /// So much memory is nobody else's.
+    /// The amount of memory that is always the writer's.
     private static var unlentBytes: Int { 1 << 20 }
 
     private func lend(_ wanted: Int) {
@@ -235,8 +235,8 @@ package final class PageWriter {
         freed.append(RetiredPages.Page(run: run, birth: birth))
     }
 
-    /// Frees a page of this transaction at once; false if it is none. With `keepPlace` a node page's place may serve
-    /// the next one.
+    /// Frees a page of this transaction at once. Returns false if it is no such page. With `keepPlace` a node page's
+    /// place may serve the next one.
     func freeOwn(_ run: SectorRun, keepPlace: Bool) -> Bool {
         if let frame = frames.find(run.start), frame.run == run {
             frames.free(run.start, keepPlace: keepPlace)
@@ -270,9 +270,10 @@ package final class PageWriter {
         try store.pipeline.checkUsable()
     }
 
-    /// Publishes the transaction and returns once it is as durable as asked. `redo` nil: a large transaction, which
-    /// commits by a checkpoint. One without changes makes earlier commits as durable. Ends the writer, always. When it
-    /// throws, nothing of the transaction is visible; after `.failed` the outcome is known once the store was reopened.
+    /// Publishes the transaction and returns once it is as durable as asked. With `redo` nil, for a large transaction,
+    /// it commits by a checkpoint. A transaction without changes makes earlier commits as durable. Always ends the
+    /// writer. If it throws, nothing of the transaction is visible; after `.failed` the outcome is known once the store
+    /// was reopened.
     package func commit(redo: Bytes?, durability: Durability) throws(StorageError) {
         try beginCommit(redo: redo, durability: durability).wait()
     }
@@ -289,7 +290,7 @@ package final class PageWriter {
             throw error
         }
         guard hasChanges else {
-            // What it has seen may be pending, and fall.
+            // The state that it has seen may be pending, and fail.
             let base = Result { () throws(StorageError) in try store.pipeline.base() }
             abort()
             return CommitInFlight(store: store, rest: .earlier(durability, after: try base.get()))
@@ -298,8 +299,8 @@ package final class PageWriter {
         return CommitInFlight(store: store, rest: commit.map { .own($0) } ?? .nothing)
     }
 
-    /// The part of a commit that needs the turn, which it gives to the next: the caller goes on with
-    /// `PageStore.complete`. Nil: the commit is done.
+    /// The part of a commit that needs the turn, which it passes on: the caller continues with `PageStore.complete`.
+    /// Returns nil if the commit is done.
     func enter(redo: Bytes?, durability: Durability) throws(StorageError) -> PendingCommit? {
         if !savepoints.isEmpty { releaseSavepoints(from: 0) }
         // Before a checkpoint of this commit stores the map: these places would be in use for ever.
@@ -322,9 +323,9 @@ package final class PageWriter {
         if count < 0 { entryChange.removed &-= count } else { entryChange.added &+= count }
     }
 
-    /// A transaction that took of the room kept for those that free space must be one of them, or take no more than
-    /// before. Half of that room may also go to deletions that are kept elsewhere or in a change log, and to changes of
-    /// what somebody reads, which isn't free before they end.
+    /// A transaction that used the reserve for freeing space must free some, or take no more than before. Half of the
+    /// reserve may also be used for deletions of which data is kept elsewhere or in a change log, and for changes of
+    /// pages that readers hold, which aren't free before they end.
     private func checkGrowth() throws(StorageError) {
         // A rollback may have given the reserved space back.
         guard reserve == .freeing, !side.has(.transaction) else { return }
@@ -388,7 +389,7 @@ package final class PageWriter {
     }
 
     private func end() {
-        // Values live no longer; somebody may still have the transaction itself.
+        // Values are invalid now; the caller may still have the transaction itself.
         view.unpin()
         releaseUnused()
         frames.removeAll()

@@ -3,14 +3,14 @@
 
 import Synchronization
 
-/// A committed state. Constant but for the numbers of those who need it.
+/// A committed state. Constant, except for the numbers of its users.
 final class PublishedState: Sendable {
     let transaction: UInt64
     let root: RootRecord
     /// Views that pin it. A pin counts only if it was taken while the state was the newest: under `Newest`'s lock, or
-    /// by counting first and looking second (`PageStore.pin(again:)`). So the count may be higher than that of views
-    /// for a moment, which only delays the reuse of pages. Whoever reuses pages sees each pin that counts: what
-    /// `StripedCount` calls the mark is here that the newest state is another one.
+    /// by counting first and checking second (`PageStore.pin(again:)`). So the count may exceed the number of views for
+    /// a moment, which only delays the reuse of pages. A thread that reuses pages sees each pin that counts: the mark
+    /// of `StripedCount` is here that another state is the newest.
     let readers = StripedCount()
     /// Number of holds for other processes, which read the state or may begin to: see `Announcer`. A hold is taken
     /// while the state is the newest, under `Newest`'s lock, or in the writer's turn.
@@ -30,11 +30,11 @@ final class PublishedState: Sendable {
         return PinnedState(state: self, stripe: stripe)
     }
 
-    /// Whether a view of this process has the state. False for the newest state, which others may begin to read at any
-    /// moment, says that all who read it when this began have ended.
+    /// Whether a view of this process has the state. For the newest state, which new readers may pin at any moment,
+    /// false means that all readers at the beginning of this call have ended.
     var isRead: Bool { readers.total != 0 }
 
-    /// Whether nobody needs its pages, in this process or another.
+    /// Whether its pages are not needed, in this process or another.
     var isForgotten: Bool { holds.load(ordering: .sequentiallyConsistent) == 0 && !isRead }
 
     func hold() { holds.add(1, ordering: .sequentiallyConsistent) }
@@ -55,9 +55,8 @@ struct Newest {
     var statistics = PageStatistics()
 }
 
-/// Figures of a store, in bytes where nothing else is said: those of the file as of its last commit or checkpoint,
-/// those of dirty pages and of the cache as of the moment they are asked for. All that shows figures takes them from
-/// here.
+/// Figures of a store, in bytes if nothing else is said. Those of the file are as of its last commit or checkpoint,
+/// those of dirty pages and of the cache are present ones. All displays of figures use these.
 package struct PageStatistics: Sendable, Equatable {
     package var fileBytes: UInt64 = 0
     /// Pages of the newest state and the store's own sectors.

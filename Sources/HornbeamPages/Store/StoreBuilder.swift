@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a new store from its pages, bottom up: for backups. Pages go out once, in ascending order and in large pieces;
-// what refers to a page is added after it. The file is no store before `finish`, and has no name: whatever stops it
-// leaves nothing behind.
+// a page is added after the pages that it refers to. The file is no store before `finish`, and has no name: if anything
+// stops it, nothing is left behind.
 
-/// Builds one store; one thread. Where pages lie is its choice, their births are the caller's.
+/// Builds one store; one thread. It chooses the places of pages, the caller their births.
 package final class StoreBuilder {
     package let pageSize: Int
     private let file: any StoreFile
     private var space: SpaceMap
-    /// Places behind everything that was taken; the journal ring lies at its usual place.
+    /// Places are taken in ascending order from here on; the journal ring is at its usual place.
     private var end = FileFormat.reservedSectors
     private let ring = JournalRing(first: FileFormat.initialJournalFirst, count: FileFormat.initialJournalSectors)
     /// Node pages are gathered here and written when it is full; its place, and how much of it is filled.

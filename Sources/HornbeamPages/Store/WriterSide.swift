@@ -34,14 +34,14 @@ final class WriterSide {
     private let openedCheckpoint: UInt64
     /// Whether there were commits since.
     var isChanged: Bool { header.checkpoint != openedCheckpoint || tip.transaction != header.transaction }
-    /// The announcer to other processes, nil where nobody else can have the file open.
+    /// The announcer to other processes, nil if no other process can have the file open.
     let announcer: Announcer?
     /// The state that the next transaction builds on: the newest state, or that of the newest pending commit.
     @exclusivity(unchecked) var tip: PublishedState
     /// The newest state for which all earlier states with readers are in `older`.
     @exclusivity(unchecked) var settled: PublishedState
     /// The greatest transaction number that a page was written with. None is used twice, not even after a commit was
-    /// withdrawn: what is left of its pages and records can't be taken for a later one's.
+    /// withdrawn, so that remains of its pages and records can't be taken for a later one's.
     @exclusivity(unchecked) var usedNumber: UInt64
     /// The checkpoint that is under way.
     @exclusivity(unchecked) var run: CheckpointRun?
@@ -109,8 +109,8 @@ extension WriterSide {
 
     var lateBytes: Int { late.load(ordering: .relaxed) }
 
-    /// A committed page that was in memory alone went to the file. (Whoever writes while a checkpoint begins may count
-    /// for both; the next one puts that right.)
+    /// Counts a committed page in memory alone that was written to the file. (Writing while a checkpoint begins may
+    /// count for both; the next one corrects that.)
     func noteLate(_ bytes: Int, birth: UInt64) {
         if birth <= lateState.load(ordering: .relaxed) { late.add(bytes, ordering: .relaxed) }
     }
@@ -120,7 +120,7 @@ extension WriterSide {
         header.checkpoint > 0 ? retired.sectors(heldBy: header.transaction) : 0
     }
 
-    /// `dirtyBytes`, and those of pages that are in memory alone. Any thread.
+    /// `dirtyBytes`, plus the pages that are in memory alone. Any thread.
     var allDirtyBytes: Int {
         let unwritten = verification.unwritten.map { $0.count * $0.pageSize } ?? 0
         return Swift.max(0, dirtyBytes.load(ordering: .relaxed)) + unwritten
@@ -155,7 +155,7 @@ extension WriterSide {
         }
     }
 
-    /// Frees the sectors. Whatever lies there next is verified anew, and what was kept for them is forgotten.
+    /// Frees the sectors. A later page there is verified anew, and pages kept for them are forgotten.
     func release(_ run: SectorRun) {
         space.release(run)
         verification.clear(run)
@@ -192,7 +192,7 @@ extension WriterSide {
     }
 
     /// Grows the file until `take` finds a place that leaves the reserve: by little at a time, so that a small file
-    /// stays small. `take` is told whether the disk is full, and this is the last try.
+    /// stays small. The argument of `take` tells whether the disk is full, and this is the last try.
     private func growing(
         by first: Int, _ reserve: SpaceReserve, _ take: (_ isFull: Bool) -> SectorRun?
     ) throws(StorageError) -> UInt64 {
@@ -285,8 +285,8 @@ extension WriterSide {
 
     private var directorySectors: UInt32 { SpaceDirectoryPage.sectors(maps: space.changedMaps.count) }
 
-    /// The directory is one run: one that is longer than a node page (a file of a hundred gigabytes and more has it)
-    /// needs a place of its own.
+    /// Whether there is a place for the directory. It is one run: if it is longer than a node page (in a file of a
+    /// hundred gigabytes and more), it needs a place of its own.
     private func hasDirectoryPlace(_ reserve: SpaceReserve) -> Bool {
         guard file.isDurable, reserve != .checkpoint, directorySectors > space.pageSectors else { return true }
         return space.hasRun(Int(directorySectors))

@@ -4,9 +4,10 @@
 
 import Glibc
 
-/// Locks and waits without spinning. Whoever changes what others wait for calls `broadcast` before unlocking.
+/// Locks and waits without spinning. A thread that changes state that others wait for calls `broadcast` before
+/// unlocking.
 final class Monitor: @unchecked Sendable {
-    // Sendable: both pointers are constant; what they point to is made for any thread.
+    // Sendable: both pointers are constant; their targets are made for any thread.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
 

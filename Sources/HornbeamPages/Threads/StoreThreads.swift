@@ -14,7 +14,7 @@ protocol StoreWork: AnyObject, Sendable {
 /// Threads that serve stores, at most `most` at a time. Work that finds none free waits until one has ended the work of
 /// another store.
 final class StoreThreads: @unchecked Sendable {
-    // Sendable: what varies is guarded by `monitor`, or atomic; the rest is constant.
+    // Sendable: variable state is guarded by `monitor`, or atomic; the rest is constant.
     private let monitor = Monitor()
     private let most: Int
     private var count = 0
@@ -103,9 +103,9 @@ final class StoreThreads: @unchecked Sendable {
     /// Shown by the system's tools, such as `top`; at most 15 bytes.
     static var name: String { "hornbeam" }
 
-    /// A thread that is begun in `body` is not chosen for signals that are sent to the process: a program that waits
-    /// for them, or handles them in a thread of its own, must not find ours among its threads. Those that come of a
-    /// fault stay.
+    /// A thread that is started in `body` gets no signals that are sent to the process: a program that waits for them,
+    /// or handles them in a thread of its own, must not find ours among its threads. Signals caused by a fault are
+    /// still delivered.
     private static func withoutSignals(_ body: () -> Int32) -> Int32 {
         var blocked = sigset_t()
         var former = sigset_t()
@@ -116,12 +116,12 @@ final class StoreThreads: @unchecked Sendable {
         return body()
     }
 
-    // MARK: Of the process
+    // MARK: The process's threads
 
     private static let address = Atomic<UInt>(0)
 
-    /// This process's. A forked child has none of its parent's threads, and maybe a lock that one of them held: it
-    /// begins with its own.
+    /// The threads of this process. A forked child has none of its parent's threads, and may inherit a lock that one of
+    /// them held, so it begins with its own.
     static var shared: StoreThreads {
         while true {
             let known = address.load(ordering: .acquiring)

@@ -22,7 +22,7 @@ public import Synchronization
 /// that, some share one.
 @usableFromInline
 package enum Stripes {
-    /// From one to the next: two cache lines, because the processor fetches them in pairs.
+    /// Distance between stripes: two cache lines, because the processor fetches them in pairs.
     @inlinable package static var distance: Int { 128 }
 
     /// A power of two.
@@ -33,10 +33,10 @@ package enum Stripes {
     package static var mine: Int { Int(hbs_stripe()) }
 }
 
-/// The count. A value like a pointer: whoever makes one deallocates it, when nobody may enter it any more.
+/// The count. A value like a pointer: its owner deallocates it, when no thread may enter it any more.
 @usableFromInline
 package struct StripedCount: @unchecked Sendable {
-    // Sendable: a constant address; what lies there are atomic words.
+    // Sendable: a constant address of atomic words.
 
     /// The stripe in which a holder is counted.
     @usableFromInline
@@ -50,19 +50,19 @@ package struct StripedCount: @unchecked Sendable {
         @inlinable @inline(__always)
         package func enter() { count.pointee.add(1, ordering: .sequentiallyConsistent) }
 
-        /// Releasing: what the holder did happened before others see that it has gone.
+        /// Releasing: the holder's work happened before others see that it has left.
         @inlinable @inline(__always)
         package func leave() { count.pointee.subtract(1, ordering: .releasing) }
     }
 
-    /// The first stripe's word. Each lies in the middle of its bytes, so that its cache line is no other memory's,
-    /// however the whole is aligned.
+    /// The first stripe's word. Each is in the middle of its bytes, so that its cache line is shared with no other
+    /// memory, however the whole is aligned.
     @usableFromInline let first: UnsafeMutableRawPointer
 
-    /// The memory of one that was deallocated, or 0: each commit makes one and lets go of another.
+    /// The memory of a deallocated count, or 0: each commit makes one and releases another.
     private static let spare = Atomic<UInt>(0)
 
-    /// A count of nobody.
+    /// A count of zero.
     package init() {
         let memory =
             UnsafeMutableRawPointer(bitPattern: Self.spare.exchange(0, ordering: .acquiring))

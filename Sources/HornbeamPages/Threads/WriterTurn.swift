@@ -5,20 +5,20 @@ import Glibc
 
 /// The way in which a caller waits for the turn.
 package enum TurnWait: Sendable {
-    /// Not at all: it is an error if somebody else has it.
+    /// Not at all: throws if another thread has it.
     case no
     case inOrder
-    /// After all who wait by now, as it is right for one of many.
+    /// After all threads that are waiting now; right for one of many short transactions.
     case behindOthers
     /// As the store's own thread, which gets no turn once it is to end.
     case inThread
 }
 
-/// One holder at a time; the others wait without spinning. Must be given back exactly once, by whichever thread.
+/// One holder at a time; the others wait without spinning. Must be given back exactly once, by any thread.
 final class WriterTurn: @unchecked Sendable {
     // Sendable: everything variable is only touched with `monitor` locked.
     private let monitor = Monitor()
-    /// The thread that took the turn, nil if nobody has it. It may have handed its transaction on since.
+    /// The thread that took the turn, nil if it is free. It may have handed its transaction on since.
     private var holder: pthread_t?
     /// Threads that work for the holder, which waits for them.
     private var helpers: [pthread_t] = []
@@ -33,8 +33,8 @@ final class WriterTurn: @unchecked Sendable {
     private var isThreadEnding = false
 
     /// Whether this very thread took the turn, or works for the one that did, and it was not given back: then `take`
-    /// would wait for itself. The answer stays right until this thread takes the turn; others can't take it in this
-    /// one's name.
+    /// would wait for itself. The answer stays right until this thread takes the turn; other threads can't take it for
+    /// this one.
     var isMine: Bool {
         monitor.locked {
             guard let holder else { return false }
@@ -43,7 +43,7 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// Runs `body` for the holder, who waits for its end.
+    /// Runs `body` for the holder, which waits for its end.
     func helping<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         let thread = pthread_self()
         monitor.locked { helpers.append(thread) }
@@ -74,7 +74,7 @@ final class WriterTurn: @unchecked Sendable {
     var waitingCount: Int { monitor.locked { waiting.count } }
     var yieldingCount: Int { monitor.locked { yielding } }
 
-    /// For whoever takes the turn again and again: all who wait in `take` by now have theirs before.
+    /// For a thread that takes the turn again and again: all threads that wait in `take` now get theirs first.
     func takeBehindOthers() {
         monitor.locked {
             _ = waitBehindOthers(until: nil) { false }
@@ -83,8 +83,8 @@ final class WriterTurn: @unchecked Sendable {
         }
     }
 
-    /// Waits until all who wait by now have had the turn and it is free, or there is no more need. False if the time is
-    /// up before.
+    /// Waits until all threads that are waiting now have had the turn and it is free, or there is no more need. Returns
+    /// false if the deadline passes before.
     private func waitBehindOthers(until deadline: ContinuousClock.Instant?, _ isGivenUp: () -> Bool) -> Bool {
         let last = lastNumber
         yielding += 1
@@ -99,8 +99,9 @@ final class WriterTurn: @unchecked Sendable {
         return true
     }
 
-    /// Briefly, for the store's own thread, after all who wait by now. False once that is to end: who ends it may hold
-    /// the turn, and waits for it. Nil if it is still somebody else's after so many milliseconds.
+    /// Briefly, for the store's own thread, after all threads that are waiting now. Returns false once that thread is
+    /// to end: the thread that ends it may hold the turn, and waits for it. Returns nil if it isn't free after this
+    /// many milliseconds.
     func takeInThread(waiting milliseconds: Int? = nil) -> Bool? {
         monitor.locked {
             let deadline = milliseconds.map { ContinuousClock.now + .milliseconds($0) }
@@ -141,7 +142,7 @@ final class WriterTurn: @unchecked Sendable {
     func give() {
         monitor.locked {
             holder = nil
-            // The one that is woken may be one that lets another go first.
+            // The thread that is woken may be one that lets another go first.
             if yielding > 0 { monitor.broadcast() } else { monitor.signal() }
         }
     }

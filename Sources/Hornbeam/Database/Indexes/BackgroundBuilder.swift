@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a registered index beside readers and writers, by short write transactions. Each one waits until no other
-// writer is waiting.
+// Builds a registered index beside readers and writers, by short write transactions. Each one goes after the writers
+// that are already waiting.
 //
 // The first one makes a record of the build. From then on the former state of each row that changes is noted once, as
 // for any index that a program hasn't registered. So the rows as they were at the beginning can be read at any later

@@ -46,7 +46,7 @@ extension PageStore {
         if let error = concludeRun() { throw error }
     }
 
-    /// In the turn: what a checkpoint should do with the ring, if one is due by what commits have made.
+    /// In the turn: the change of the ring by a checkpoint that commits have made due; nil if none is due.
     func dueCheckpoint() -> RingChange? {
         guard file.isDurable, !isClosed, side.run?.isWritten ?? true else { return nil }
         let (used, capacity) = pipeline.journalUse
@@ -76,14 +76,14 @@ extension PageStore {
         _ = concludeRun()
     }
 
-    /// The background thread's: whatever fails is tried again on the next occasion. `isIdle`: because commits rest.
+    /// For the background thread: a failure is retried on the next occasion. `isIdle`: because commits rest.
     package func checkpointInBackground(isIdle: Bool = false) {
         worker.beginWork()
         defer { worker.endWork() }
         let begun = inThreadsTurn { (try? checkUsable()) == nil ? nil : try? beginCheckpoint() }
         guard case let begun?? = begun else { return }
         begun.write(to: self)
-        // If the thread ends meanwhile, whoever needs the end of it ends it.
+        // If the thread ends meanwhile, the next caller that needs the checkpoint's end ends it.
         inThreadsTurn {
             if side.run === begun { _ = concludeRun() }
             if isIdle { side.noteQuiet(begun.ringUse) }
@@ -96,8 +96,7 @@ extension PageStore {
     var needsCheckpoint: Bool { pipeline.journalUse.used > 0 && (try? checkUsable()) != nil }
 
     /// Checkpoints `state`, which the space map already describes, and whose own pages are written or kept. No commit
-    /// is pending.
-    /// Throws if it did not come to be: `.failed` if nobody knows.
+    /// may be pending. Throws if the checkpoint was not made: `.failed` if the outcome is unknown.
     func checkpoint(_ state: PublishedState, journal: RingChange = .keep) throws(StorageError) {
         let run = try begin(state, journal: journal)
         run.write(to: self)
@@ -142,7 +141,7 @@ extension PageStore {
     /// In the turn: ends the checkpoint that is under way, and waits until no commit is pending. `isOpen`: as in
     /// `settle`.
     func clearWay(whileOpen isOpen: Bool = false) throws(StorageError) {
-        // One that was undone is no hindrance.
+        // A checkpoint that was undone is no hindrance.
         if let error = concludeRun(), side.run != nil { throw error }
         try pipeline.checkUsable()
         try pipeline.drain { show($0, isDurable: $1) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One checkpoint from its plan to its end. What it writes was fixed when it began, so that commits may go on meanwhile.
+// One checkpoint from its plan to its end. Its content was fixed when it began, so that commits may go on meanwhile.
 
-/// Made and ended in the writer's turn; written by whoever drives it, without the turn.
+/// Made and ended in the writer's turn; written by the driving thread, without the turn.
 final class CheckpointRun: @unchecked Sendable {
     // Sendable: `result` is guarded by `monitor`, everything else is constant.
     let state: PublishedState
@@ -16,7 +16,7 @@ final class CheckpointRun: @unchecked Sendable {
     let ringUse: UInt64
     /// Bytes of pages that the file had when it began and the medium may lack until it is durable.
     let dirtyBytes: Int
-    /// With those of pages that were in memory alone then.
+    /// Dirty bytes including those of pages that were in memory alone then.
     let allDirtyBytes: Int
     /// The pipeline's count when it began, and whether it was another when the former checkpoint did.
     let faults: Int

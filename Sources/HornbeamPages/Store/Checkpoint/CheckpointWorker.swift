@@ -15,7 +15,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
     /// Its store, nil when it neither runs nor waits for a thread. Strong, so that the thread is never the last to use
     /// the store.
     private var store: PageStore?
-    /// Threads in `serve`: one that has let go of the store may still be there when the next one comes.
+    /// Number of threads in `serve`: a thread that has released the store may still be there when the next one comes.
     private var serving = 0
     /// The time at which it began to wait for a thread, and the newest transaction then.
     private var waiting: (since: ContinuousClock.Instant, newest: UInt64)?
@@ -74,7 +74,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// Without a lock, as `isReady`: whoever asks may have the pipeline's, which the thread takes with its own.
+    /// Without a lock, like `isReady`: the caller may have the pipeline's lock, which the thread takes inside its own.
     var isRunning: Bool { running.load(ordering: .relaxed) }
     /// Whether what a commit leaves to be told will be told soon, at a checkpoint's end at the latest: not while the
     /// thread waits for the writer's turn.
@@ -82,7 +82,8 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
     private let running = Atomic<Bool>(false)
     let isWaiting = Atomic(false)
 
-    /// Ends the thread's work and waits for that. What it would have told is told: the store may live on without it.
+    /// Ends the thread's work and waits for that. States that it would have told are told: the store may live on
+    /// without it.
     func stop() {
         let store = monitor.locked { () -> PageStore? in
             defer { self.store = nil }
@@ -132,7 +133,7 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         }
     }
 
-    /// A checkpoint seems to be due, but the one that is under way may be the one.
+    /// A checkpoint seems to be due, but the running one may cover it.
     func wakeUnlessBusy() {
         monitor.locked {
             guard !busy.load(ordering: .relaxed) else { return }
@@ -188,16 +189,16 @@ final class CheckpointWorker: StoreWork, @unchecked Sendable {
         case ended
         /// Woken by a commit or another occasion.
         case woken
-        /// After which it is looked whether somebody waits for what others can't read yet.
+        /// After it the thread checks whether a process waits for a state that others can't read yet.
         case moment
         /// The time without a commit after which a checkpoint is due.
         case idleTime
     }
 
     private static let momentMilliseconds = 10
-    /// Number of moments without a commit after which commits that others can't read yet are written although nobody
-    /// waits. More than one: a sync may take longer than one, and a program that commits again and again shall not pay
-    /// for it.
+    /// Number of moments without a commit after which commits that others can't read yet are written although no
+    /// process waits. More than one: a sync may take longer than one, and a program that commits again and again must
+    /// not pay for it.
     private static let momentsOfRest = 10
     /// Milliseconds until a write that failed is tried again.
     private static let failureMilliseconds = 1000

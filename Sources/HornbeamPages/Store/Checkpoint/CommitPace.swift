@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slows commits down that outrun a checkpoint. While one is under way, what they make takes space beside what it writes
-// and beside what the one before reaches: there must not be more of it than the medium can take in that time. Each
-// commit waits a little, after it is visible, rather than one of them for long.
+// Slows down commits that outrun a checkpoint. While one is running, their pages take space besides the checkpoint's
+// and besides those that the former checkpoint reaches: they must not exceed the amount that the medium can take in
+// that time. Each commit waits a little, after it is visible, rather than one of them for long.
 
 import Synchronization
 
@@ -37,7 +37,8 @@ final class CommitPace: @unchecked Sendable {
         }
     }
 
-    /// It is written, or came to nothing: whoever ends it may have to wait for the turn, but commits don't.
+    /// The checkpoint is written or has failed: the thread that ends it may have to wait for the turn, but commits
+    /// don't.
     func end() {
         monitor.locked {
             if ahead >= Self.telling { secondsPerByte = (ContinuousClock.now - start) / .seconds(1) / Double(ahead) }
@@ -46,9 +47,10 @@ final class CommitPace: @unchecked Sendable {
         }
     }
 
-    /// Waits after a commit that has made `bytes` of pages; `dirty` are all bytes that are not durable by now. From
-    /// half of the bound on commits share the time that the checkpoint may still take, by what they make of what they
-    /// may still make, so that it has mostly ended before they reach the bound; beyond it they wait for its end.
+    /// Waits after a commit that has made `bytes` of pages; `dirty` returns all bytes that are not durable yet. From
+    /// half of the bound on, commits share the remaining time of the checkpoint in proportion to their part of the
+    /// remaining bytes, so that it has mostly ended before they reach the bound. Beyond the bound they wait for its
+    /// end.
     func wait(made bytes: Int, dirty: () -> Int) {
         monitor.locked {
             guard isUnderWay, dirty() - ahead > bound / 2 else { return }

@@ -51,15 +51,15 @@ extension PageStore {
             Corruption(reason: "the journal's record after transaction \(newest), which was durable, is damaged"))
     }
 
-    /// Makes both header slots say the same again. A crash between the two writes of a checkpoint, or damage, leaves a
-    /// slot that names an older checkpoint or none. What only that checkpoint reaches is free from here on: should the
-    /// good slot be lost later, the other must not lead there.
+    /// Makes both header slots equal again. A crash between the two writes of a checkpoint, or damage, leaves a slot
+    /// that names an older checkpoint or none. Pages that only that checkpoint reaches are free from here on: should
+    /// the good slot be lost later, the other must not lead there.
     private func renewStaleSlots() throws(StorageError) {
         let header = side.header.encoded()
         try header.withBytes { (bytes) throws(StorageError) in
             for slot in 0..<FileFormat.headerSlotCount {
                 let offset = slot << FileFormat.sectorShift
-                // One that can't be read is no better than one that says something else.
+                // An unreadable slot is treated like one with other content.
                 if file.has(bytes, at: offset) != true { try file.writeThrough(bytes, at: offset) }
             }
         }

@@ -10,7 +10,7 @@ enum RingChange {
     case keep
     /// Another of this many sectors, if there is room for it: it gets its place and its zeros within the checkpoint.
     case new(UInt64)
-    /// One that has them, and whose sectors are held.
+    /// A ring whose sectors are zeroed and held.
     case prepared(JournalRing)
 }
 
@@ -113,7 +113,7 @@ extension PageStore {
     func takeThreadsTurn() -> Bool {
         var isTaken = turn.takeInThread(waiting: Self.briefMilliseconds)
         if isTaken == nil {
-            // A transaction may be open for long: nobody shall wait for this thread meanwhile.
+            // A transaction may be open for long: no process must wait for this thread meanwhile.
             worker.isWaiting.store(true, ordering: .sequentiallyConsistent)
             defer { worker.isWaiting.store(false, ordering: .sequentiallyConsistent) }
             catchUp()
@@ -122,7 +122,7 @@ extension PageStore {
         return isTaken == true
     }
 
-    /// A process that opens the file may wait so long for the thread to tell it the newest state.
+    /// The time for which a process that opens the file may wait for the thread to tell it the newest state.
     private static var briefMilliseconds: Int { 20 }
 
     /// In the turn: a place for another ring, if there is one.

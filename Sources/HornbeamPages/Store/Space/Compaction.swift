@@ -15,8 +15,8 @@ import Synchronization
 
 /// A page store's figures while it is compacted.
 package struct CompactionLimit: Sendable, Equatable {
-    /// Sectors that the file should end at: the space map's limit, and a place for the journal's ring behind it if the
-    /// ring doesn't lie before.
+    /// Sectors at which the file should end: the space map's limit, and a place for the journal's ring after it if the
+    /// ring isn't before.
     package var sectors: UInt64
     /// Sectors of the file now.
     package var fileSectors: UInt64
@@ -44,8 +44,8 @@ extension PageStore {
         }
     }
 
-    /// Begins one of the file's end alone, if so much is free before it that little must move. Nil if it isn't worth
-    /// it, if somebody reads or writes, of a store that has failed, and of one that was not changed.
+    /// Begins a compaction of the file's end alone, if so much is free before it that little must move. Returns nil if
+    /// it isn't worthwhile, if there are readers or a writer, if the store has failed, and if it was not changed.
     package func beginEndCompaction() throws(StorageError) -> CompactionLimit? {
         guard !options.readOnly, file.isDurable, isHere, !turn.isMine, turn.tryTake() else { return nil }
         defer { turn.give() }
@@ -94,8 +94,8 @@ extension PageStore {
         return side.setLimit(wanted, ring: side.quietRing)
     }
 
-    /// Makes durable what was moved so far, so that the places it left are free; the journal and space pages that lie
-    /// beyond the limit get other places.
+    /// Makes the moves so far durable, so that the former places are free. The journal and space pages beyond the limit
+    /// get other places.
     package func settleCompaction(_ limit: CompactionLimit, _ wait: TurnWait) throws(StorageError) {
         try withUsableTurn(wait) { () throws(StorageError) in
             guard let extents = side.space.limit else { return }
@@ -194,7 +194,7 @@ extension WriterSide {
     }
 
     /// Returns the space map's limit for `wanted` sectors beside a ring of `ring` sectors at most, and the file's end.
-    /// A ring that is no larger, and lies where it may, is among what is before the limit.
+    /// A ring that is no larger, and is in a permitted place, counts among the sectors before the limit.
     func ends(for wanted: UInt64, ring: UInt64) -> (limit: UInt64, end: UInt64) {
         let withRing = Self.extents(of: wanted + ringSectors)
         if ringSectors <= ring, header.journal.run.end <= withRing { return (withRing, withRing) }
@@ -202,7 +202,7 @@ extension WriterSide {
         return (limit, limit + min(ringSectors, ring))
     }
 
-    /// Whole extents with so many sectors, at least one.
+    /// The size of whole extents with at least `sectors` sectors, at least one extent.
     private static func extents(of sectors: UInt64) -> UInt64 {
         max(FileFormat.extents(with: sectors), 1) * FileFormat.extentSectors
     }

@@ -27,11 +27,11 @@ struct Shrinking {
         peaks.append(sectors)
     }
 
-    /// Commits rest: what they needed before counts no more.
+    /// Forgets the sizes that commits needed, since they rest.
     mutating func forgetPeaks() { peaks.removeAll() }
 
-    /// Shrinking has ended, with a gain or without one: because of a reader, or of long values that find no room, say,
-    /// or of a page that can't be read. `isRead`: somebody has a snapshot.
+    /// Notes the end of shrinking, with a gain or without one: because of a reader, of long values without room, or of
+    /// an unreadable page, for example. `isRead`: there is a snapshot.
     mutating func note(hasGained: Bool, occupied: UInt64, sectors: UInt64, isRead: Bool) {
         failure = hasGained ? nil : (occupied, sectors, isRead)
     }
@@ -83,18 +83,18 @@ extension PageStore {
         replaceRing { side.prepareForRing(limit) }
     }
 
-    /// Whether shrinking should end, for somebody's compaction or for closing.
+    /// Whether shrinking should end, for a requested compaction or for closing.
     package var isShrinkingUnwanted: Bool { shrinkingIsUnwanted.load(ordering: .relaxed) }
 
-    /// Between two steps of shrinking: a checkpoint if one is due, room for pages in memory, what other processes wait
-    /// for, and a moment for whoever wants the turn.
+    /// Between two steps of shrinking: a checkpoint if one is due, room for pages in memory, states that other
+    /// processes wait for, and a moment for threads that want the turn.
     package func relieveThread() {
         if worker.takeWish() { checkpointInBackground() } else { makeRoom() }
         if isAwaited { catchUp() }
         Claim.pause(milliseconds: 1)
     }
 
-    /// Shrinking has ended, with a file of so many sectors; nil: with an error.
+    /// Notes the end of shrinking, with the file's number of sectors; nil after an error.
     package func noteShrunk(from limit: CompactionLimit, to sectors: UInt64?) {
         inThreadsTurn {
             side.shrinking.note(

@@ -6,7 +6,7 @@
 /// A space page as it is going to be written.
 struct SpacePageImage {
     let place: PageReference
-    /// The index of a map page, and the first sector that it tells of.
+    /// The index of a map page, and its first sector.
     let map: Int?
     let firstSector: UInt64
     let bytes: [UInt8]
@@ -87,7 +87,7 @@ struct CheckpointPlan {
         for index in moved.indices where moved[index] { side.space.changedMaps[index] = false }
     }
 
-    /// A file that was cut off has fewer map pages. The bits of those that go lie in a page that stays, so that the
+    /// A file that was shortened has fewer map pages. The bits of the dropped ones are in a page that stays, so the
     /// directory moves too.
     private mutating func dropMapsBeyondEnd(_ side: WriterSide) {
         while maps.count > side.space.changedMaps.count {
@@ -161,7 +161,7 @@ struct CheckpointPlan {
         for index in moved.indices where moved[index] { side.space.changedMaps[index] = true }
     }
 
-    /// The header that makes the plan's places the file's. `mark`: where the journal goes on; nil: it begins anew.
+    /// The header that puts the plan's places into effect. `mark`: where the journal continues; nil if it begins anew.
     func header(
         of state: PublishedState, after former: HeaderSlot, fileSectors: UInt64, mark: JournalMark?
     ) -> HeaderSlot {
