@@ -6,7 +6,6 @@
 // The grammar is that of statements, but binding differs. A statement takes any expression, and tests conditions that
 // no index answers row by row; a comparison of values of different types is false. A query of a secondary index is
 // answered from its columns alone, whose types are declared, so both are errors here, with the position in the text.
-// columns alone, whose types are declared, so both are errors here, with the place in the text.
 
 extension SecondaryIndex {
     /// A query as text: `try idx.query("WHERE department = ? ORDER BY salary DESC", "marketing")`.

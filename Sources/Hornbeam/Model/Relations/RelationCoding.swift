@@ -12,7 +12,6 @@ public enum RelationEncodingStrategy: Sendable, Hashable {
     /// other entities. An object with only an id is read as an id, and so is one with an id that isn't a complete
     /// entity, because a property is missing or of another type. If a list has such an object, all of its elements are
     /// read as ids.
-    /// of these all are read as ids.
     case plain
     /// A container whose key tells ids from entities, and null from nothing said.
     case keyedContainer
