@@ -61,8 +61,7 @@ package final class EntityStore {
         textWriters = type.textIndexes.map { _ in nil }
     }
 
-    /// The indexes that queries may use: the declared ones, and registered ones that are complete in this state of the
-    /// file.
+    /// The indexes that queries may use: declared ones, and registered ones that are complete in this state.
     package var queryIndexes: [EntityIndex] {
         @inline(__always) get throws {
             guard let registered = queriedIndexes else { return type.queriedIndexes }
@@ -238,7 +237,7 @@ package final class EntityStore {
             try transaction.put(type.rows, RowKey(rowID), row)
         }
         core.watch?.note(rowID, in: type.rows)
-        // Rows that deletions touch are saved while rows are removed: they are not worth caching.
+        // Rows of deleted entities are saved while rows are removed: they are not worth caching.
         known.note(rowID, removals: core.counts.removals, remembers: remembers)
         if let newID { try settle(newID, rowID) }
         try row.withUnsafeBytes { try follow(changes, followed, rowID, $0) }
