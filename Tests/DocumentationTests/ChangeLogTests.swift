@@ -54,7 +54,7 @@ struct ChangeLogTests {
         #expect(try database.changeConsumers() == [])
     }
 
-    @Test("A note is kept with the place")
+    @Test("A note is kept with the consumer's position")
     func note() throws {
         let database = try database()
         let upload = try database.consumer(named: "upload", of: Invoice.self)
@@ -71,7 +71,7 @@ struct ChangeLogTests {
         #expect(try database.read { try upload.note(in: $0) } == receipt)
     }
 
-    @Test("What is kept")
+    @Test("Acknowledged changes are removed")
     func bound() throws {
         let database = try database()
         let mirror = try database.consumer(named: "mirror", of: Invoice.self, retention: 1000)

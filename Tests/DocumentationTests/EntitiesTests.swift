@@ -88,7 +88,7 @@ struct EntitiesTests {
         return context
     }
 
-    @Test("Saving merges as it is told")
+    @Test("Saving merges by the given strategy")
     func merging() throws {
         var context = try shop()
         try Customer(id: 1, email: "ann@example.com").save(to: &context, options: .fragment)
@@ -108,7 +108,7 @@ struct EntitiesTests {
         #expect(try changed.last?.updatedAt(in: context, withNested: .ids) == changed.last?.updatedAt(in: context))
     }
 
-    @Test("A type may ask for when its entities came and how often they changed")
+    @Test("A type may ask for creation times and numbers of changes")
     func storedMetadata() throws {
         let database = try Database.inMemory(models: Manuscript.self)
         for text in ["a", "b", "b", "c"] {
@@ -145,7 +145,7 @@ struct EntitiesTests {
 
     }
 
-    @Test("A database keeps what is deleted where the type or the options say so")
+    @Test("A database keeps deleted entities where the type or the options say so")
     func retention() throws {
         var options = Database.Options()
         options.keepsDeleted = .days(30)  // all types, each for 30 days; or .forever
@@ -162,7 +162,7 @@ struct EntitiesTests {
         }
     }
 
-    @Test("The store hands out ids, and saves into the entity that has the key")
+    @Test("The store assigns ids, and saves into the entity that has the key")
     func ids() throws {
         let database = try Database.inMemory(models: Customer.self, Feed.self)
         let id = try database.write { context in
@@ -181,7 +181,7 @@ struct EntitiesTests {
         }
     }
 
-    @Test("A strict database refuses what lacks a required relation")
+    @Test("A strict database refuses entities without a required relation")
     func required() throws {
         let database = try Database.inMemory(models: Customer.self, requiresRelations: true)
         let error = #expect(throws: HornbeamError.self) {
@@ -201,7 +201,7 @@ struct EntitiesTests {
         #expect(try Customer.filter(\.email == "ann@example.org").ids(in: context) == [2])
     }
 
-    @Test("What has changed since a date goes out in one value")
+    @Test("All changes since a date are exported in one value")
     func changes() throws {
         var context = try shop()
         try Everything().save(to: &context)
@@ -216,14 +216,14 @@ struct EntitiesTests {
         #expect(!data.isEmpty)
     }
 
-    @Test("An enum says that its order is that of its raw values")
+    @Test("An enum declares that its order is that of its raw values")
     func order() {
         #expect(Level.columnType == .int64)
         #expect(Level(columnValue: .int(5)) == .high)
         #expect(Level.low < .high)
     }
 
-    @Test("The raw forms keep indexes right and do nothing else")
+    @Test("The raw functions keep indexes right and do nothing else")
     func raw() throws {
         var context = try shop()
         try context.insert(Customer(id: 3, email: "eve@example.org"))

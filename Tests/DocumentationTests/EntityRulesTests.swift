@@ -157,7 +157,7 @@ private struct Essay {
 
 @Suite("The rules of a save, as their page shows them")
 struct EntityRulesTests {
-    @Test("A save says which state it has read")
+    @Test("A save states which version it has read")
     func states() throws {
         let database = try Database.inMemory(models: Memo.self)
         try database.write { context in try Memo(id: 1, title: "a", lead: "b").save(to: &context) }
@@ -186,7 +186,7 @@ struct EntityRulesTests {
         #expect(try Voucher.query().ids(in: context) == [2])
     }
 
-    @Test("Keywords go with their last photo, and an album is told of its cover's end")
+    @Test("Keywords go with their last photo, and an album learns of its lost cover")
     func deleteRules() throws {
         var context = Context()
         for id in 1...2 {
@@ -200,7 +200,7 @@ struct EntityRulesTests {
         #expect(try Keyword.query().count(in: context) == 0)
     }
 
-    @Test("The later version wins, and takes in what it lacks")
+    @Test("The later version wins, and takes over the fields it lacks")
     func merging() throws {
         var context = Context()
         try Draft(id: 1, version: 2, title: "Engines", tags: ["a"]).save(to: &context)
@@ -249,7 +249,7 @@ struct EntityRulesTests {
         #expect(try newest.ids(in: context) == [3, 1])
     }
 
-    @Test("A full-text index over a property that is nil has the others alone")
+    @Test("A full-text index with a nil property has the words of the others")
     func partialSearch() throws {
         var context = Context()
         try Essay(id: 1, text: "On trees", isPublished: true).save(to: &context)
@@ -257,7 +257,7 @@ struct EntityRulesTests {
         #expect(try Essay.filter(.string(\.searched, matches: "trees")).ids(in: context) == [1])
     }
 
-    @Test("A resolver of one's own moves the other entity aside")
+    @Test("A custom resolver moves the other entity aside")
     func resolvers() throws {
         var context = Context()
         try Seat(id: 1, place: 7).save(to: &context)
@@ -265,7 +265,7 @@ struct EntityRulesTests {
         #expect(try Seat.query().resolve(in: context).map(\.place) == [nil, 7])
     }
 
-    @Test("Each form of relations in JSON keeps and loses what the table says")
+    @Test("Each form of relations in JSON keeps and loses the parts in the table")
     func json() throws {
         func copied(
             _ shelf: Shelf, _ encoding: RelationEncodingStrategy, _ decoding: RelationDecodingStrategy

@@ -75,7 +75,7 @@ struct MapReduceTests {
         }
     }
 
-    @Test("A reducer of one's own, and its check")
+    @Test("A custom reducer, and its check")
     func ownReducer() throws {
         let texts = MapIndex("texts", version: "1", reducer: Longest()) {
             (sale: Sale, emit: inout MapEmitter<String>) in

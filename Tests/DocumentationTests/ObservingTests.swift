@@ -148,7 +148,7 @@ struct ObservingTests {
         #expect(oldest.first == 117 && oldest.last != 117)
     }
 
-    @Test("Everything that is committed")
+    @Test("All committed changes")
     func everything() async throws {
         let database = try contacts()
         var cache: [Int: String] = [1: "Bob"]

@@ -121,7 +121,7 @@ struct QueriesTests {
                 """)
     }
 
-    @Test("By ids, in their order; by words of any property; behind a limit")
+    @Test("By ids, in their order; by words of any property; after a limit")
     func others() throws {
         let context = try shop()
         let one = try Product.query(7).resolve(in: context)
@@ -169,7 +169,7 @@ struct QueriesTests {
         #expect(try Product.query().sorted(by: \.$reviews.count.desc).limit(2).ids(in: context) == [3, 4])
     }
 
-    @Test("What a query finds is changed and deleted")
+    @Test("The entities that a query finds are changed and deleted")
     func bulk() throws {
         let database = try Database.inMemory(models: Product.self)
         let products: [Product] = try shop().all()
@@ -182,7 +182,7 @@ struct QueriesTests {
         #expect(cheaper == 41 && gone == 6)
     }
 
-    @Test("Pages that go on after an entity; aggregates and groups")
+    @Test("Pages that continue after an entity; aggregates and groups")
     func pagesAndAggregates() throws {
         let context = try shop()
         let page = try query.resolve(in: context)
@@ -289,7 +289,7 @@ struct QueriesTests {
         }
     }
 
-    @Test("A second index of the same properties is for what is being typed")
+    @Test("A second index of the same properties finds words while they are typed")
     func typing() throws {
         var context = Context()
         try Story(id: 1, title: "On happiness", text: "Running in Zürich").save(to: &context)

@@ -68,7 +68,7 @@ struct ReadmeTests {
         try database.close()
     }
 
-    @Test("The searches find what they say")
+    @Test("The searches find the documented entities")
     func searches() throws {
         let database = try Database.inMemory(models: Article.self, Author.self)
         try database.write { context in

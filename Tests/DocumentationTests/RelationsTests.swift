@@ -73,7 +73,7 @@ struct RelationsTests {
         return context
     }
 
-    @Test("A graph is saved and loaded as the query says, ids of what isn't stored included")
+    @Test("A graph is saved and loaded as requested, ids of unstored entities included")
     func load() throws {
         var context = try saved()
         try Person(id: "ann", name: "Ann").save(to: &context)
@@ -94,7 +94,7 @@ struct RelationsTests {
         #expect(jobs.map(\.id) == [1])
     }
 
-    @Test("What a value says about a relation decides what saving it does")
+    @Test("The value of a relation decides the effect of saving it")
     func set() throws {
         var context = try saved()
         func linked() throws -> [Int]? { try Team.query("db").id(\.$jobs).resolve(in: context)?.$jobs.ids }
@@ -119,7 +119,7 @@ struct RelationsTests {
         #expect(try Job.query().count(in: context) == 0)
     }
 
-    @Test("An initialiser of one's own takes relations by their kind")
+    @Test("A custom initialiser takes relations by their kind")
     func initialiser() throws {
         var context = Context()
         try Chapter(id: 1, title: "Pages", manual: .relation(Manual(id: 3)), sources: .ids([7, 8])).save(to: &context)

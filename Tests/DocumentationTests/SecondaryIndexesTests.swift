@@ -94,7 +94,7 @@ struct SecondaryIndexesTests {
         }
     }
 
-    @Test("Code that has changed, and its version hasn't")
+    @Test("Code that has changed without its version")
     func drift() throws {
         let database = try staff()
         try database.register(payroll, onDrift: .throw)

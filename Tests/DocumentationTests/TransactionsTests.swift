@@ -36,7 +36,7 @@ struct TransactionsTests {
         try database.read { try Account.query().resolve(in: $0).map(\.balance) }
     }
 
-    @Test("A write happens wholly, or not at all if it throws")
+    @Test("A write is applied as a whole, or not at all if it throws")
     func writes() throws {
         let database = try accounts()
         #expect(throws: Refusal.self) {
@@ -79,7 +79,7 @@ struct TransactionsTests {
         #expect(try database.read { try Account.query().ids(in: $0) } == [1])
     }
 
-    @Test("A context is no good outside of its closure")
+    @Test("A context is invalid outside of its closure")
     func escaped() throws {
         let database = try accounts()
         let context = try database.read { $0 }
@@ -98,7 +98,7 @@ struct TransactionsTests {
         #expect(count == 3)
     }
 
-    @Test("A copy is a database, and a compaction makes the file no longer")
+    @Test("A copy is a database, and a compaction doesn't lengthen the file")
     func upkeep() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -112,7 +112,7 @@ struct TransactionsTests {
         #expect(try copy.read { try Account.query().ids(in: $0) } == [3])
     }
 
-    @Test("A write may choose its durability; what is kept is kept by a checkpoint")
+    @Test("A write may choose its durability; a checkpoint makes earlier commits durable")
     func durability() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("accounts.hornbeam")
