@@ -55,13 +55,13 @@ struct ArgumentParserTests {
         #expect(try parse("find", "f", "--label=a=b").value("label") == "a=b")
     }
 
-    @Test("after two dashes everything is an operand; a lone dash is one anyway")
+    @Test("after two dashes every word is an operand; a lone dash always is")
     func operands() throws {
         #expect(try parse("find", "--", "--json", "-n").operands == ["--json", "-n"])
         #expect(try parse("find", "-", "x").operands == ["-", "x"])
     }
 
-    @Test("an operand in the middle may be left out")
+    @Test("an operand in the middle may be omitted")
     func optionalOperands() throws {
         let command = CommandDeclaration(
             path: ["c"], summary: "",
@@ -124,7 +124,7 @@ struct ArgumentParserTests {
         }
     }
 
-    @Test("the nearest name is found by edits, and nothing when all are far")
+    @Test("the nearest name is found by edits, and none if all are far")
     func nearest() {
         #expect(NearestName.find("qurey", among: ["query", "quit"]) == "query")
         #expect(NearestName.find("section", among: ["name", "size"]) == nil)

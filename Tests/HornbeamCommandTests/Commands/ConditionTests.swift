@@ -30,7 +30,7 @@ struct ConditionTests {
         ("NULL", []),
     ]
 
-    @Test("any condition of a statement does for each command", arguments: books)
+    @Test("every command accepts any condition of a statement", arguments: books)
     func conditions(_ condition: String, _ expected: [String]) throws {
         #expect(ids(try library.lines("sql", "SELECT id FROM Book WHERE \(condition)", "--json")) == expected)
         #expect(ids(try library.lines("query", "Book", "-w", condition, "--json")) == expected)
@@ -41,7 +41,7 @@ struct ConditionTests {
     }
 
     @Test(
-        "a relation to many is an array of ids, and of entities behind ANY",
+        "a to-many relation is an array of ids, and of entities after ANY",
         arguments: [
             ("'sol' IN books", ["2"]), ("ANY b IN books SATISFIES b.year > 1970 END", ["1"]),
             ("ANY b IN books SATISFIES LENGTH(b.title) = 7 END", ["2"]), ("ARRAY_LENGTH(books) = 2", ["1", "2"]),
@@ -50,7 +50,7 @@ struct ConditionTests {
         #expect(ids(try library.lines("query", "Author", "-w", condition, "-c", "id", "--json")) == expected)
     }
 
-    @Test("order, limit, offset and count are of the entities for which the condition is true")
+    @Test("order, limit, offset and count apply to the entities that meet the condition")
     func cut() throws {
         // The planner answers the first condition, and rows are tested for the second.
         for condition in ["price > 8", "ROUND(price) > 8"] {
@@ -68,7 +68,7 @@ struct ConditionTests {
         }
     }
 
-    @Test("a search goes on until enough of what it finds passes")
+    @Test("a search continues until enough of its hits pass")
     func search() throws {
         let all = ids(try library.lines("search", "Book", "the", "-j", "-n", "3"))
         try #require(all.count == 3)
@@ -79,7 +79,7 @@ struct ConditionTests {
         #expect(ids(try library.lines("search", "Book", "the", "-w", "LENGTH(title) = 12", "-j", "-n", "1")) == ["cyb"])
     }
 
-    @Test("RANK() in a condition is of the condition's own MATCH")
+    @Test("RANK() in a condition belongs to the condition's own MATCH")
     func rank() throws {
         func score(_ words: String) throws -> Double {
             let line = try library.lines("search", "Book", words, "-w", "id = 'cyb'", "-j").first ?? ""
@@ -104,7 +104,7 @@ struct ConditionTests {
         #expect(tested.contains("\n  test a condition of WHERE year > 1960 AND LENGTH(title) = 7\n  limit 1\ntime: "))
     }
 
-    @Test("parameters have their values from --param and --set")
+    @Test("parameters get their values from --param and --set")
     func parameters() throws {
         let condition = "year > ? AND title != $title"
         let options = ["-w", condition, "-p", "1960", "--set", "title=Solaris"]
@@ -122,7 +122,7 @@ struct ConditionTests {
     }
 
     @Test(
-        "a condition that can't be read is an error that points at the place",
+        "an unreadable condition is an error that points at the position",
         arguments: [
             ("year >> 5", "expected a value", 7), ("yaer > 5", "did you mean year?", 1), ("", "expected a value", 1),
             ("year > 5 && price > 3", "unexpected “&”: write AND for &&", 10),

@@ -30,7 +30,7 @@ struct ImportExportTests {
 
         """#
 
-    @Test("what was exported and imported elsewhere exports the same, byte for byte, for every type")
+    @Test("exporting, importing elsewhere and exporting again gives the same bytes, for every type")
     func roundTrip() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -74,7 +74,7 @@ struct ImportExportTests {
         #expect(try CommandRun("export", library.file, "Book").output == before)
     }
 
-    @Test("a bad line is named, its batch leaves nothing, the batches before it stay")
+    @Test("a bad line is reported by number, its batch leaves nothing, the batches before it stay")
     func badLine() throws {
         let library = try Library(filled: false)
         defer { library.folder.keep() }
@@ -100,7 +100,7 @@ struct ImportExportTests {
         #expect(try library.lines("query", "Author", "--count") == ["0"])
     }
 
-    @Test("a number that its property can't hold is an error with its place, and never another number")
+    @Test("a number that its property can't hold is an error with its position, and never another number")
     func numbers() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -178,7 +178,7 @@ struct ImportExportTests {
         #expect(try library.lines("export", "Book", "--where", "year < 1966").count == 2)
     }
 
-    @Test("a store whose program was killed is recovered by whatever looks at it next")
+    @Test("a store whose program was killed is recovered by the next reader")
     func killed() throws {
         let library = try Library(filled: false)
         defer { library.folder.keep() }
@@ -193,7 +193,7 @@ struct ImportExportTests {
         #expect(try CommandRun("check", library.file).code == 0)
     }
 
-    @Test("SIGINT commits what was read and exits with 130")
+    @Test("SIGINT commits the lines that were read and exits with 130")
     func interruption() throws {
         let library = try Library(filled: false)
         defer { library.folder.keep() }

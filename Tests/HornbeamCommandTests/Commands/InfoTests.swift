@@ -17,12 +17,12 @@ struct InfoTests {
         return try StoreSummary("f", read) { figures }
     }
 
-    @Test("what only older states have is neither used nor free")
+    @Test("space of older states is neither used nor free")
     func free() throws {
         #expect(try summary(file: 10_000, used: 4_000, retired: 1_000).freeSize == 5_000)
     }
 
-    @Test("how many deleted entities are kept is said with what purges them")
+    @Test("the number of deleted entities is shown with the rule that purges them")
     func deleted() throws {
         var summary = try summary(file: 10_000, used: 4_000, retired: 0)
         let entities: [(String, UInt64)] = [
@@ -36,7 +36,7 @@ struct InfoTests {
         #expect(summary.deletedRemark == nil)
     }
 
-    @Test("a writer's figures that can't be leave nothing free, and don't overflow")
+    @Test("impossible figures of a writer leave nothing free, and don't overflow")
     func impossible() throws {
         #expect(try summary(file: 10_000, used: 4_000, retired: .max).freeSize == 0)
         #expect(try summary(file: 10_000, used: .max, retired: .max).freeSize == 0)

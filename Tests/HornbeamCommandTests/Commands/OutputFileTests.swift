@@ -87,7 +87,7 @@ struct OutputFileTests {
         #expect(try !library.folder.names().contains("nowhere"))
     }
 
-    @Test("writes into pipes and devices, and leaves them what they are")
+    @Test("writes into pipes and devices, and leaves them in place")
     func pipes() throws {
         mkfifo(path("fifo"), 0o600)
         let run = try CommandRun(
@@ -114,7 +114,7 @@ struct OutputFileTests {
         #expect(try !library.folder.names().contains("-"))
     }
 
-    @Test("the store that is read is refused as standard output too")
+    @Test("refuses the store that is read as standard output too")
     func redirected() throws {
         let before = try bytes("library.hornbeam")
         let run = try CommandRun(
@@ -126,7 +126,7 @@ struct OutputFileTests {
         #expect(try bytes("library.hornbeam") == before)
     }
 
-    @Test("a file that got the name meanwhile is left alone, with --force only a store is")
+    @Test("leaves a file alone that got the name meanwhile; --force only spares stores")
     func meanwhile() throws {
         let target = path("late")
         let output = try #require(try OutputFile.open(target, replaces: false))

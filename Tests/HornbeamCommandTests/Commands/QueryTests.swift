@@ -89,7 +89,7 @@ struct QueryTests {
         #expect(try library.lines("search", "Book", "the", "--where", "year < 1966", "-j", "-c", "id").count == 1)
     }
 
-    @Test("searching where there is no full-text index says so")
+    @Test("searching without a full-text index is an error that says so")
     func noIndex() throws {
         let none = try CommandRun("search", library.file, "Author", "x")
         #expect(none.code == 1 && none.errors == "hornbeam: Author has no full-text index\n")
@@ -97,7 +97,7 @@ struct QueryTests {
         #expect(wrong.errors == "hornbeam: Book has no full-text index “byYear”; it has search\n")
     }
 
-    @Test("info counts what is there")
+    @Test("info counts the entities")
     func info() throws {
         let lines = try library.lines("info")
         #expect(

@@ -38,7 +38,7 @@ struct RuntimeIndexTests {
         for text in texts { #expect(run.output.contains(text), "\(run.output)") }
     }
 
-    @Test("sql and query use value indexes, whole ones and those of some entities")
+    @Test("sql and query use value indexes, complete and partial ones")
     func queries() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -66,7 +66,7 @@ struct RuntimeIndexTests {
         expect(try CommandRun("check", path), "no problems")
     }
 
-    @Test("check verifies value indexes against the entities, and says which ones it can't")
+    @Test("check verifies value indexes against the entities, and lists the ones it can't check")
     func checked() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -118,7 +118,7 @@ struct CollatedIndexCommandTests {
         return path
     }
 
-    @Test("after an update of the system a file is read without them; importing builds them anew")
+    @Test("after an update of the system such indexes aren't used; importing rebuilds them")
     func updated() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -43,7 +43,7 @@ struct SelectionTests {
         #expect(order.map(\.column) == [1, 0] && order.map(\.descending) == [true, false])
     }
 
-    @Test("relations nest by dots and share their beginnings")
+    @Test("relations nest by dots and share their prefixes")
     func relations() throws {
         let tree = try RelationTree(["needs.maintainer", "needs.needs", "maintainer"], of: package, in: Self.schema)
         #expect(tree.branches.map(\.relation.name) == ["needs", "maintainer"])
@@ -51,7 +51,7 @@ struct SelectionTests {
         #expect(tree.branches[1].below.isEmpty)
     }
 
-    @Test("unknown names get a hint, or the names there are")
+    @Test("unknown names get a hint, or a list of the known names")
     func unknown() {
         #expect(
             problem { _ = try Selection.type("package", in: Self.schema) }

@@ -51,7 +51,7 @@ struct StoreTests {
         #expect(try CommandRun("tree", "scan", file, "words", "--from", "0x0").code == 2)
     }
 
-    @Test("a sound store passes the check, with a line that says what was verified")
+    @Test("a sound store passes the check, and a line tells its scope")
     func sound() throws {
         let library = try Library()
         defer { library.folder.keep() }
@@ -84,7 +84,7 @@ struct StoreTests {
         #expect(try CommandRun("check", library.file, "--structure").code == 0)
     }
 
-    @Test("the schema prints as text and as what schema apply takes")
+    @Test("the schema is printed as text and as the input of schema apply")
     func schema() throws {
         let library = try Library(filled: false)
         defer { library.folder.keep() }
@@ -151,7 +151,7 @@ struct StoreTests {
         #expect(try CommandRun("import", library.file, "Author", data).errors.isEmpty)
     }
 
-    @Test("a reader that goes away ends the command quietly; a full disk is an error")
+    @Test("a reader that closes its pipe ends the command quietly; a full disk is an error")
     func outputs() throws {
         let library = try Library(filled: false)
         defer { library.folder.keep() }
@@ -185,7 +185,7 @@ struct StoreTests {
         #expect(try CommandRun("check", library.file).code == 0)
     }
 
-    @Test("what is no store is refused by name")
+    @Test("a file that is no store is refused by name")
     func noStore() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -212,7 +212,7 @@ struct StoreTests {
         return (library, bytes)
     }
 
-    @Test("a store of a killed program that may only be read says that it needs recovery")
+    @Test("a killed program's store that may only be read is reported as needing recovery")
     func killedAndReadOnly() throws {
         let (library, image) = try crashedLibrary()
         defer { library.folder.keep() }

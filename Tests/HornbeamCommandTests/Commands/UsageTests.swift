@@ -36,7 +36,7 @@ struct UsageTests {
         #expect(operand.errors == "hornbeam: TYPE is missing\n  Usage: hornbeam query [options] FILE TYPE\n")
     }
 
-    @Test("a limit too large for an Int is no limit, and what is no whole number is refused")
+    @Test("a limit too large for an Int is no limit, and anything but a whole number is refused")
     func numbers() throws {
         let library = try Library()
         defer { library.folder.keep() }
@@ -51,7 +51,7 @@ struct UsageTests {
         }
     }
 
-    @Test("an unknown name is answered by the known ones, relations too, or by the nearest")
+    @Test("an unknown name is answered with the known ones, relations too, or with the nearest")
     func names() throws {
         let library = try Library()
         defer { library.folder.keep() }
@@ -66,7 +66,7 @@ struct UsageTests {
         #expect(values.errors == "hornbeam: the statement has 1 parameter, and 2 values are given\n")
     }
 
-    @Test("a store that isn't there is an error with what to do, and no file appears")
+    @Test("a missing store is an error with a remedy, and no file appears")
     func missing() throws {
         let folder = try TemporaryFolder()
         let file = "\(folder.path)/none.hornbeam"

@@ -27,7 +27,7 @@ struct SchemaFileTests {
                 + #" {"name": "t", "type": "string?"}], "# + "\(rest)}]}")
     }
 
-    @Test("what can be left out has its default; components have a short form")
+    @Test("optional parts have defaults; components have a short form")
     func defaults() throws {
         let entities = try parse(
             #"""
@@ -55,7 +55,7 @@ struct SchemaFileTests {
         #expect(try parse(try SchemaFile.text(entities)) == entities)
     }
 
-    @Test("the condition of a full-text index is as WHERE has it; what can't be written so is as the file has it")
+    @Test("the condition of a full-text index is a WHERE clause, or else has the form of the file")
     func conditions() throws {
         func index(_ condition: String) -> String {
             #""indexes": [{"name": "search", "kind": "text", "components": ["t"], "where": \#(condition)}]"#
@@ -82,7 +82,7 @@ struct SchemaFileTests {
         #expect(problem(entity: index("3")).contains("s.json: entities[0].indexes"))
     }
 
-    @Test("broken JSON and wrong kinds are told with their place")
+    @Test("broken JSON and wrong kinds are reported with their position")
     func kinds() {
         #expect(problem("{") == "s.json: not JSON: no name, at character 2")
         #expect(problem("{\n \"entities\": [,]}") == "s.json: not JSON: no value, at line 2, character 15")

@@ -24,7 +24,7 @@ struct KeyTextTests {
         #expect(show([0x61], hex: true) == "0x61")
     }
 
-    @Test("what was shown can be typed back", .seeded)
+    @Test("printed keys can be typed back", .seeded)
     func roundTrip() {
         var generator = SeededGenerator()
         for _ in 0..<2_000 {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Progress")
 struct ProgressTests {
-    @Test("a progress line tells how far, how fast and how long still")
+    @Test("a progress line shows progress, speed and remaining time")
     func progress() {
         let state = ProgressState(verb: "importing", unit: "rows", count: 31_200, fraction: 0.52, elapsed: 2)
         #expect(

@@ -19,7 +19,7 @@ struct TableTests {
 
     private let columns = [TableColumn(title: "name"), TableColumn(title: "size", alignment: .right)]
 
-    @Test("numbers stand right, text left, under their titles")
+    @Test("numbers are aligned right, text left, under their titles")
     func alignment() throws {
         #expect(
             try lines(columns, [["zsh", "7"], ["libreoffice", "12345"]]) == [
@@ -61,7 +61,7 @@ struct TableTests {
         #expect(try lines(columns, rows, width: width).allSatisfy { DisplayWidth.of($0) <= width })
     }
 
-    @Test("what comes after the sample streams, and is not cut in a pipe")
+    @Test("rows after the sample are streamed, and not cut in a pipe")
     func streaming() throws {
         let result = Lines()
         var table = Table(columns, lineWidth: nil) { result.lines.append($0) }
