@@ -173,7 +173,7 @@ struct CompoundKeysTests {
         }
     }
 
-    @Test("No component's bytes are the beginning of another's: each that is cut short is refused", .seeded)
+    @Test("No component is a prefix of another: each shortened one is refused", .seeded)
     func cutShort() {
         var generator = SeededGenerator()
         for _ in 0..<300 {
@@ -192,7 +192,7 @@ struct CompoundKeysTests {
         }
     }
 
-    @Test("Whatever the bytes are, reading ends with a value or an error", .seeded)
+    @Test("Reading any bytes ends with a value or an error", .seeded)
     func garbage() {
         var generator = SeededGenerator()
         let edges: [UInt8] = [0, 1, 2, 0x61, 0x7F, 0x80, 0xC3, 0xFE, 0xFF]
@@ -214,7 +214,7 @@ struct CompoundKeysTests {
         }
     }
 
-    @Test("The bytes of an array's first items begin the keys of the arrays that begin so, and of no other", .seeded)
+    @Test("The bytes of an array's first items are a prefix of the keys of just the arrays with these items", .seeded)
     func arrayPrefixes() {
         var generator = SeededGenerator()
         let type = ComponentType.optional(.string)

@@ -195,7 +195,7 @@ struct DynamicKeysTests {
         }
     }
 
-    @Test("Descending dynamic values sort the other way round and come back", .seeded)
+    @Test("Descending dynamic values sort in reverse and come back", .seeded)
     func descending() throws {
         let values = values(count: 120)
         try expectSameOrder(of: values, model: { modelOrder($1, $0) }) { key, value in
@@ -245,7 +245,7 @@ struct DynamicKeysTests {
         #expect(try bytes("A", folded) == [0x40, 0x61, 0, 0x41, 0])
     }
 
-    @Test("An array's prefix begins the keys of all arrays with these first items, whatever follows")
+    @Test("An array's prefix begins the keys of all arrays with these first items, and of no others")
     func arrayPrefixes() throws {
         let prefix = try key { try $0.append(prefix: ["foo"], collator: unicode) }
         for value: DynamicValue in [["foo"], ["foo", ["a": 1]], ["foo", "bar", 7]] {
@@ -289,7 +289,7 @@ struct DynamicKeysTests {
         }
     }
 
-    @Test("Whatever the bytes are, reading ends with a value that can be written again, or an error", .seeded)
+    @Test("Reading any bytes ends with a value that can be written again, or an error", .seeded)
     func garbage() throws {
         var generator = SeededGenerator()
         let tags: [UInt8] = [0, 0, 0, 1, 0x10, 0x20, 0x21, 0x30, 0x40, 0x40, 0x50, 0x50, 0x60, 0x61, 0xC3, 0xFF]

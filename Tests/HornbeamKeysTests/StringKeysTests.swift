@@ -18,7 +18,7 @@ struct StringKeysTests {
         expectSameOrder(of: texts(), model: HornbeamKeysTests.order) { key, text in key.append(text) }
     }
 
-    @Test("The order is transitive where Swift's < is not: what is composed and what is not may be mixed")
+    @Test("The order is transitive where Swift's < is not: composed and decomposed strings may be mixed")
     func mixedForms() {
         let expected = ["e", "é", "éa", "éb", "한", "한z"]
         let mixed = ["e", "e\u{301}", "éa", "e\u{301}b", "\u{1112}\u{1161}\u{11AB}", "한z"]
@@ -28,7 +28,7 @@ struct StringKeysTests {
         #expect(zip(keys, keys.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
     }
 
-    @Test("What is appended as plain bytes has the key of its string, and all else is left alone")
+    @Test("Text appended as plain bytes has the key of its string; other text isn't appended so")
     func plain() {
         for text in ["", "a", "plain text", "\u{7F}", "\u{2}", "a\u{1}", "\u{0}", "é", "abc\u{80}", "e\u{301}"] {
             var expected = KeyWriter()
@@ -40,7 +40,7 @@ struct StringKeysTests {
         }
     }
 
-    @Test("Descending strings sort the other way round", .seeded)
+    @Test("Descending strings sort in reverse", .seeded)
     func descendingOrder() {
         expectSameOrder(of: texts(), model: { HornbeamKeysTests.order($1, $0) }) { key, text in
             key.descending { $0.append(text) }
@@ -115,7 +115,7 @@ struct StringKeysTests {
         #expect(!key { $0.append("étude") }.starts(with: key { $0.append(prefix: "e") }))
     }
 
-    @Test("The successor of a prefix is above all that begin with it and not above what comes next", .seeded)
+    @Test("The successor of a prefix is above all strings with the prefix and not above the next string", .seeded)
     func successors() throws {
         var generator = SeededGenerator()
         #expect(KeyWriter.successor(ofPrefix: []) == nil)
