@@ -200,7 +200,7 @@ struct EntityModelExpansionTests {
     }
 
     @Test(
-        "indexes over what the store keeps of each entity, with or without the type's name, and nothing alike",
+        "indexes over stored metadata, with or without the type's name, and over nothing similar",
         arguments: [
             (".updatedAt", "[.updatedAt()]"), (".updatedAt.desc", "[.updatedAt(descending: true)]"),
             (".updatedAt.asc", "[.updatedAt()]"), (#"\.age.asc"#, #"[.of("age", \Self.age)]"#),
@@ -217,7 +217,7 @@ struct EntityModelExpansionTests {
     }
 
     @Test(
-        "indexes over the id that a relation leads to, with properties beside it",
+        "indexes over the id of a relation's target, with properties beside it",
         arguments: [
             (#"@Index<Self>(\.$chat.id, \.age.desc)"#, #".value("byIt", [.of("$chat.id", \Self.$chat.id), "#),
             (#"@Index<Self>(\.age, \.$chat.id.desc)"#, #".of("$chat.id", \Self.$chat.id, descending: true)]"#),
@@ -257,7 +257,7 @@ struct EntityModelExpansionTests {
         #expect(text.contains("self.`default` = column1"))
     }
 
-    @Test("columns are read before any is assigned, unless something is left to the compiler")
+    @Test("columns are read before any is assigned, unless the compiler has to assign some")
     func reading() {
         let text = Expansion("@EntityModel struct Thing { let id: Int; var a, b: [String?]; private var c: T.U }").text
         #expect(text.contains("_columns column0: Int,"))
@@ -285,7 +285,7 @@ struct EntityModelDiagnosticTests {
         return expansion.diagnostics
     }
 
-    @Test("what is no struct", arguments: ["class", "enum", "actor"])
+    @Test("a type that is no struct", arguments: ["class", "enum", "actor"])
     func notAStruct(_ kind: String) {
         let expansion = Expansion("@EntityModel \(kind) Thing { }")
         #expect(expansion.diagnostics == ["1:1 @EntityModel needs a struct: entities are values"])
@@ -350,7 +350,7 @@ struct EntityModelDiagnosticTests {
             ])
     }
 
-    @Test("a condition on another index than one of full text", arguments: ["Index", "HashIndex", "Unique"])
+    @Test("a condition on an index other than a full-text one", arguments: ["Index", "HashIndex", "Unique"])
     func partialIndexes(_ kind: String) {
         let diagnostics = diagnostics(
             "let id: Int\nvar open = true\nvar name: String\n@\(kind)<Self>(\\.name, where: \\.open) private var byName"
@@ -363,7 +363,7 @@ struct EntityModelDiagnosticTests {
     }
 
     @Test(
-        "an index over a relation otherwise than by the id that it leads to",
+        "an index over a relation other than by the target's id",
         arguments: [
             (#"Index<Self>(\.chat)"#, 14), (#"Index<Self>(\.chat?.id)"#, 14), (#"Index<Self>(\.$chat)"#, 14),
             (#"Index<Self>(\.$chat.count)"#, 14), (#"FullTextIndex<Self>(\.$chat.id)"#, 22),
@@ -376,7 +376,7 @@ struct EntityModelDiagnosticTests {
             ])
     }
 
-    @Test("stored properties that come and go with a build setting")
+    @Test("stored properties that depend on a build setting")
     func conditionalProperties() {
         #expect(
             diagnostics("let id: Int\n#if DEBUG\nvar trace: String\nvar size: Int { 3 }\n#endif") == [
