@@ -56,7 +56,7 @@ struct ForeignSectorsTests {
         }
     }
 
-    @Test("are none any more once a page was made there")
+    @Test("are removed once a page is made there")
     func allocated() throws {
         let (image, _, _, _, _) = try store()
         let disk = try SimulatedDisk(image)
@@ -67,7 +67,7 @@ struct ForeignSectorsTests {
         try Toy.expectSound(store)
     }
 
-    @Test("are told from others at every border of words")
+    @Test("are distinguished from others at every border of words")
     func borders() {
         let foreign = ForeignSectors()
         var space = SpaceMap(pageSize: 4096)

@@ -63,7 +63,7 @@ struct KeptPagesTests {
         #expect(cache.keptBytes == 0)
     }
 
-    @Test("are not in the way of pages that come and go")
+    @Test("leave room for other pages")
     func circulation() throws {
         let cache = try PageCache(budget: 256 * 4096, pageSize: 4096)
         let pinned = try (0..<150).map { try page(UInt64($0), in: cache) }

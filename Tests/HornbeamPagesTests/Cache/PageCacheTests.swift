@@ -32,7 +32,7 @@ struct PageCacheTests {
         }
     }
 
-    @Test("finds what was loaded, by number and birth, until the sectors are free again")
+    @Test("finds loaded pages, by number and birth, until the sectors are free again")
     func finding() throws {
         let cache = try PageCache(budget: 1 << 20, pageSize: Self.page)
         #expect(try !touch(cache, 7))
@@ -44,7 +44,7 @@ struct PageCacheTests {
         #expect(cache.figures.pageBytes == 0)
     }
 
-    @Test("keeps what could not be filled nowhere")
+    @Test("keeps no page that could not be filled")
     func failedFill() throws {
         let cache = try PageCache(budget: 1 << 16, pageSize: Self.page)
         for _ in 0..<100 {
@@ -74,7 +74,7 @@ struct PageCacheTests {
         }
     }
 
-    @Test("never takes more than its budget, whatever is asked of it", .seeded)
+    @Test("never takes more than its budget, whatever is requested", .seeded)
     func budget() throws {
         var random = SeededGenerator()
         let budget = 1 << 20
@@ -113,7 +113,7 @@ struct PageCacheTests {
         #expect(cache.figures.residentBytes == 0)
     }
 
-    @Test("lets who has a page pinned go on reading after it was removed or replaced")
+    @Test("lets the holder of a pin continue reading after the page was removed or replaced")
     func orphans() throws {
         let cache = try PageCache(budget: 8 * Self.page, pageSize: Self.page)
         let removed = try load(cache, 1)
@@ -130,7 +130,7 @@ struct PageCacheTests {
         #expect(cache.figures.residentBytes == 0)
     }
 
-    @Test("gives each thread the page it asked for while others evict and remove", .seeded)
+    @Test("gives each thread the requested page while others evict and remove", .seeded)
     func threads() async throws {
         let cache = try PageCache(budget: 16 * Self.page, pageSize: Self.page)
         let seed = SeededGenerator.seed

@@ -22,7 +22,7 @@ struct PlacedPagesTests {
     }
 
     /// Random lives, each reader beside the cells of its time.
-    @Test("show no reader what a later transaction does, commits, aborts, takes back or spills", .seeded)
+    @Test("show no reader the changes, commits, aborts, rollbacks or spills of a later transaction", .seeded)
     func readers() throws {
         for round in 0..<40 {
             var random = SeededGenerator(seed: SeededGenerator.seed &+ UInt64(round))
@@ -76,7 +76,7 @@ struct PlacedPagesTests {
         return cells
     }
 
-    @Test("are checked for what they hold; a checksum only long values have")
+    @Test("are checked for their structure; only long values have a checksum")
     func checks() throws {
         let file = try MemoryFile()
         let store = try Toy.open(file)

@@ -17,7 +17,7 @@ struct ReadAccessTests {
         return options
     }
 
-    @Test("shows what was written, to early and late readers, with much memory and with none", arguments: [0, 1 << 20])
+    @Test("shows written pages, to early and late readers, with much memory and with none", arguments: [0, 1 << 20])
     func answers(cacheBytes: Int) throws {
         let disk = try SimulatedDisk()
         var expected: [UInt64] = []
@@ -63,7 +63,7 @@ struct ReadAccessTests {
         return all
     }
 
-    @Test("tells a sector that can't be read as an error, and reads the rest")
+    @Test("reports a sector that can't be read as an error, and reads the rest")
     func readError() throws {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk, Self.options(cacheBytes: 0))
@@ -84,7 +84,7 @@ struct ReadAccessTests {
         #expect(try Toy.cells(of: store)[2].value == 6)
     }
 
-    @Test("says who holds what of the cache, and that nobody does once all have ended")
+    @Test("tells the holders of the cache, and that there are none once all have ended")
     func figures() throws {
         let store = try Toy.open(MemoryFile(), Self.options(cacheBytes: 1 << 20))
         try Toy.commit(ToyChange(cell: 1, value: 5, longSectors: 3), to: store)

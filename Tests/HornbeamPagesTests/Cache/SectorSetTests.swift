@@ -8,7 +8,7 @@ import Testing
 
 @Suite("A set of sectors")
 struct SectorSetTests {
-    @Test("holds what a plain set holds, and hands it out in ascending runs", .seeded)
+    @Test("has the content of a plain set, and returns it in ascending runs", .seeded)
     func model() {
         var random = SeededGenerator()
         var set = SectorSet()
@@ -31,7 +31,7 @@ struct SectorSetTests {
         }
     }
 
-    @Test("takes in another one", .seeded)
+    @Test("adds another set", .seeded)
     func union() {
         var random = SeededGenerator()
         var sets = [SectorSet(), SectorSet(), SectorSet()]

@@ -22,7 +22,7 @@ struct UnwrittenPagesTests {
     }
 
     @Test(
-        "are found as long as they are kept, and stay for those who found them before",
+        "are found as long as they are kept, and stay for earlier readers",
         arguments: 1...8 as ClosedRange<UInt64>)
     func model(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -89,7 +89,7 @@ struct UnwrittenPagesTests {
         }
     }
 
-    @Test("that are on their way to the file keep their places until they have arrived, and others come meanwhile")
+    @Test("keep their places while they are on their way to the file, and others come meanwhile")
     func inFlight() throws {
         let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 64 * 4096))
         func keep(_ number: UInt64) throws {
@@ -180,7 +180,7 @@ struct UnwrittenPagesTests {
         try Toy.expectSound(store)
     }
 
-    @Test("may be those of a durable commit: after a power loss they are made again from its record")
+    @Test("may belong to a durable commit: after a power loss they are remade from its record")
     func durableCommit() throws {
         let (disk, store) = try store()
         let before = disk.calls
@@ -226,7 +226,7 @@ struct UnwrittenPagesTests {
         #expect(try values(Toy.open(SimulatedDisk(image: disk.powerLossImage(seed: 1)))) == values(store))
     }
 
-    @Test("of a commit whose record can't be written are gone with it")
+    @Test("go with their commit if its record can't be written")
     func withdrawn() throws {
         let (disk, store) = try store()
         try Toy.commit(ToyChange(cell: 0, value: 1), to: store, .process)
@@ -242,7 +242,7 @@ struct UnwrittenPagesTests {
         try Toy.expectSound(store)
     }
 
-    @Test("leave no memory behind when commits rest, and some for the next ones before")
+    @Test("leave no memory behind when commits rest, and some for the next commits before that")
     func idleMemory() throws {
         let table = try #require(UnwrittenPages(pageSize: 4096, memoryBytes: 1024 * 4096))
         for isIdle in [false, true] {

@@ -89,7 +89,7 @@ struct WatchTests {
 
     // A check watched every page that it looked at: the zeros that came in place of a sector which others trusted were
     // told to the check alone, and they read them.
-    @Test("is lost for everybody if it was verified before, whoever meets it first")
+    @Test("is lost for all readers if it was verified before, whichever meets it first")
     func trusted() throws {
         let (store, leaf) = try store()
         let mapping = try #require(store.verification.mapping)

@@ -73,7 +73,7 @@ struct CompressedPageTests {
         stored.count < page.count ? decoded(stored).page : stored
     }
 
-    @Test("is not made where it saves no sector", .seeded)
+    @Test("is not made if it saves no sector", .seeded)
     func incompressible() {
         var random = SeededGenerator()
         let page = leaf(period: Self.size, &random)
@@ -95,7 +95,7 @@ struct CompressedPageTests {
         }
     }
 
-    @Test("takes a former block as it is, though it would be made otherwise", .seeded)
+    @Test("takes over a former block, even if compressing anew would give another one", .seeded)
     func takenAsItIs() throws {
         var random = SeededGenerator()
         let page = leaf(period: 300, &random)
@@ -120,7 +120,7 @@ struct CompressedPageTests {
         #expect(decoded(result).page == after)
     }
 
-    @Test("never takes a former block over that isn't the same, whatever its bytes are", .seeded)
+    @Test("never takes over a former block with other content, whatever its bytes are", .seeded)
     func hostileFormer() {
         var random = SeededGenerator()
         let page = leaf(period: 700, &random)
@@ -132,7 +132,7 @@ struct CompressedPageTests {
         }
     }
 
-    @Test("gives any bytes of its blocks by themselves, decoding what they lie in", .seeded)
+    @Test("gives any bytes of its blocks by themselves, decoding only the blocks with these bytes", .seeded)
     func byParts() throws {
         var random = SeededGenerator()
         let page = leaf(period: 500, &random)

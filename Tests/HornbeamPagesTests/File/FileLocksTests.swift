@@ -22,7 +22,7 @@ struct FileLocksTests {
         return try FileLocks(of: descriptor, path: path, canWrite: canWrite, calls: .system)
     }
 
-    @Test("let one write, and go with whoever held them")
+    @Test("let one process write, and go with their holder")
     func writer() throws {
         try folder.write("store.hornbeam", "x")
         let second = try locks()
@@ -44,7 +44,7 @@ struct FileLocksTests {
         try locks.pins().flatMap { Array($0) }.sorted()
     }
 
-    @Test("name every transaction that readers have, and need no right to write for that")
+    @Test("name every transaction that readers have, and need no write permission for that")
     func pins() throws {
         try folder.write("store.hornbeam", "x")
         let writer = try locks()
@@ -60,7 +60,7 @@ struct FileLocksTests {
     }
 
     @Test(
-        "that a file system lacks refuse the store with words on what to do", arguments: [ENOLCK, EOPNOTSUPP, EINVAL])
+        "that a file system lacks make opening fail with a remedy", arguments: [ENOLCK, EOPNOTSUPP, EINVAL])
     func unsupported(code: Int32) throws {
         let none = LockCalls(set: { _, _, _, _ in code }, find: { _, _ in (code, 0, 0) })
         for readOnly in [false, true] {
@@ -81,7 +81,7 @@ struct FileLocksTests {
         }
     }
 
-    @Test("are asked for again when a signal comes between")
+    @Test("are requested again if a signal interrupts the call")
     func interrupted() throws {
         try folder.write("store.hornbeam", "x")
         let first = InterruptedOnce()
@@ -105,7 +105,7 @@ private final class InterruptedOnce: @unchecked Sendable {
     /// The table of descriptors that a forked child closes had room for 1,024, and nobody looked whether one was
     /// taken: a child forked beside more stores kept the locks of the rest, for as long as it lived. Now the table
     /// grows.
-    @Test("are let go of in a forked child however many there are")
+    @Test("are released in a forked child however many there are")
     func manyDescriptors() {
         // Numbers that no file has.
         let numbers = (0..<3000).map { Int32(1_000_000 + $0) }

@@ -22,7 +22,7 @@ struct LinuxFileTests {
         return try PageStore.open(path: path, options: options, structure: Toy.structure, replay: Toy.replay)
     }
 
-    @Test("is created, holds what was committed, and is alone in its folder")
+    @Test("is created, holds the committed data, and is alone in its folder")
     func life() throws {
         let store = try open()
         #expect(try folder.names() == ["store.hornbeam"])
@@ -56,7 +56,7 @@ struct LinuxFileTests {
         #expect(try Toy.cells(of: again)[2].value == 20)
     }
 
-    @Test("is busy while another store has it, in this process too; one that waits gets it")
+    @Test("is busy while another store has it, in this process too; a waiting store gets it")
     func lock() throws {
         let store = try open()
         for readOnly in [true, false] {
@@ -95,7 +95,7 @@ struct LinuxFileTests {
         try open().close()
     }
 
-    @Test("that is none of ours is refused and left as it is")
+    @Test("that is no store is refused and left unchanged")
     func foreign() throws {
         try folder.write("store.hornbeam", "")
         #expect(
@@ -123,7 +123,7 @@ struct LinuxFileTests {
         }
     }
 
-    @Test("that is missing is created only if asked, and only where there is a folder")
+    @Test("that is missing is created only if requested, and only in an existing folder")
     func missing() throws {
         for change: (inout StoreOptions) -> Void in [{ $0.readOnly = true }, { $0.createIfMissing = false }] {
             #expect(throws: StorageError.io(operation: "open", path: path, errno: ENOENT)) { try open(change) }
@@ -136,7 +136,7 @@ struct LinuxFileTests {
         }
     }
 
-    @Test("that was cut short is told by its length")
+    @Test("that was shortened is recognised by its length")
     func truncated() throws {
         try open().close()
         truncate(path, 1 << 20)
@@ -159,7 +159,7 @@ struct LinuxFileTests {
         try body()
     }
 
-    @Test("without the right to write opens for reading alone")
+    @Test("without write permission opens for reading alone")
     func permission() throws {
         try open().close()
         chmod(folder.path, 0o755)
@@ -172,7 +172,7 @@ struct LinuxFileTests {
         try open { $0.readOnly = true }.close()
     }
 
-    @Test("gets zeros where they were asked for, to the byte", arguments: [4096, 16 << 10, 100 << 10, 1 << 20])
+    @Test("gets zeros in the requested range, to the byte", arguments: [4096, 16 << 10, 100 << 10, 1 << 20])
     func zeros(count: Int) throws {
         let file = try LinuxFile.createNew(path: path)
         let size = 2 << 20

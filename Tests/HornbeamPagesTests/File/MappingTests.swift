@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The mapping of a store")
 struct MappingTests {
-    @Test("has room to grow, also of the thousandth in a process")
+    @Test("has room to grow, even for the thousandth store in a process")
     func many() throws {
         let files = try (0..<3000).map { _ in try MemoryFile() }
         #expect(files.allSatisfy { $0.maximumBytes >= 16 << 30 })

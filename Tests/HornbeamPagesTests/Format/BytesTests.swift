@@ -27,7 +27,7 @@ struct BytesTests {
         }
     }
 
-    @Test("are compared without a look behind their end")
+    @Test("are compared without reading beyond their end")
     func bounds() {
         // The bytes end where memory ends.
         let page = Int(sysconf(Int32(_SC_PAGESIZE)))

@@ -28,7 +28,7 @@ struct HeaderSlotTests {
         return bytes
     }
 
-    @Test("gives back what was written, from the offsets that the format names")
+    @Test("gives back the written fields, at the offsets that the format names")
     func roundTrip() {
         #expect(read(slot.encoded()) == .valid(slot))
         #expect(Array(slot.encoded()[..<8]) == Array("HORNBEAM".utf8))
@@ -51,7 +51,7 @@ struct HeaderSlotTests {
         }
     }
 
-    @Test("of a newer format, or with features unknown here, says so")
+    @Test("of a newer format, or with unknown features, reports that")
     func foreign() throws {
         #expect(read(forged(UInt32(2), at: 16)) == .newer(version: 2))
         #expect(read(forged(UInt64(0b101), at: 24)) == .unknownFeatures(["feature bit 0", "feature bit 2"]))
@@ -80,7 +80,7 @@ struct HeaderSlotTests {
         }
     }
 
-    @Test("allows a file of whole extents, or of a part of one in steps")
+    @Test("allows a file of whole extents, or steps of a part of one")
     func sizes() {
         for sectors: UInt64 in 0...1100 {
             var slot = slot

@@ -24,7 +24,7 @@ struct SpaceMapTests {
 
     /// Each page that a compaction moved was looked for a place from the first extent on: the work grew with the
     /// square of the file. Now the search begins where there can be room.
-    @Test("finds the lowest room below a compaction's limit without looking at what is full again")
+    @Test("finds the lowest room below a compaction's limit without testing full extents again")
     func lowestRoom() {
         func time(full extents: Int) -> Duration {
             var space = SpaceMap(pageSize: 4096)
@@ -62,7 +62,7 @@ struct SpaceMapTests {
         return space.worthwhileEnd.map { Int($0 / extent) }
     }
 
-    @Test("says where the file could end if little moved: if that is worth it, and where there is room")
+    @Test("finds where the file could end if little moved: whether it is worthwhile, and where there is room")
     func endOfFile() {
         #expect(worthwhileEnd([(true, 100)]) == nil)
         // Twenty may move into 180, but the file can't end where it would leave no room for twice as much.
@@ -204,7 +204,7 @@ struct SpaceMapTests {
         #expect(space.takeNode(minimumFree: 16) == 266)
     }
 
-    @Test("knows nothing beyond the file, however large the numbers")
+    @Test("has nothing beyond the file, however large the numbers")
     func bounds() {
         var space = SpaceMap(pageSize: 8192)
         space.grow(to: 256)
@@ -217,7 +217,7 @@ struct SpaceMapTests {
         #expect(!space.isOwned(SectorRun(start: 10, count: 0)))
     }
 
-    @Test("survives the way through its pages", .seeded, arguments: [4096, 8192, 65_536])
+    @Test("survives being stored in its pages", .seeded, arguments: [4096, 8192, 65_536])
     func pages(pageSize: Int) {
         var generator = SeededGenerator()
         var space = SpaceMap(pageSize: pageSize)
@@ -243,7 +243,7 @@ struct SpaceMapTests {
         #expect(copy.changedMaps.allSatisfy { !$0 })
     }
 
-    @Test("of a file smaller than an extent gives no place behind its end, and grows in steps", .seeded)
+    @Test("of a file smaller than an extent gives no place after its end, and grows in steps", .seeded)
     func smallFile() {
         var random = SeededGenerator()
         for _ in 0..<20 {
@@ -278,7 +278,7 @@ struct SpaceMapTests {
         }
     }
 
-    @Test("ignores what a stored map says of places behind the end")
+    @Test("ignores what a stored map says about places after the end")
     func behindEnd() {
         var space = SpaceMap(pageSize: 8192)
         space.grow(to: 48)

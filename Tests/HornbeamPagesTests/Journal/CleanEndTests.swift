@@ -45,7 +45,7 @@ struct CleanEndTests {
         #expect(try isMarked(disk))
     }
 
-    @Test("is gone before the first records are written, so that a crash which cuts these finds none")
+    @Test("is gone before the first records are written, so that a crash which cuts these finds no mark")
     func takenBackFirst() throws {
         let disk = try SimulatedDisk()
         try closed(disk)
@@ -71,7 +71,7 @@ struct CleanEndTests {
         }
     }
 
-    @Test("is not written over what is left of a commit that fell")
+    @Test("is not written over the remains of a failed commit")
     func fallen() throws {
         let disk = try SimulatedDisk()
         try closed(disk)
@@ -87,7 +87,7 @@ struct CleanEndTests {
         #expect(try value(disk.killedImage()) == 6)
     }
 
-    @Test("is not written by closing a store that nobody changed")
+    @Test("is not written by closing an unchanged store")
     func unchanged() throws {
         let disk = try SimulatedDisk()
         try closed(disk)
@@ -130,7 +130,7 @@ struct CleanEndTests {
         }
     }
 
-    @Test("does not hide what the witness knows")
+    @Test("does not hide the witness's transaction")
     func witness() throws {
         let disk = try SimulatedDisk()
         try closed(disk)

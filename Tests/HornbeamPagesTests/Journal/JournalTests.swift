@@ -42,7 +42,7 @@ struct JournalTests {
         return (try chain.map { try reader.withPayload(of: $0) { Array($0) } }, try reader.tail(after: chain))
     }
 
-    @Test("gives back what was written, at every start in the ring and of every size around a sector")
+    @Test("gives back written records, at every start in the ring and of every size around a sector")
     func roundTrip() throws {
         for position in UInt64(0)..<16 {
             for size in [0, 1, 4031, 4032, 4033, 8128, 20_000] {
@@ -64,7 +64,7 @@ struct JournalTests {
         }
     }
 
-    @Test("refuses what does not fit: more than half the ring, or more than is left")
+    @Test("refuses records that don't fit: more than half the ring, or more than is left")
     func fits() throws {
         let (_, header) = try make()
         var journal = JournalWriter(after: header)
@@ -130,7 +130,7 @@ struct JournalTests {
         }
     }
 
-    @Test("ends the chain where a sector is missing, or a part of one")
+    @Test("ends the chain where a sector, or a part of one, is missing")
     func truncated() throws {
         for size in [100, 3000] {
             let (disk, header) = try make(sectors: 64)
@@ -161,7 +161,7 @@ struct JournalTests {
         }
     }
 
-    @Test("puts records behind one another until they are durable, and the next one in a sector of its own")
+    @Test("puts records after one another until they are durable, and the next one in a sector of its own")
     func sharedSectors() throws {
         let (disk, header) = try make(position: 15)
         var journal = JournalWriter(after: header)
@@ -197,7 +197,7 @@ struct JournalTests {
         }
     }
 
-    @Test("knows remains of a record behind a broken one in the same sector")
+    @Test("recognises the remains of a record after a broken one in the same sector")
     func tornSector() throws {
         let (disk, header) = try make()
         var journal = JournalWriter(after: header)
@@ -233,7 +233,7 @@ struct JournalTests {
         #expect(try read(disk, header).payloads == [payload(101, 100), payload(103, 200)])
     }
 
-    @Test("makes more durable than it keeps in memory")
+    @Test("can make more bytes durable than it keeps in memory")
     func rewritten() throws {
         let (disk, header) = try make(sectors: 1024, position: 1000)
         var journal = JournalWriter(after: header)

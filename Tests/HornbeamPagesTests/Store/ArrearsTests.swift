@@ -65,7 +65,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("let go of the state that was told before, if nobody can see it")
+    @Test("release the state that was told before, if no reader can see it")
     func formerState() throws {
         let scene = try Scene()
         let reader = try scene.reader()
@@ -85,7 +85,7 @@ struct ArrearsTests {
     }
 
     @Test(
-        "are seen by whoever opens the file, whatever is committed meanwhile",
+        "are seen by every process that opens the file, whatever is committed meanwhile",
         arguments: [Durability.full, .process])
     func whoeverComes(meanwhile: Durability) throws {
         let scene = try Scene()
@@ -142,7 +142,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are none as long as a reader has the file open")
+    @Test("don't exist as long as a reader has the file open")
     func attended() throws {
         let scene = try Scene()
         let reader = try scene.reader()
@@ -162,7 +162,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told while the thread that would do it waits for a transaction's end", arguments: [false, true])
+    @Test("are told while the thread for this waits for a transaction's end", arguments: [false, true])
     func busyThread(isInFlight: Bool) throws {
         let scene = try Scene()
         try scene.put(7)
@@ -221,7 +221,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are owed to whoever comes, if the readers who are there couldn't be told")
+    @Test("are told to new readers later, if the present readers couldn't be told")
     func refusedToReader() throws {
         let scene = try Scene()
         let first = try scene.reader()
@@ -250,7 +250,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are none where the thread has ended")
+    @Test("don't exist where the thread has ended")
     func endOfThread() throws {
         let scene = try Scene()
         for value: UInt64 in 1...5 { try scene.put(value) }
@@ -264,7 +264,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are told by the next who can write them, if the first can't")
+    @Test("are told by the next writer that can, if the first can't")
     func failedWrite() throws {
         let scene = try Scene(idle: 50)
         for value: UInt64 in 1...5 { try scene.put(value) }
@@ -278,7 +278,7 @@ struct ArrearsTests {
         try scene.writer.close()
     }
 
-    @Test("are recovered by whoever comes after the writer's death")
+    @Test("are recovered by the next process after the writer's death")
     func death() throws {
         let scene = try Scene()
         for value: UInt64 in 1...9 { try scene.put(value) }

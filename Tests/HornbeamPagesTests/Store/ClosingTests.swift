@@ -58,7 +58,7 @@ struct ClosingTests {
     /// A snapshot of a store that follows another process's writer looked whether the store was closed, and then began:
     /// `close` could come between, and the snapshot read a file that was released. Now beginning and closing exclude
     /// each other.
-    @Test("lets no snapshot begin that was on its way")
+    @Test("prevents a snapshot that was about to begin")
     func follower() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -82,7 +82,7 @@ struct ClosingTests {
 
     /// The number of a closed descriptor is the next file's: a write that came late went there. Now the number stays
     /// the file's as long as anything can write to it.
-    @Test("keeps the number of its descriptor from other files")
+    @Test("keeps other files from getting the number of its descriptor")
     func descriptor() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

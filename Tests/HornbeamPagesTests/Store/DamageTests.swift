@@ -53,7 +53,7 @@ struct DamageTests {
         #expect(found > 60)
     }
 
-    @Test("of one header slot loses nothing; of both it is an error")
+    @Test("of one header slot loses nothing; damage of both is an error")
     func headers() throws {
         let (image, cells, _) = try image(closing: true)
         for slot in 0..<2 {

@@ -31,7 +31,7 @@ struct ForkTests {
 
     // The child asked the transaction, which looked open to it, to give the value's place back: to a store that other
     // threads may have been changing when the process was forked.
-    @Test("lets go of a long value that was on its way without touching the store")
+    @Test("releases an unfinished long value without touching the store")
     func longValue() throws {
         let store = try Toy.open(try SimulatedDisk())
         let writer = try store.beginWrite()
@@ -49,7 +49,7 @@ struct ForkTests {
 
     // Opening takes locks of the whole process. A thread that held one when the process was forked is not in the child,
     // and never gave it back there.
-    @Test("opens a file of its own, whatever other threads were just opening")
+    @Test("opens a file of its own, even if other threads were just opening")
     func opening() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("store")

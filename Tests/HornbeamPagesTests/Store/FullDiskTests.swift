@@ -29,7 +29,7 @@ struct FullDiskTests {
         try writer.commit(redo: nil, durability: .full)
     }
 
-    @Test("what only the last checkpoint reaches has room for the open transaction")
+    @Test("pages that only the last checkpoint reaches make room for the open transaction")
     func checkpointBeneath() throws {
         let (disk, store, sectors) = try filled(0.36)
         for value: UInt64 in 2...20 {
@@ -46,7 +46,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("a checkpoint beneath a transaction leaves out what that has written early, and savepoints are kept")
+    @Test("a checkpoint beneath a transaction leaves out the early pages of that, and savepoints are kept")
     func earlyPages() throws {
         let (disk, store, sectors) = try filled(0.36)
         for cell in 0..<10 { try Toy.commit(ToyChange(cell: cell, value: 2, longSectors: sectors), to: store) }
@@ -70,7 +70,7 @@ struct FullDiskTests {
         try Toy.expectSound(store)
     }
 
-    @Test("a snapshot keeps what it reads through checkpoints beneath transactions")
+    @Test("a snapshot keeps its pages through checkpoints beneath transactions")
     func snapshot() throws {
         let (_, store, sectors) = try filled(0.2)
         let before = try Toy.cells(of: store)

@@ -59,7 +59,7 @@ struct GroupCommitTests {
         try store.complete(first)
     }
 
-    @Test("that asked for less are made durable by a full one without changes", arguments: [Durability.process, .none])
+    @Test("that asked for less become durable by a full one without changes", arguments: [Durability.process, .none])
     func barrier(_ durability: Durability) throws {
         let (disk, store) = try store()
         for value: UInt64 in 1...3 {
@@ -77,7 +77,7 @@ struct GroupCommitTests {
         #expect(try values(reopened(disk.powerLossImage(seed: 3))) == [1, 2, 3])
     }
 
-    @Test("that are the kernel's stay usable when a full one without changes can't make them durable")
+    @Test("in the kernel's cache stay usable when a full one without changes can't make them durable")
     func failedBarrier() throws {
         let (disk, store) = try store()
         try Toy.commit(ToyChange(cell: 1, value: 1), to: store, .process)
@@ -94,7 +94,7 @@ struct GroupCommitTests {
         #expect(try values(reopened(disk.powerLossImage(seed: 3))) == [1])
     }
 
-    @Test("fall together when their write fails, with the transaction on top of them; the store goes on")
+    @Test("fail together when their write fails, with the transaction on top of them; the store goes on")
     func withdrawn() throws {
         for part in [0, 20_000] {
             let (disk, store) = try store()
@@ -130,7 +130,7 @@ struct GroupCommitTests {
     /// returned at once: its caller acted on what fell a moment later, and was never there. Now its commit waits for
     /// the one that it is built on, and falls with it.
     @Test(
-        "take with them a transaction without changes that was built on them",
+        "make a transaction without changes fail that was built on them",
         arguments: [Durability.full, .process, .none])
     func fallsWithItsBase(durability: Durability) throws {
         let (disk, store) = try store()
@@ -161,7 +161,7 @@ struct GroupCommitTests {
         try store.complete(pending)
     }
 
-    @Test("whose records can't be taken back stop the store: reopening tells what became of them")
+    @Test("whose records can't be taken back stop the store: reopening shows the outcome")
     func notTakenBack() throws {
         let (disk, store) = try store()
         try Toy.commit(ToyChange(cell: 11, value: 100), to: store)
@@ -209,7 +209,7 @@ struct GroupCommitTests {
 
     /// The kernel tells of a page that it could not write back once, to whoever asks first; that page counts as clean
     /// then. A failed write-through of the journal may be the one that asks.
-    @Test("that failed cost no page that was written before: the next checkpoint writes them again")
+    @Test("that failed lose no page that was written before: the next checkpoint writes them again")
     func rewritten() throws {
         let (disk, store) = try store()
         for value: UInt64 in 1...6 {
@@ -227,7 +227,7 @@ struct GroupCommitTests {
         }
     }
 
-    @Test("that failed leave their numbers to nobody")
+    @Test("that failed leave their numbers unused")
     func numbers() throws {
         let (disk, store) = try store()
         let pending = try [enter(1, store), enter(2, store)]
@@ -239,7 +239,7 @@ struct GroupCommitTests {
         writer.abort()
     }
 
-    @Test("that failed may have cost a block of a long value: the next checkpoint says so")
+    @Test("that failed may have lost a block of a long value: the next checkpoint reports that")
     func lostBlock() throws {
         let (disk, store) = try store()
         try Toy.commit(ToyChange(cell: 1, value: 1, longSectors: 40), to: store)

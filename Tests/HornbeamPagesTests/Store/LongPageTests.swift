@@ -61,7 +61,7 @@ struct LongPageTests {
         }
     }
 
-    @Test("A size that doesn't fit the page is a problem and never read by")
+    @Test("A size that doesn't fit the page is a problem and is not used for reading")
     func sizes() {
         for size: UInt64 in [1, 4057, 1 << 32, .max, .max - 4096] {
             var page = page(4000)
@@ -85,7 +85,7 @@ struct LongPageTests {
     /// A long value is written to its place before the commit. After an abort the next transaction had the same number,
     /// and could get the same place: a page of the aborted one, whole and of the right birth, could pass for one of its
     /// own whose write was lost. Now the number is used up.
-    @Test("A transaction that wrote one and was aborted leaves its number to nobody")
+    @Test("The number of an aborted transaction with a long value is not used again")
     func number() throws {
         let store = try Toy.open(try SimulatedDisk())
         let first = try store.beginWrite()

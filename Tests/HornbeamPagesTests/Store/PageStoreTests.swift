@@ -79,7 +79,7 @@ struct PageStoreTests {
         }
     }
 
-    @Test("lets a long reader hold back only what it can see")
+    @Test("lets a long reader hold back only the pages it can see")
     func longReader() throws {
         let store = try Toy.open(MemoryFile())
         try Toy.commit(ToyChange(cell: 0, value: 1, longSectors: 10), to: store)
@@ -112,14 +112,14 @@ struct PageStoreTests {
         try Toy.expectSound(again)
     }
 
-    @Test("refuses a page size that is none", arguments: [0, 1024, 5000, 131_072])
+    @Test("refuses invalid page sizes", arguments: [0, 1024, 5000, 131_072])
     func wrongPageSize(size: Int) throws {
         var options = StoreOptions.withLargeRing
         options.pageSize = size
         #expect(throws: StorageError.self) { try Toy.open(MemoryFile(), options) }
     }
 
-    @Test("finds its state again after closing, without replay, and after not closing, by replay")
+    @Test("finds its state again after closing, without replay, and otherwise by replay")
     func reopen() throws {
         for closes in [true, false] {
             let disk = try SimulatedDisk()

@@ -24,7 +24,7 @@ struct PinnedAgainTests {
         return Array(Bytes(start: start, count: view.pageSize)[8...])
     }
 
-    @Test("pins what it sees, whatever is committed and checkpointed meanwhile")
+    @Test("pins the state that it sees, whatever is committed and checkpointed meanwhile")
     func pins() throws {
         for file in try PageStoreTests.files() {
             let store = try Toy.open(file)

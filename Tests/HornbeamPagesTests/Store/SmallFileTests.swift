@@ -35,7 +35,7 @@ struct SmallFileTests {
         #expect(try Toy.cells(of: Toy.open(SimulatedDisk(image: disk.killedImage()))) == cells)
     }
 
-    @Test("is whole wherever a crash cuts it, and so is its first ring that grows", .seeded)
+    @Test("is whole wherever a crash cuts it, and so is its first larger ring", .seeded)
     func crashes() throws {
         let empty = try SimulatedDisk()
         try Toy.open(empty, StoreOptions()).close()
@@ -70,7 +70,7 @@ struct SmallFileTests {
         }
     }
 
-    @Test("is as long as it was when nothing came of a transaction that made it grow", .seeded)
+    @Test("keeps its length when a transaction that made it grow fails", .seeded)
     func abortedGrowth() throws {
         let disk = try SimulatedDisk()
         try Toy.open(disk, StoreOptions()).close()

@@ -56,7 +56,7 @@ struct StatisticsTests {
         #expect(store.statistics.dirtyBytes == 0)
     }
 
-    @Test("call pages dirty still after a checkpoint that did not come to be")
+    @Test("call pages dirty still after a checkpoint that failed")
     func dirtyAfterFailure() throws {
         try change(1)
         disk.plan = SimulatedDisk.Plan(call: disk.calls, fault: .error(EIO))
@@ -79,7 +79,7 @@ struct StatisticsTests {
         writer.abort()
     }
 
-    @Test("tell what the open transaction keeps in memory: until it is spilled, committed or aborted")
+    @Test("tell the open transaction's memory: until it is spilled, committed or aborted")
     func writer() throws {
         #expect(store.statistics.writerBytes == 0)
         let writer = try store.beginWrite()
@@ -115,7 +115,7 @@ struct StatisticsTests {
         #expect(store.statistics.snapshotBytes == 0)
     }
 
-    @Test("in memory know no medium")
+    @Test("in memory have no figures of a medium")
     func inMemory() throws {
         let store = try Toy.open(MemoryFile())
         try Toy.commit(ToyChange(cell: 0, value: 1), to: store)

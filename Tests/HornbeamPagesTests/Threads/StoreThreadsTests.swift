@@ -58,7 +58,7 @@ struct StoreThreadsTests {
         eventually("the last waits for ever") { figures.served.count == 51 }
     }
 
-    @Test("don't serve who waits no longer")
+    @Test("don't serve stores that wait no longer")
     func removed() {
         let threads = StoreThreads(most: 1)
         let figures = Figures()

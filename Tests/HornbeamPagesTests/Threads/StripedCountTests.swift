@@ -39,7 +39,7 @@ struct StripedCountTests {
         count.deallocate()
     }
 
-    @Test("counts who has entered in any thread, until it has left in any other one")
+    @Test("counts holders that entered in any thread, until they have left in any other one")
     func elsewhere() {
         let count = count
         let entered = Mutex<[StripedCount.Stripe]>([])
@@ -56,7 +56,7 @@ struct StripedCountTests {
         count.deallocate()
     }
 
-    @Test("is never less than the number of those who stay, while others come and go and leave in other threads")
+    @Test("is never less than the number of staying holders, while others come and go in other threads")
     func never() {
         let count = count
         for index in 0..<10 { count[index % Stripes.count].enter() }
@@ -82,7 +82,7 @@ struct StripedCountTests {
         count.deallocate()
     }
 
-    @Test("shows each holder that looked before the mark to whoever sets it and adds up")
+    @Test("shows each holder that looked before the mark to a thread that sets it and adds up")
     func mark() {
         let count = count
         let mark = Atomic<Bool>(false)

@@ -16,7 +16,7 @@ struct WriterTurnTests {
     ]
 
     @Test(
-        "whoever lets others go first comes behind all who wait, and need not wait for those who come later",
+        "a thread that lets others go first follows all waiting ones, and need not wait for later ones",
         arguments: yielding.indices)
     func behindOthers(way: Int) {
         for count in 0..<24 {
@@ -45,7 +45,7 @@ struct WriterTurnTests {
         }
     }
 
-    @Test("those who ask without end don't keep it from its turn", arguments: yielding.indices)
+    @Test("threads that ask without end don't keep it from its turn", arguments: yielding.indices)
     func busy(way: Int) {
         let turn = WriterTurn()
         let isDone = Atomic(false)

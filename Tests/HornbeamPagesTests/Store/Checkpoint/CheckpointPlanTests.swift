@@ -21,7 +21,7 @@ struct CheckpointPlanTests {
         return (store, fill)
     }
 
-    @Test("keeps clear of what the former checkpoint reaches, or gives up without a trace", arguments: 0...8)
+    @Test("avoids all pages of the former checkpoint, or gives up without a trace", arguments: 0...8)
     func tight(free: Int) throws {
         let (store, _) = try tightStore(free: free)
         let side = store.side
@@ -186,7 +186,7 @@ struct CheckpointPlanTests {
         try Toy.expectSound(again)
     }
 
-    @Test("doubles a journal that filled up by itself, and none that was asked for early")
+    @Test("doubles a journal that has filled up by itself, and none whose checkpoint was requested early")
     func journalGrowth() throws {
         for asked in [0, 100_000] {
             var options = StoreOptions.withLargeRing

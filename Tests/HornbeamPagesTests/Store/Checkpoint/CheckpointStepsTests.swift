@@ -109,7 +109,7 @@ struct CheckpointStepsTests {
     }
 
     /// Trap (e).
-    @Test("lets the ring go round beneath it, and a commit for which it is full waits for its end and no longer")
+    @Test("lets the ring go round beneath it, and makes a commit without room wait for its end and no longer")
     func fullRing() throws {
         for round: UInt64 in 0..<5 {
             let disk = try SimulatedDisk()
@@ -193,7 +193,7 @@ struct CheckpointStepsTests {
     }
 
     @Test(
-        "is given up when a write-through fails while it syncs, which may have been told of its pages",
+        "is given up when a write-through fails while it syncs, which may have reported its pages' loss",
         arguments: 1...6 as ClosedRange<UInt64>)
     func faultWhileSyncing(seed: UInt64) throws {
         let disk = try SimulatedDisk()
@@ -234,7 +234,7 @@ struct CheckpointStepsTests {
 
     /// The kernel tells an error of writing back once. A commit's write-through that was in flight while the checkpoint
     /// synced, and fails later, may be the one that was told of the checkpoint's pages.
-    @Test("writes no header before it knows what came of a write-through that was in flight while it synced")
+    @Test("writes no header before it knows the outcome of a write-through that was in flight while it synced")
     func faultInFlight() throws {
         let disk = WrappedDisk(try SimulatedDisk())
         let store = try Toy.open(disk)
@@ -283,7 +283,7 @@ struct CheckpointStepsTests {
         disk.plan = nil
     }
 
-    @Test("that reached one slot alone frees nothing until it has the other too")
+    @Test("that reached one slot alone frees nothing until it has reached the other too")
     func half() throws {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)

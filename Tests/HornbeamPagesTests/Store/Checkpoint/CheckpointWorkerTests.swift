@@ -35,7 +35,7 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    @Test("ends without anything to do for long, and the next commit begins another one")
+    @Test("ends after a long time without work, and the next commit begins another one")
     func ends() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -70,7 +70,7 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    @Test("has gone when whoever lets go of the store has ended it, so that the file can be opened again", .seeded)
+    @Test("has ended when the owner of the store has ended it, so that the file can be opened again", .seeded)
     func endsBesideLettingGo() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -134,7 +134,7 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    @Test("leaves a closed store with a small ring: the next opening looks through all of it")
+    @Test("leaves a closed store with a small ring: the next opening reads all of it")
     func closedRing() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -150,7 +150,7 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    @Test("lets a store go that nobody closed, which then recovers")
+    @Test("releases a store that was not closed, which then recovers")
     func abandoned() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -248,7 +248,7 @@ struct CheckpointWorkerTests {
     /// A commit that found the turn taken left its checkpoint to whoever had it. That one committed nothing, and nobody
     /// told the thread: the journal stayed as it was, however long the store was idle, to be replayed at the next
     /// opening. Now the thread learns of each commit.
-    @Test("learns of a commit beside a transaction that comes to nothing")
+    @Test("handles a commit during a transaction that is aborted")
     func besideAnAbortedTransaction() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -266,7 +266,7 @@ struct CheckpointWorkerTests {
 
     /// The same under load: as long as somebody had the turn whenever a commit was done, nobody saw that the ring was
     /// half full. It filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
-    @Test("is woken by a ring that is half full, whoever has the turn")
+    @Test("is woken by a ring that is half full, whichever thread has the turn")
     func halfFull() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -335,7 +335,7 @@ struct CheckpointWorkerTests {
         }
     }
 
-    @Test("never makes a store seem busy to who need not wait")
+    @Test("never makes a store seem busy to callers that need not wait")
     func notBusy() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The pace of commits")
 struct CommitPaceTests {
-    @Test("is their own without a checkpoint, and as long as they make little beside one")
+    @Test("is unlimited without a checkpoint, and as long as they make little beside one")
     func free() {
         let pace = CommitPace()
         pace.wait(made: 1 << 40) { .max }
@@ -22,7 +22,7 @@ struct CommitPaceTests {
         #expect(!pace.isUnderWay)
     }
 
-    @Test("is shared by what they make: each waits its part of the time that the checkpoint may still take")
+    @Test("is shared by their sizes: each waits its part of the checkpoint's remaining time")
     func shared() {
         let pace = CommitPace()
         pace.begin(bytes: 8 << 20, bound: 16 << 20)
@@ -40,7 +40,7 @@ struct CommitPaceTests {
         pace.end()
     }
 
-    @Test("is their own once the checkpoint is written, whoever has the turn that ends it")
+    @Test("is unlimited once the checkpoint is written, whichever thread has the turn that ends it")
     func written() throws {
         let store = try Toy.open(SimulatedDisk())
         try Toy.commit(ToyChange(cell: 0, value: 1), to: store)

@@ -42,7 +42,7 @@ struct RecoveryTests {
 
     /// A header slot that can't be read was zeros as well, and in the mapping of a real file it made all that was
     /// mapped count as lost. Now it is a damaged slot: the other one serves, and it is written anew.
-    @Test("of a file with a header slot that can't be read goes by the other one and renews it")
+    @Test("of a file with one unreadable header slot uses the other one and renews it")
     func unreadableSlot() throws {
         let image = try image()
         for slot: UInt64 in 0..<2 {
@@ -59,7 +59,7 @@ struct RecoveryTests {
         #expect(disk.calls == 0)
     }
 
-    @Test("does without a witness that can't be read")
+    @Test("works without a readable witness")
     func unreadableWitness() throws {
         let disk = try disk(image(), without: 3)
         #expect(try Toy.open(disk).statistics.transaction == 6)

@@ -24,7 +24,7 @@ struct WriteBackTests {
         #expect(store.statistics.dirtyBytes == bytes)
     }
 
-    @Test("is asked for from 8 MiB of dirty pages on, and not for a sector less")
+    @Test("is requested from 8 MiB of dirty pages on, and not for a sector less")
     func bound() throws {
         for missing: UInt64 in [UInt64(FileFormat.sectorSize), 0] {
             let file = WrappedDisk(try SimulatedDisk())
@@ -40,7 +40,7 @@ struct WriteBackTests {
         }
     }
 
-    @Test("is of all its new pages, of none that the checkpoint before has, and of nothing twice")
+    @Test("covers all its new pages, none of the checkpoint before, and nothing twice")
     func pages() throws {
         let file = WrappedDisk(try SimulatedDisk())
         let store = try Toy.open(file)
@@ -66,7 +66,7 @@ struct WriteBackTests {
         #expect(!asked.contains { $0.contains(middle) })
     }
 
-    @Test("isn't asked for again by a small checkpoint that follows a large one")
+    @Test("isn't requested again by a small checkpoint that follows a large one")
     func small() throws {
         let file = WrappedDisk(try SimulatedDisk())
         let store = try Toy.open(file)

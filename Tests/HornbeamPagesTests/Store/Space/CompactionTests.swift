@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Cutting a file off")
 struct CompactionTests {
-    @Test("when it is closed leaves a part in 128 of what is used, in whole extents, and waits for twice as much")
+    @Test("at closing leaves a 128th of the used size, in whole extents, and waits for twice as much")
     func keptEnd() {
         let extent = FileFormat.extentSectors
         // Of 300 extents in use it is two.
@@ -25,7 +25,7 @@ struct CompactionTests {
         }
     }
 
-    @Test("happens once: who opens it, writes a little and closes it, again and again, leaves its size as it is")
+    @Test("happens once: opening, writing a little and closing again and again leaves its size as it is")
     func writingALittle() throws {
         var disk = try SimulatedDisk()
         var store = try Toy.open(disk)

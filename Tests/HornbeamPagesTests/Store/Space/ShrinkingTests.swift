@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Whether to shrink a file")
 struct ShrinkingTests {
-    @Test("goes by the most that was needed at the last eight checkpoints of commits, once there were so many")
+    @Test("depends on the greatest need at the last eight checkpoints of commits, once there were as many")
     func peaks() {
         var shrinking = Shrinking()
         for sectors: UInt64 in 1...7 {
