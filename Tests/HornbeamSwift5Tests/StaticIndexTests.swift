@@ -22,7 +22,7 @@ struct LegacyUser {
 
 @Suite("Index properties as statics")
 struct StaticIndexTests {
-    @Test("they index as those of the instance do")
+    @Test("they work like index properties of the instance")
     func staticIndexes() throws {
         var context = Context()
         for number in 1...20 {
