@@ -134,7 +134,7 @@ struct ChangeConsumerTests {
         try Database.inMemory(models: Logged.self, LoggedTag.self, SeenChange.self)
     }
 
-    @Test("are told of each change of their types once they are registered, in order, until they acknowledge it")
+    @Test("get each change of their types once they are registered, in order, until they acknowledge it")
     func order() throws {
         let database = try database()
         try database.put(1)
@@ -183,7 +183,7 @@ struct ChangeConsumerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("each have their own, by name; other types count from then on; nothing is left of one that ends")
+    @Test("each have their own changes, by name; a changed wish counts from then on; an ended one leaves nothing")
     func several() throws {
         let database = try database()
         let first = try database.consumer(named: "first", of: Logged.self)
@@ -222,7 +222,7 @@ struct ChangeConsumerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("with a bound are told which changes they missed, and go on behind them")
+    @Test("with a bound learn which changes they missed, and continue after them")
     func gaps() throws {
         let database = try database()
         let upload = try database.consumer(named: "upload", of: Logged.self, retention: 3)
@@ -254,7 +254,7 @@ struct ChangeConsumerTests {
         #expect(throws: HornbeamError.self) { try database.consumer(named: "x", of: Relogged.self) }
     }
 
-    @Test("cost nothing while there are none: no tree, and no row is kept")
+    @Test("cost nothing while there are none: no tree is made, and no row is kept")
     func unused() throws {
         let database = try database()
         try database.put(1)
@@ -275,7 +275,7 @@ struct ChangeConsumerTests {
         #expect(try !database.isGathering())
     }
 
-    @Test("are told of what is written without a database, as `hornbeam import` does")
+    @Test("get changes that are written without a database, as by `hornbeam import`")
     func imported() throws {
         let database = try database()
         let upload = try database.consumer(named: "upload", of: Logged.self)
@@ -287,7 +287,7 @@ struct ChangeConsumerTests {
         #expect(try upload.lines() == ["1 inserted Logged 6"])
     }
 
-    @Test("are in the file: across openings, in the check, and under a type's new name")
+    @Test("are stored in the file: across openings, in the check, and under a type's new name")
     func durable() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open(models) { database in
@@ -308,7 +308,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("are told of each change under the last of a type's names, also of one that had another type's before")
+    @Test("get each change under the last of a type's names, also if it had another type's name before")
     func renamedTwice() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open([Logged.self, Relogged.self, LoggedTag.self]) { database in
@@ -326,7 +326,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("are told once of each change of a type that has taken the name of another one that they wanted")
+    @Test("get each change once if a type has taken the name of another type that they wanted")
     func takenNames() throws {
         let both: [any EntityModelProtocol.Type] = [Logged.self, Relogged.self, LoggedTag.self, SeenChange.self]
         let file = try MigratedFile([]) { _ in }
@@ -346,7 +346,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("whose changes are of a type that is no more are told first what comes before them")
+    @Test("get the changes before one of a type that no longer exists first")
     func droppedTypes() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open(models) { database in
@@ -366,7 +366,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("that work on one batch at the same time take account of it once")
+    @Test("that handle one batch at the same time acknowledge it once")
     func rivals() throws {
         let database = try database()
         let one = try database.consumer(named: "exact", of: Logged.self)
@@ -389,7 +389,7 @@ struct ChangeConsumerTests {
         #expect(try other.lines() == ["3 inserted Logged 3"])
     }
 
-    @Test("damage of the log is told by the check and when it is read, and goes with the consumer")
+    @Test("report damage of the log in the check and when it is read; removing the consumer removes it")
     func damage() throws {
         let database = try database()
         let upload = try database.consumer(named: "upload", of: Logged.self)
@@ -440,7 +440,7 @@ struct ChangeConsumerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("of a consumer, no byte that is another makes the log unsafe to read")
+    @Test("of a consumer, no changed byte makes the log unsafe to read")
     func forged() throws {
         var consumer = StoredConsumer(number: 7)
             .wanting(ChangeWish(types: ["Logged", "Crate"], links: false, limit: 9))
@@ -460,7 +460,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("whose log has any byte that is another, everything told of it is told as damage, or as the log says it")
+    @Test("with any changed byte in their log get damage reports, or changes that the log has")
     func damagedFile() throws {
         func entries(_ disk: SimulatedDisk) throws -> [(key: [UInt8], value: [UInt8])] {
             let database = try MigratedFile.open(disk, models, [])
@@ -541,7 +541,7 @@ struct ChangeConsumerTests {
         #expect(try tags.lines() == ["1 inserted LoggedTag a"])
     }
 
-    @Test("that are observed beside the log are told all of a load that observers aren't")
+    @Test("get all changes of a load, even if there is too much for observers")
     func observed() async throws {
         let database = try database()
         let upload = try database.consumer(named: "upload", of: LoggedTag.self)
@@ -562,7 +562,7 @@ struct ChangeConsumerTests {
         #expect(try upload.lines(limit: 1) == ["1 inserted LoggedTag 0"])
     }
 
-    @Test("that want links are told of entities whose relations lead elsewhere, once each")
+    @Test("that want links learn of entities whose relations changed, once each")
     func links() throws {
         let database = try database()
         let plain = try database.consumer(named: "plain", of: Logged.self)
@@ -609,7 +609,7 @@ struct ChangeConsumerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("are told of no touch and no link that is undone, also where a load is let go of for observers meanwhile")
+    @Test("get no touch and no undone link, even if a load is dropped for observers meanwhile")
     func undoneInALoad() async throws {
         struct Undone: Error {}
         let database = try Database.inMemory(
@@ -647,7 +647,7 @@ struct ChangeConsumerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("are told by a gap, where they want links, that a migration has changed relations, and the others of none")
+    @Test("that want links get a gap if a migration has changed relations, and others get none")
     func relationMigrations() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open(models) { database in
@@ -672,7 +672,7 @@ struct ChangeConsumerTests {
     }
 
     @Test(
-        "are told by a gap that a migration has made the entities of a type anew, and of a program's step each change")
+        "get a gap if a migration has remade a type's entities, and each change of a program's own step")
     func migrations() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open(models) { database in
@@ -708,7 +708,7 @@ struct ChangeConsumerTests {
         }
     }
 
-    @Test("cut off at any call they go on without loss, and what is acknowledged is never told again", .seeded)
+    @Test("continue without loss after being cut off at any call, and never get acknowledged changes again", .seeded)
     func crashes() throws {
         let start = try SimulatedDisk()
         do {

@@ -39,7 +39,7 @@ struct ConsumerStateTests {
         return batch.changes.compactMap { $0.id(of: Logged.self) }
     }
 
-    @Test("A read tells the changes up to its state, and its entities are as they have made them")
+    @Test("A read gets the changes up to its state, and its entities include them")
     func inState() throws {
         let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
         let upload = try database.consumer(named: "upload", of: Logged.self)
@@ -63,7 +63,7 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("Types known by their names are told as those of models are")
+    @Test("Types known by their names are reported like those of models")
     func byName() throws {
         let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
         let named = try database.consumer(named: "named", ofTypes: ["LoggedTag", "Logged"])
@@ -117,7 +117,7 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("A gap that a bound makes names the types of the changes that it has taken")
+    @Test("A gap by a bound names the types of the removed changes")
     func missedByBound() throws {
         let database = try Database.inMemory(models: Logged.self, LoggedTag.self, SeenChange.self)
         let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 3)
@@ -159,7 +159,7 @@ struct ConsumerStateTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("More changes than are looked at may be of any type")
+    @Test("Changes beyond the limit of inspection may be of any type")
     func missedByFar() throws {
         let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
         let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self)
@@ -173,7 +173,7 @@ struct ConsumerStateTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("What one type has under the name that another one takes is missed under that name")
+    @Test("Missed changes of a type are reported under the name that another type takes")
     func missedUnderTakenName() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open([Logged.self, Relogged.self, LoggedTag.self]) { database in
@@ -192,7 +192,7 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("A gap that changed relations make is of the types that have them")
+    @Test("A gap by changed relations names the types that have them")
     func missedByRelations() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open(models) { database in
@@ -207,7 +207,7 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("A gap that a migration makes names the types that it has made anew, under their new names")
+    @Test("A gap by a migration names the remade types, under their new names")
     func missedByMigration() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open(models) { database in
@@ -227,7 +227,7 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("A consumer of a file of before has no note, and with a gap it may have missed changes of all its types")
+    @Test("A consumer of an older file has no note, and with a gap it may have missed changes of all its types")
     func formerFormat() throws {
         for gap in [true, false] {
             var consumer = StoredConsumer(number: 3)
@@ -244,7 +244,7 @@ struct ConsumerStateTests {
         }
     }
 
-    @Test("Changes that a bound takes and that can't be read may be of any type; the write goes on")
+    @Test("Unreadable changes that a bound removes may be of any type; the write goes on")
     func unreadable() throws {
         let database = try Database.inMemory(models: Logged.self, LoggedTag.self)
         let both = try database.consumer(named: "both", of: Logged.self, LoggedTag.self, retention: 3)

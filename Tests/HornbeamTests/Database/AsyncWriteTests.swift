@@ -128,7 +128,7 @@ struct AsyncWriteTests {
         #expect(try held.database.check { Issue.record("\($0)") })
     }
 
-    @Test("tell an error of a closure to its caller alone")
+    @Test("report an error of a closure to its caller alone")
     func refused() async throws {
         let held = try HeldDisk()
         let outcomes = try await withThrowingTaskGroup(of: (Int, Bool).self) { group in
@@ -178,7 +178,7 @@ struct AsyncWriteTests {
         #expect(try held.database.check { Issue.record("\($0)") })
     }
 
-    @Test("whose task is cancelled before their turn do nothing, and what has begun is committed")
+    @Test("do nothing if their task is cancelled before their turn; a write that has begun is committed")
     func cancelled() async throws {
         let database = try Database.inMemory(models: AsyncNote.self)
         let (begun, signal) = AsyncStream.makeStream(of: Void.self)

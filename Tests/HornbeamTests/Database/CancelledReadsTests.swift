@@ -65,7 +65,7 @@ struct CancelledReadsTests {
         return Gate.passed.load(ordering: .relaxed)
     }
 
-    @Test("a running query ends soon: it doesn't read the rest")
+    @Test("a running query ends soon, without reading the rest")
     func query() async throws {
         let scanned = try await rowsUntilCancelled { try Article.filter(\.seen == true).resolve(in: $0).count }
         #expect(scanned < count / 2, "\(scanned)")
@@ -87,7 +87,7 @@ struct CancelledReadsTests {
     }
 
     @Test(
-        "statements and searches, one after the other without end, end by their task's cancellation",
+        "endless sequences of statements and searches end when their task is cancelled",
         .timeLimit(.minutes(1)))
     func endless() async throws {
         for isSearch in [false, true] {

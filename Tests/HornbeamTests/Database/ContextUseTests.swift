@@ -106,9 +106,9 @@ struct ContextUseTests {
     }
 }
 
-@Suite("A context of one's own")
+@Suite("A `Context()`")
 struct OwnContextTests {
-    @Test("refuses a thread that comes while another one is using it, and no other, and is whole afterwards")
+    @Test("refuses a thread while another one is using it, and no other, and is whole afterwards")
     func twoThreads() throws {
         var context = Context()
         try Tick(id: 1, note: "a").save(to: &context)
@@ -153,7 +153,7 @@ struct CooperativeThreadTests {
         let seen = Atomic(0)
     }
 
-    @Test("stay free while a thread holds the write, whatever waits for it", .timeLimit(.minutes(10)))
+    @Test("stay free while a thread holds the write, however many tasks wait for it", .timeLimit(.minutes(10)))
     func free() async throws {
         let folder = try TemporaryFolder()
         let database = try Database(at: folder.path("busy"), models: Tick.self)

@@ -111,7 +111,7 @@ struct DatabaseTests {
         }
     }
 
-    @Test("a type that the database wasn't opened with is refused; related types come along")
+    @Test("a type without a model in the database is refused; related types are included")
     func registration() throws {
         let database = try Database.inMemory(models: Chat.self)
         try database.write { context in try Message(id: "1", text: "").save(to: &context) }
@@ -139,7 +139,7 @@ struct DatabaseTests {
         #expect(error?.code == .readOnly)
     }
 
-    @Test("a read that takes up what another has made sees nothing of it, nor does whoever kept the other's context")
+    @Test("a reused read sees nothing of its predecessor, and a kept context of that is invalid")
     func readsAgain() throws {
         let database = try chats()
         var kept: [Context] = []
@@ -229,7 +229,7 @@ struct DatabaseTests {
         }
     }
 
-    @Test("a write's durability is the one it asks for, `.none` too: what a crash would leave lacks it")
+    @Test("a write has the durability that it asks for, `.none` too: after a crash it may be missing")
     func durability() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "hornbeam-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -270,7 +270,7 @@ struct DatabaseTests {
         try database.close()
     }
 
-    @Test("opening what is no store, or without a file and the right to make one, is an error of the typed API")
+    @Test("opening a file that is no store, or a missing one without permission to create it, is a typed error")
     func openErrors() throws {
         try withPath { path in
             var options = Database.Options()

@@ -17,7 +17,7 @@ private struct Stone {
 
 @Suite("As text")
 struct DescriptionTests {
-    @Test("an error has its message as Foundation's localized description, whatever type it is known by")
+    @Test("an error's message is also its localized description in Foundation, however its type is known")
     func localized() throws {
         let database = try Database.inMemory(models: Stone.self)
         let error = #expect(throws: (any Error).self) {
@@ -34,14 +34,14 @@ struct DescriptionTests {
         #expect(syntax?.localizedDescription == syntax?.description)
     }
 
-    @Test("an engine's error says what is wrong, without a word for its kind before it")
+    @Test("an engine's error names the fault, without a word for its kind before it")
     func kinds() {
         for error in [
             StorageError.invalid("it is so"), .busy("it is so"), .readOnly("it is so"), .unsupported("it is so"),
         ] { #expect(error.description == "it is so" && HornbeamError(error).message == "it is so") }
     }
 
-    @Test("an error about a row without an id, as an index covers, names the type alone")
+    @Test("an error about a row without an id, such as an index's row, names the type alone")
     func withoutId() throws {
         let columns = [
             ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "name", type: .string),

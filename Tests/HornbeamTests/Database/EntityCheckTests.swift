@@ -79,7 +79,7 @@ struct EntityCheckTests {
         #expect(try store.problems() == words)
     }
 
-    @Test("a row that is not readable is told, and so is what is wrong behind it")
+    @Test("an unreadable row is reported, and so are problems after it")
     func damagedRow() throws {
         let store = try Self.store()
         let ann = try Self.row(store, "ann")
@@ -118,7 +118,7 @@ struct EntityCheckTests {
         #expect(try store.problems() == ["index “byCode” of Task: row 4 has the same key as another row"])
     }
 
-    @Test("what a deleted entity has left behind, if it can't be restored")
+    @Test("data of a deleted entity that can't be restored")
     func tombstones() throws {
         var context = Context()
         try Note(id: 1, text: "kept").save(to: &context)

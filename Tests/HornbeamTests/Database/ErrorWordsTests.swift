@@ -68,7 +68,7 @@ struct ErrorWordsTests {
         }
     }
 
-    @Test("which relations name each other wrongly, when the database is opened")
+    @Test("which relations have mismatched inverses, when the database is opened")
     func inverses() {
         expect(.schemaMismatch, ["Left.", "Right.", "inverse", "each side must name the other"]) {
             _ = try Database.inMemory(models: Left.self)
@@ -86,7 +86,7 @@ struct ErrorWordsTests {
         }
     }
 
-    @Test("which key two entities have where a hook brings back the one that makes room, and in which index")
+    @Test("which entities have the same key, and in which index, if a hook restores the one that makes room")
     func revenants() throws {
         var context = Context()
         try Revenant(id: 1, row: 7, seat: "A").save(to: &context)
@@ -101,7 +101,7 @@ struct ErrorWordsTests {
         #expect(try context.ids(Revenant.self) == [1])
     }
 
-    @Test("what a merge strategy did wrong, to which entity")
+    @Test("the mistake of a merge strategy, and its entity")
     func merging() throws {
         var context = Context()
         try Alone(id: 7).save(to: &context)
@@ -110,7 +110,7 @@ struct ErrorWordsTests {
         }
     }
 
-    @Test("which properties can't be searched, and what can be asked instead")
+    @Test("which properties can't be searched, and the alternatives")
     func searching() throws {
         var context = Context()
         try Alone(id: 1, label: "a").save(to: &context)
@@ -122,7 +122,7 @@ struct ErrorWordsTests {
         }
     }
 
-    @Test("which relations there are, where one is asked for that isn't there")
+    @Test("which relations exist, if a missing one is requested")
     func relations() throws {
         var context = Context()
         try Chat(id: "1").save(to: &context)
@@ -132,7 +132,7 @@ struct ErrorWordsTests {
         }
     }
 
-    @Test("what a literal can't be compared with, and what would fit")
+    @Test("why a literal can't be compared, and which one would fit")
     func literals() throws {
         var context = Context()
         try Alone(id: 1).save(to: &context)
@@ -160,7 +160,7 @@ struct ErrorWordsTests {
         #expect(try database.read { try $0.find(7) as Alone? }?.label == "kept")
     }
 
-    @Test("how long an id may be, in the bytes that were given")
+    @Test("the length limit of an id, in the bytes of the given one")
     func longIDs() throws {
         var context = Context()
         try Word(id: String(repeating: "a", count: 899)).save(to: &context)

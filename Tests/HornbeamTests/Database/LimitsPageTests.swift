@@ -120,7 +120,7 @@ struct LimitsPageTests {
         "writers of a file", "files that are open at once", "the name of an entity type, with those of its indexes",
     ]
 
-    @Test("has the figures of the code, and no row that is unknown here")
+    @Test("has the figures of the code, and no unknown row")
     func figures() throws {
         let rows = try Self.rows()
         #expect(Set(rows.map(\.what)).count == rows.count)

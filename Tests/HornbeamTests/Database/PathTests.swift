@@ -80,7 +80,7 @@ struct PathTests {
         #expect(error?.message == "the path “a\\0b” contains the character NUL: no file can have that name")
     }
 
-    @Test("of a copy never replaces what is there, be it a store, a file, a link or a device")
+    @Test("of a copy never replaces an existing store, file, link or device")
     func copies() async throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

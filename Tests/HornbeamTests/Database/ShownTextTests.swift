@@ -46,7 +46,7 @@ struct ShownTextTests {
         #expect(violation.description.contains("it gives 1 at [\"xxx") && violation.description.hasSuffix("give 2"))
     }
 
-    @Test("a report of a reducer that grows says how much, and gives no result for another")
+    @Test("a report of a growing reducer tells the sizes, and shows no wrong result")
     func growth() throws {
         let reducer = ReduceFunction("types", room: 250) { keys, values, rereduce in
             var result: [MapKey] = rereduce ? [] : keys

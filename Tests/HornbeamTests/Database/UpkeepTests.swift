@@ -104,7 +104,7 @@ struct UpkeepTests {
     }
 
     @Test(
-        "a backup that is ended, refused or cancelled leaves no file, and a handler's error is the one that is thrown")
+        "a backup that is ended, refused or cancelled leaves no file, and a handler's error is thrown")
     func endedBackups() async throws {
         defer { folder.keep() }
         let database = try open("a.hornbeam")
@@ -136,7 +136,7 @@ struct UpkeepTests {
     }
 
     @Test(
-        "compaction gives back what was deleted, beside reads and writes, and may be ended", arguments: [false, true])
+        "compaction frees deleted space, beside reads and writes, and may be ended", arguments: [false, true])
     func compaction(isAsync: Bool) async throws {
         defer { folder.keep() }
         let database = try open("a.hornbeam")

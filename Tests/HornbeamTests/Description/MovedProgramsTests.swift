@@ -60,7 +60,7 @@ private struct Seat: Codable {
 
 @Suite("Programs of the described model: ids that are computed")
 struct MovedIdTests {
-    @Test("are the keys of rows, and are asked for, sorted and filtered by as stored ones are")
+    @Test("are the keys of rows, and are requested, sorted and filtered by like stored ones")
     func computed() throws {
         var context = Context()
         for number in 1...3 { try Seat(row: 2, number: number).save(to: &context) }
@@ -118,7 +118,7 @@ struct MovedRelationTests {
         #expect(guest?.name == "Guest" && guest?.age == 30)
     }
 
-    @Test("say nothing in an entity that is read, so that saving it changes no link")
+    @Test("are unset in an entity that is read, so that saving it changes no link")
     func read() throws {
         var context = Context()
         try Root().save(to: &context)
@@ -131,7 +131,7 @@ struct MovedRelationTests {
         #expect(root?.$v1.id == "V1" && root?.$guests.ids == [] && root?.$regulars.ids == ["3"])
     }
 
-    @Test("take entities in the memberwise initialiser behind nil, and relations behind anything else")
+    @Test("take entities in the memberwise initialiser after nil, and relations otherwise")
     func memberwise() throws {
         let club = Club(id: "1", members: .none, chair: .none)
         let member = Member(id: "1", name: "Bob", clubs: [club])
@@ -139,7 +139,7 @@ struct MovedRelationTests {
         #expect(Schema.V1(members: .ids(["1"])).$members.ids == ["1"])
     }
 
-    @Test("to-many ones are required, as types have it, and may be empty all the same")
+    @Test("to-many ones are required, as the types declare, and may be empty all the same")
     func toMany() throws {
         func ids(_ relation: ToManyRelation<Member, Relations.Mutual, Relations.Required>) -> [String]? { relation.ids }
         var context = Context()

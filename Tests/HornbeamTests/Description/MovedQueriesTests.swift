@@ -138,7 +138,7 @@ struct MovedQueriesTests {
             ])
     }
 
-    @Test("tell the latest save of a value and of all that it holds")
+    @Test("return the time of the latest save of a value and everything in it")
     func updates() throws {
         var (context, _) = try store()
         try Lodger(id: "1", age: 11).save(to: &context)
@@ -153,7 +153,7 @@ struct MovedQueriesTests {
         #expect(try Lodger.lastUpdatedAt(in: Context()) == nil)
     }
 
-    @Test("save by strategies in arrays, and by one of a program's own that is generic over an entity")
+    @Test("save by arrays of strategies, and by a custom one that is generic over entities")
     func strategies() throws {
         var context = Context()
         try Lodger(id: "1", age: 2, name: "Ann", tags: ["a"]).save(to: &context)

@@ -127,7 +127,7 @@ struct CodedJSONTests {
         #expect(try CodedJSON.text([Color.red: 1, .blue: 2]) == #"["blue",2,"red",1]"#)
     }
 
-    @Test("tells nobody of an equal set that is saved again", .seeded)
+    @Test("doesn't report saving an equal set again", .seeded)
     func equalSets() throws {
         var random = SeededGenerator()
         let database = try Database.inMemory(models: Bag.self)
@@ -145,7 +145,7 @@ struct CodedJSONTests {
         #expect(try database.read { try Bag.version(id: 1, in: $0) } == 1)
     }
 
-    @Test("in a map index is compared with what earlier programs wrote, in any order, by its value")
+    @Test("in a map index is compared by value with JSON of earlier programs, in any order")
     func emittedSets() throws {
         let index = MapIndex("tags", version: "1") { (bag: Bag, emit: inout MapEmitter<Tags>) in
             emit(key: .int(bag.id), value: Tags(tags: bag.tags))

@@ -35,7 +35,7 @@ struct EntityDescribingTests {
         "\(Plant(id: 1, name: "a", others: others).$others)"
     }
 
-    @Test("of a relation say what it says")
+    @Test("of a relation show its content")
     func relations() {
         let other = Plant(id: 2, name: "b")
         let text = "Plant(id: 2, name: \"b\", code: nil, parent: none, others: none)"

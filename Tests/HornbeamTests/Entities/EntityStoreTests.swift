@@ -29,7 +29,7 @@ private func row(_ id: String, _ name: String, _ size: Int64, _ code: String?, _
 
 @Suite("Entity store")
 struct EntityStoreTests {
-    @Test("an integer id is its row id where it can be, others are handed out and told back")
+    @Test("an integer id is its own row id if possible, others are assigned and can be looked up")
     func rowIDs() throws {
         let store = try CoreStore([
             EntityDescription(name: "N", columns: [ColumnDescription(name: "id", type: .int64)]), package,
@@ -84,7 +84,7 @@ struct EntityStoreTests {
         #expect(throws: StorageError.self) { try store["Package"].ensureRowID(of: .string("a")) }
     }
 
-    @Test("an update that touches no index writes nothing to one")
+    @Test("an update that affects no index writes nothing to one")
     func untouchedIndexes() throws {
         let store = try CoreStore([package])
         let rowID = try store.save("Package", row("a", "n", 1, "c", "some text"))

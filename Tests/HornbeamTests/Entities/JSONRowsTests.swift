@@ -44,7 +44,7 @@ private func lines(_ store: CoreStore) throws -> [String] {
 
 @Suite("JSON rows")
 struct JSONRowsTests {
-    @Test("what is written is what was read, to the last bit")
+    @Test("written lines are read back exactly, to the last bit")
     func exact() throws {
         let store = try CoreStore(models)
         let originals = [
@@ -73,7 +73,7 @@ struct JSONRowsTests {
     }
 
     @Test(
-        "a line that is no such entity is refused with the reason, and changes nothing",
+        "a line that is no entity is refused with the reason, and changes nothing",
         arguments: [
             ("[1]", "no JSON object"), (#"{"id":1,"big":0,"text":"","nme":1}"#, "nme"), (#"{"id":1,"text":""}"#, "big"),
             (#"{"id":-1,"big":0,"text":""}"#, "id"), (#"{"id":1,"big":1.5,"text":""}"#, "big"),
@@ -135,7 +135,7 @@ struct JSONRowsTests {
         }
     }
 
-    @Test("dates agree with Foundation and are exact or not given", .seeded)
+    @Test("dates agree with Foundation and are exact or absent", .seeded)
     func dates() {
         let formatter = ISO8601DateFormatter()
         var random = SeededGenerator()

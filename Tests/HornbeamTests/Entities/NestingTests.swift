@@ -61,7 +61,7 @@ struct NestingTests {
         }
     }
 
-    @Test("are saved, whoever makes room at each level, within hooks too")
+    @Test("are saved, whichever entity makes room at each level, within hooks too")
     func saved() async throws {
         try await inSmallThread {
             var context = Context()
@@ -96,7 +96,7 @@ struct NestingTests {
         }
     }
 
-    @Test("are told apart as observers do")
+    @Test("are distinguished as observers do")
     func fingerprints() async throws {
         try await inSmallThread {
             let context = Context()
@@ -134,7 +134,7 @@ struct NestingTests {
         }
     }
 
-    @Test("are described as far as that goes")
+    @Test("are described as deep as possible")
     func described() async throws {
         try await inSmallThread {
             #expect(String(describing: chain(10)).contains("the first"))

@@ -417,7 +417,7 @@ struct PropertyTypesTests {
         #expect(Array(columns) == forms, "\(Model.self)")
     }
 
-    @Test("that are column values come back, whatever is around them")
+    @Test("that are column values come back, in any wrapping")
     func columnValues() throws {
         try check(Whole.self, .max, .min)
         try check(Byte.self, 0, .max)
@@ -437,7 +437,7 @@ struct PropertyTypesTests {
         try check(Listed.self, [], [1, -1])
     }
 
-    @Test("that have raw values come back, whatever is around them")
+    @Test("that have raw values come back, in any wrapping")
     func rawValues() throws {
         try check(Worded.self, .low, .high)
         try check(Ranked.self, .one, .two)
@@ -446,7 +446,7 @@ struct PropertyTypesTests {
         try check(Sized.self, Size(rawValue: 0.5), Size(rawValue: 2))
     }
 
-    @Test("that are stored as JSON come back, whatever is around them")
+    @Test("that are stored as JSON come back, in any wrapping")
     func codable() throws {
         try check(Width.self, 0.5, -3)
         try check(Huge.self, .max, .min)
@@ -468,7 +468,7 @@ struct PropertyTypesTests {
         #expect(stored.twice == .none)
     }
 
-    @Test("that are stored as JSON are filtered, sorted and told to statements by their values")
+    @Test("that are stored as JSON are filtered, sorted and given to statements by their values")
     func questions() throws {
         let database = try Database.inMemory(models: Width.self)
         try database.write { try $0.saveAll(entities(Width.self, 0.5, 3)) }

@@ -17,7 +17,7 @@ private struct Knot {
 struct RowCacheTests {
     private struct Stop: Error {}
 
-    @Test("aren't those that were deleted or taken back since: links to them count when they are stored again")
+    @Test("don't include deleted or undone ones: links to them count when they are stored again")
     func forgotten() throws {
         let database = try Database.inMemory(models: Knot.self)
         try database.write { context in

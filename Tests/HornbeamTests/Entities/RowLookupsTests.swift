@@ -74,7 +74,7 @@ struct RowLookupsTests {
         #expect(try names([19, 20, 21, 22, 600], store) == ["item 1", "item 2", "item 0", "item 1", nil])
     }
 
-    @Test("end when nobody wants more")
+    @Test("end when no more are wanted")
     func end() throws {
         let store = try filled(0..<10)
         var waiting = RowLookups()
@@ -88,7 +88,7 @@ struct RowLookupsTests {
         #expect(seen == [0, 1, 2, 3])
     }
 
-    @Test("that are damaged give their error when their turn comes, and none behind a limit")
+    @Test("that are damaged give their error when their turn comes, and none after a limit")
     func damaged() throws {
         let store = try filled(0..<30)
         // Those called “item 0”: 0, 3, 6 and so on.
@@ -110,7 +110,7 @@ struct RowLookupsTests {
         #expect(throws: HornbeamError.self) { try store.core.forEach(limited, take) }
     }
 
-    @Test("that an index names and that aren't there are damage, which a limit may come before")
+    @Test("that an index names but that are missing are damage, unless a limit comes before")
     func missing() throws {
         let store = try filled(0..<30)
         let type = try store["Item"].type

@@ -41,7 +41,7 @@ struct Unrevised {
     var name = ""
 }
 
-@Suite("what is kept of entities")
+@Suite("stored metadata")
 struct StoredMetadataTests {
     private func state(_ database: Database, _ id: Int) throws -> (version: Int?, created: Date?, updated: Date?) {
         try database.read { context in
@@ -52,7 +52,7 @@ struct StoredMetadataTests {
         }
     }
 
-    @Test("versions count changes and creation stays, whatever saves an entity")
+    @Test("versions count changes and creation times stay, however an entity is saved")
     func monotone() throws {
         let database = try Database.inMemory(models: Revised.self)
         #expect(try state(database, 1).version == nil && state(database, 1).created == nil)
@@ -103,7 +103,7 @@ struct StoredMetadataTests {
         #expect(try database.isWhole())
     }
 
-    @Test("filters and sorts by them use their indexes, also in statements")
+    @Test("filters and sorts by metadata use their indexes, also in statements")
     func indexed() throws {
         let database = try Database.inMemory(models: Revised.self)
         // First those behind: the order of creation is another than that of ids.
@@ -143,7 +143,7 @@ struct StoredMetadataTests {
         #expect(try database.results(page.after(last)).map(\.id) == [3, 4, 5])
     }
 
-    @Test("what was stored before has no time and version 0, and is counted from then on")
+    @Test("older entities have no time and version 0, and are counted from then on")
     func later() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open([Unrevised.self]) { database in
@@ -167,7 +167,7 @@ struct StoredMetadataTests {
         }
     }
 
-    @Test("they are what they were in a file that is opened again, and after a migration that makes the rows anew")
+    @Test("metadata stays when a file is opened again, and after a migration that remakes the rows")
     func kept() throws {
         let file = try MigratedFile([]) { _ in }
         let before = try file.open([Revised.self]) { database in
@@ -195,7 +195,7 @@ struct StoredMetadataTests {
         }
     }
 
-    @Test("what is restored begins anew")
+    @Test("restored entities begin anew")
     func restored() throws {
         let database = try Database.inMemory(models: Revised.self, keepsDeleted: .forever)
         for name in ["a", "b", "c"] { try database.write { try Revised(id: 1, name: name).save(to: &$0) } }
@@ -212,7 +212,7 @@ struct StoredMetadataTests {
         #expect(try database.isWhole())
     }
 
-    @Test("types that don't ask for them keep none, and say how to")
+    @Test("types that don't ask for metadata keep none, and errors tell how to")
     func absent() throws {
         let database = try Database.inMemory(models: Unrevised.self)
         try database.write { try Unrevised(id: 1).save(to: &$0) }

@@ -23,7 +23,7 @@ private struct CardIndexes: IndexesType {
 struct BulkVerbsTests {
     private typealias Verb = (String, (Context) throws -> Void)
 
-    @Test("of ids of which one isn't stored none is put, by whatever verb")
+    @Test("if one of several ids isn't stored, none is put, whichever function is used")
     func allOrNothing() throws {
         let database = try LibraryTables.filled("a", "b", "c")
         let verbs: [Verb] = [
@@ -83,7 +83,7 @@ struct BulkVerbsTests {
         #expect(try database.isSound())
     }
 
-    @Test("in a read the entries of a hash are read as they are asked for")
+    @Test("in a read the entries of a hash are read one by one")
     func hashInRead() throws {
         struct Enough: Error {}
         let database = try LibraryTables.filled("a", "b", "c", "d")
@@ -103,7 +103,7 @@ struct BulkVerbsTests {
         #expect(all.count == 3_004 && all["k2999"] == "a")
     }
 
-    @Test("the entries of a hash may go while they are gone through")
+    @Test("the entries of a hash may be removed during iteration")
     func changingHash() throws {
         let database = try LibraryTables.filled("a", "b", "c", "d")
         try database.write { (context) throws in
@@ -121,7 +121,7 @@ struct BulkVerbsTests {
         #expect(try database.isSound())
     }
 
-    @Test("what declares indexes is made once, however often they are reached")
+    @Test("declared indexes are made once, however often they are used")
     func declaredOnce() throws {
         let database = try Database.inMemory(models: LibraryCard.self, handKept: CardIndexes())
         try database.write { (context) throws in

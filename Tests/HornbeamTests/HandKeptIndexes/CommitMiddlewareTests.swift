@@ -20,7 +20,7 @@ private final class Notes: Sendable {
 struct CommitMiddlewareTests {
     struct Refusal: Error {}
 
-    @Test("runs in the order of registering, once in a write, and sees what those before it changed, not its own")
+    @Test("runs in the order of registering, once in a write, and sees changes of earlier ones, not its own")
     func order() throws {
         let database = try LibraryTables.inMemory()
         let notes = Notes()
@@ -83,7 +83,7 @@ struct CommitMiddlewareTests {
         #expect(notes.all == ["indexes", "entities"])
     }
 
-    @Test("is shown by observers what it changed")
+    @Test("shows its changes to observers")
     func observers() throws {
         let database = try LibraryTables.filled("a")
         database.onWillCommit { context, changes in
@@ -101,7 +101,7 @@ struct CommitMiddlewareTests {
         #expect(changes[LibraryCard.self].inserted == [3])
     }
 
-    @Test("sees each of more rows than observers are told of")
+    @Test("sees each row, even if there are more than observers can follow")
     func many() throws {
         let database = try LibraryTables.inMemory()
         database.keep(LibraryIndexes().cards) { $0.id % 2 == 0 }
@@ -117,7 +117,7 @@ struct CommitMiddlewareTests {
         #expect(try observation.poll()?.isComplete(for: LibraryCard.self) == false)
     }
 
-    @Test("keeps lists in the order of the saves, without those that were undone")
+    @Test("keeps lists in the order of the saves, without undone ones")
     func undoneSaves() throws {
         let database = try LibraryTables.inMemory()
         database.keep(LibraryIndexes().allBooks)

@@ -35,7 +35,7 @@ private struct HookedNote {
 
 @Suite("Editing")
 struct EditingTests {
-    @Test("hooks see the entity as it was and as it will be, run in the same write, and refuse it by throwing")
+    @Test("hooks see the entity before and after, run in the same write, and refuse it by throwing")
     func hooks() throws {
         let database = try Database.inMemory(models: HookedEntry.self, HookedNote.self)
         try database.write { context in

@@ -123,7 +123,7 @@ struct HandKeptCatalogueTests {
         }
     }
 
-    @Test("a context without a database makes them as they are asked for")
+    @Test("a context without a database makes them on request")
     func bareContext() throws {
         var context = Context()
         try LibraryBook(id: "a").save(to: &context)
@@ -186,7 +186,7 @@ struct HandKeptCatalogueTests {
         #expect(try database.read { try $0.indexes.byISBN.count } == 19_999)
     }
 
-    @Test("the check finds entries without places, places without entries, and what isn't stored")
+    @Test("the check finds entries without places, places without entries, and ids that aren't stored")
     func damage() throws {
         func problems(_ damage: (Transaction) throws -> Void) throws -> [String] {
             let database = try LibraryTables.filled("a", "b")
@@ -232,7 +232,7 @@ struct HandKeptCatalogueTests {
             try problems { _ = try $0.dropTree("p:\(book):allBooks") }.contains { $0.contains("lacks its tree") })
     }
 
-    @Test("a repair takes out what doesn't belong, leaves the rest in its order, and says how much it was")
+    @Test("a repair removes invalid entries, leaves the rest in its order, and returns the number")
     func repair() throws {
         let database = try LibraryTables.filled("a", "b", "c")
         let write = try database.store.beginWrite()
@@ -302,7 +302,7 @@ struct HandKeptCatalogueTests {
         #expect(seen == [[], ["c", "b", "a"], ["a", "b"]])
     }
 
-    @Test("what is damaged gives an error where it is read, never a trap", arguments: SeededGenerator.seeds(4))
+    @Test("damaged parts give an error where they are read, never a trap", arguments: SeededGenerator.seeds(4))
     func hostile(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<60 {

@@ -162,7 +162,7 @@ struct HandKeptModelTests {
 
     struct GoBack: Error {}
 
-    @Test("any edits, by whichever way", arguments: SeededGenerator.seeds(4))
+    @Test("any edits, by any function", arguments: SeededGenerator.seeds(4))
     func edits(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let disk = try SimulatedDisk()

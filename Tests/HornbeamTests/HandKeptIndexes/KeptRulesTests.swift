@@ -55,7 +55,7 @@ struct KeptRulesTests {
         #expect(try database.isSound())
     }
 
-    @Test("what counts is whether the group is stored when the write ends")
+    @Test("the group counts if it is stored when the write ends")
     func groupOfTheSameWrite() throws {
         let database = try database()
         try database.write { context in

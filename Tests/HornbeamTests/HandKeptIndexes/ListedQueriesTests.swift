@@ -117,7 +117,7 @@ struct ListedQueriesTests {
         return asked
     }
 
-    @Test("are those for arrays in the same order, whatever is asked", .seeded, arguments: SeededGenerator.seeds(6))
+    @Test("give the results for equal arrays, whatever is requested", .seeded, arguments: SeededGenerator.seeds(6))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let entities = (0..<2_000).map { id in
@@ -192,7 +192,7 @@ struct ListedQueriesTests {
         try database.read { try query.explain(.analyze, in: $0) }
     }
 
-    @Test("look at a page, wherever it is, and count without looking")
+    @Test("read one page, wherever it is, and count without reading")
     func pages() throws {
         let database = try long()
         let all = Shelved.query(in: Self.indexes.all)
@@ -208,7 +208,7 @@ struct ListedQueriesTests {
         }
     }
 
-    @Test("have no place for a hit, and go on after it only in the order of scores")
+    @Test("have no place for a hit, and continue after it only in the order of scores")
     func afterHit() throws {
         let notes = (0..<6).map { Shelved(id: $0, note: String(repeating: "oak ", count: 1 + $0 % 3)) }
         let database = try database(notes)
@@ -228,7 +228,7 @@ struct ListedQueriesTests {
         }
     }
 
-    @Test("find nothing in an empty list, also behind an entity, which is an error in a list that lacks it")
+    @Test("find nothing in an empty list, even after an entity, which is an error in a list that lacks it")
     func behindPosition() throws {
         let database = try database([Shelved(id: 1), Shelved(id: 2)])
         try database.read { (context) throws in
@@ -293,7 +293,7 @@ struct ListedQueriesTests {
         #expect(try database.results(late).map(\.id) == [101, 301])
     }
 
-    @Test("are made of a list at hand, and follow it")
+    @Test("can be made of an array, and follow it")
     func atHand() async throws {
         let database = try database((0..<10).map { Shelved(id: $0, year: $0) })
         let query = try await database.write { (context) throws in

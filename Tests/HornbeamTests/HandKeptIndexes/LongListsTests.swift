@@ -24,7 +24,7 @@ struct LongListsTests {
     }
 
     @Test(
-        "in a long list a place is found, and an id inserted, by a few pages; the order outlives the file's closing"
+        "in a long list finding a place and inserting an id take a few pages; the order survives closing"
     )
     func placed() throws {
         let (count, cards) = (60_000, 100)

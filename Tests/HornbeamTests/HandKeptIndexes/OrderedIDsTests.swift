@@ -18,7 +18,7 @@ struct OrderedIDsTests {
         return database
     }
 
-    @Test("keep their order where room runs out", arguments: [0, 1, 2, 3])
+    @Test("keep their order when room runs out", arguments: [0, 1, 2, 3])
     func oneSpot(kind: Int) throws {
         let database = try cards(4)
         var model: [Int] = []
@@ -66,7 +66,7 @@ struct OrderedIDsTests {
         }
     }
 
-    @Test("give places between any neighbours, or say that there are none")
+    @Test("give places between any neighbours, or report that there are none")
     func room() throws {
         let top = 1 << 62
         for (count, left, right) in [
@@ -83,7 +83,7 @@ struct OrderedIDsTests {
         }
     }
 
-    @Test("refuse places that aren't there, and ids that aren't stored, and stay as they are")
+    @Test("refuse missing places, and ids that aren't stored, and stay unchanged")
     func refusals() throws {
         let database = try cards(3)
         try database.write { context in try context.indexes.cards.append(contentsOf: [0, 1, 2]) }
@@ -115,7 +115,7 @@ struct OrderedIDsTests {
         #expect(codeThrown { _ = try kept.ids } == .invalid)
     }
 
-    @Test("visit what was there, whatever is changed meanwhile")
+    @Test("visit the initial entries, whatever is changed meanwhile")
     func enumeration() throws {
         let database = try cards(100)
         try database.write { context in

@@ -100,7 +100,7 @@ struct VergeDocumentTests {
         #expect(try database.isSound())
     }
 
-    @Test("a batch reads what it has done itself")
+    @Test("a batch sees its own changes")
     func readYourWrites() throws {
         try LibraryTables.filled("a", "b").write { (context) throws in
             let books = context.table(LibraryBook.self)
@@ -113,7 +113,7 @@ struct VergeDocumentTests {
         }
     }
 
-    @Test("insert, update, upsert and delete, each with what it asks for")
+    @Test("insert, update, upsert and delete, each with its requirement")
     func editVerbs() throws {
         let database = try LibraryTables.filled("a")
         try database.write { context in
@@ -147,7 +147,7 @@ struct VergeDocumentTests {
         #expect(try database.isSound())
     }
 
-    @Test("a batch tells which ids it inserted, updated and deleted")
+    @Test("a batch returns the ids that it inserted, updated and deleted")
     func updateResult() throws {
         let database = try LibraryTables.filled("a", "b", "c", "d")
         let changes = try database.performBatchUpdates { context in
@@ -173,7 +173,7 @@ struct VergeDocumentTests {
         #expect(nothing.isEmpty)
     }
 
-    @Test("a group of an entity goes with it, and is not listed when its last id has gone")
+    @Test("a group of an entity is removed with it, and is not listed when its last id is removed")
     func groupByEntity() throws {
         let database = try LibraryTables.filled("a", "b")
         try database.write { context in
@@ -233,7 +233,7 @@ struct VergeDocumentTests {
         }
     }
 
-    @Test("what is deleted leaves all indexes: by id, by cascade, raw; and stays out when it is restored")
+    @Test("a deleted entity leaves all indexes: by id, by cascade, raw; and stays out when it is restored")
     func deletion() throws {
         let database = try LibraryTables.filled("a", "b", "c", "d")
         try database.write { context in
@@ -296,7 +296,7 @@ struct VergeDocumentTests {
         #expect(try database.read { try $0.version } == version)
     }
 
-    @Test("an entity that is observed says so when it goes, with its last value")
+    @Test("an observed entity is reported with its last value when it is deleted")
     func observedEntity() throws {
         let database = try LibraryTables.filled("a")
         let observation = Observation(EntityResult(LibraryBook.query("a")), of: database)

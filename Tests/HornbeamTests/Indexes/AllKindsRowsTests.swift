@@ -43,7 +43,7 @@ struct AllKindsRowsTests {
         return track
     }
 
-    @Test("of a write that throws no index has anything, and no observer hears", .seeded)
+    @Test("a write that throws leaves nothing in any index, and observers get nothing", .seeded)
     func thrown() throws {
         var random = SeededGenerator()
         let database = try filled(&random)
@@ -72,7 +72,7 @@ struct AllKindsRowsTests {
         #expect(changes.deleted(Recording.self).isEmpty)
     }
 
-    @Test("in the middle of a write each kind says what the write has done so far", .seeded)
+    @Test("in the middle of a write each kind includes the write's changes so far", .seeded)
     func ownWrites() throws {
         var random = SeededGenerator()
         let database = try filled(&random)

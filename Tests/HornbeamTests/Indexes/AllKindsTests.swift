@@ -49,7 +49,7 @@ struct AllKindsTests {
         try expectWhole(database, "the end")
     }
 
-    @Test("whatever call to the disk a power loss comes at, all of them are of one commit", .seeded)
+    @Test("after a power loss at any call all of them are of one commit", .seeded)
     func crashes() throws {
         let first = try SimulatedDisk()
         let database = try AllKinds.open(first)
@@ -123,7 +123,7 @@ struct AllKindsTests {
         try? damaged.close()
     }
 
-    @Test("A check misses no entry that an index has lost")
+    @Test("A check misses no lost entry of an index")
     func lostEntries() throws {
         let image = try image()
         // Nothing else tells a row that no index has, nor a member of a set.
@@ -134,7 +134,7 @@ struct AllKindsTests {
         for name in names { try expectProblems(image, name, "lost an entry") { _, _ in [] } }
     }
 
-    @Test("A check misses no entry that an index has beside its own")
+    @Test("A check misses no surplus entry of an index")
     func strayEntries() throws {
         let image = try image()
         let (row, other) = ((0..<6).map { RowID(rawValue: $0).key }, RowID(rawValue: 1_000).key)
@@ -197,7 +197,7 @@ struct AllKindsTests {
         }
     }
 
-    @Test("Plans name the list, the group, the set and the key that they begin with; a part of a view, its view")
+    @Test("Plans name the list, the group, the set and the key that they begin with; a part of a view names its view")
     func explanationsOfLists() throws {
         let database = try AllKinds.inMemory()
         try database.write { (context) throws in
@@ -238,7 +238,7 @@ struct AllKindsTests {
         }
     }
 
-    @Test("Dropped, all of them leave no tree behind")
+    @Test("Dropping all of them leaves no tree behind")
     func dropping() throws {
         let database = try AllKinds.inMemory()
         var random = SeededGenerator()

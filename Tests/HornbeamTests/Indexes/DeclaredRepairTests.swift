@@ -56,7 +56,7 @@ struct DeclaredRepairTests {
     }
 
     @Test(
-        "They are as the entities make them, and searched, changed and observed as before",
+        "They match the entities, and are searched, changed and observed as before",
         arguments: [
             ("search", "t:Paper:search:terms"), ("search", "t:Paper:search:documents"),
             ("search", "t:Paper:search:statistics"), ("search", "t:Paper:search:pending"),
@@ -83,7 +83,7 @@ struct DeclaredRepairTests {
         #expect(try problems(database) == [])
     }
 
-    @Test("One that isn't declared is named with those that are")
+    @Test("A missing one is reported with the declared names")
     func unknown() throws {
         let database = try filled()
         let error = #expect(throws: HornbeamError.self) { try database.repair(index: "nothing", of: Paper.self) }

@@ -72,7 +72,7 @@ struct DriftKindsTests {
         #expect(try database.isSound())
     }
 
-    @Test("bytes are those of the pages that a drop gives back", arguments: indexes.indices)
+    @Test("bytes are those of the pages that dropping frees", arguments: indexes.indices)
     func bytes(_ place: Int) throws {
         let index = Self.indexes[place]
         let database = try MigratedFile.open(try SimulatedDisk(), [Drifting.self], [])

@@ -177,6 +177,6 @@ private struct EdgeLaw<Content: EdgeValue> {
 
 @Suite("Edge cases in all kinds of indexes")
 struct EdgeCaseLawTests {
-    @Test("Each kind says what a scan says", arguments: EdgeCase.all)
+    @Test("Each kind gives the results of a scan", arguments: EdgeCase.all)
     func law(_ edges: EdgeCase) throws { try edges.run() }
 }

@@ -73,7 +73,7 @@ struct IndexBuildTests {
         }
     }
 
-    @Test("whatever is written between the steps, the index is right when it appears", .seeded, arguments: 0..<6)
+    @Test("the index is right when it appears, whatever is written between the steps", .seeded, arguments: 0..<6)
     func model(round: Int) throws {
         let random = Mutex(SeededGenerator(seed: SeededGenerator.seed &+ UInt64(round)))
         let database = try filled(300)
@@ -177,7 +177,7 @@ struct IndexBuildTests {
         #expect(try database.isWhole())
     }
 
-    @Test("an index that is there is not built again, and one that has missed rows gets these, round by round")
+    @Test("an existing index is not built again, and one that has missed rows gets these, round by round")
     func present() throws {
         let disk = try SimulatedDisk()
         let first = try filled(500, disk)
@@ -203,7 +203,7 @@ struct IndexBuildTests {
         #expect(try database.registeredIndexes().map(\.state) == [.current])
     }
 
-    @Test("closing the database ends a build where it is; it goes on from there")
+    @Test("closing the database stops a build, which continues later")
     func resuming() throws {
         let disk = try SimulatedDisk()
         let counter = CallCounter()
@@ -329,7 +329,7 @@ struct IndexBuildTests {
         #expect(try sum(database) > 0)
     }
 
-    @Test("registered or dropped otherwise meanwhile, a build ends, and spoils nothing")
+    @Test("a build ends without damage if its index is registered or dropped otherwise meanwhile")
     func superseded() throws {
         for kind in 0..<3 {
             let database = try filled(300)
@@ -358,7 +358,7 @@ struct IndexBuildTests {
         }
     }
 
-    @Test("what the map function throws is what the build fails with; nothing is left, and entities can be changed")
+    @Test("an error of the map function fails the build; nothing is left, and entities can be changed")
     func failing() throws {
         struct Refused: Error {}
         let database = try filled(300)
@@ -382,7 +382,7 @@ struct IndexBuildTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a name that is another index's is refused, and so is a file that is open for reading alone")
+    @Test("a name of another index is refused, and so is a file that is open for reading alone")
     func refusals() throws {
         let database = try filled(10)
         try database.register(postsByTag())
@@ -400,7 +400,7 @@ struct IndexBuildTests {
         #expect(invalid?.code == .invalid)
     }
 
-    @Test("a write that waits beside a build comes before the build's next transaction")
+    @Test("a write that waits beside a build precedes the build's next transaction")
     func latency() throws {
         let database = try filled(3_000)
         let slices = Atomic(0)

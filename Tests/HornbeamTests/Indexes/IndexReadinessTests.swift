@@ -47,7 +47,7 @@ struct IndexReadinessTests {
         return database
     }
 
-    @Test("say that the state hasn't got them, or has them of another version or with other settings")
+    @Test("report that the state lacks them, or has another version or other settings")
     func absent() throws {
         let database = try filled(try SimulatedDisk())
         #expect(try message(database).contains("map index “byText” of TaggedNote can't be asked: this state"))
@@ -62,7 +62,7 @@ struct IndexReadinessTests {
         #expect(try message(database).contains("this state of the database hasn't got it"))
     }
 
-    @Test("say that they were left behind, and by how much")
+    @Test("report that they were left behind, and by how much")
     func missed() throws {
         let disk = try SimulatedDisk()
         var database = try filled(disk)
@@ -79,7 +79,7 @@ struct IndexReadinessTests {
         #expect(try byText().query().keys(in: database) == ["a1", "b1", "c1"])
     }
 
-    @Test("say that they are being built, and that a migration has changed their entities")
+    @Test("report that they are being built, and that a migration has changed their entities")
     func beingBuilt() throws {
         let disk = try SimulatedDisk()
         var database = try filled(disk)
@@ -175,7 +175,7 @@ struct IndexReadinessTests {
         #expect(try reader.read { try view.groups(in: $0) } == [1, 5])
     }
 
-    @Test("don't stand in the way of an entity that their functions refuse as it was")
+    @Test("don't prevent saving an entity whose former state their functions refuse")
     func refusals() throws {
         struct Refusal: Error {}
         let refuses = Switch()

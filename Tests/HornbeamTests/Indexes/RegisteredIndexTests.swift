@@ -53,7 +53,7 @@ struct RegisteredIndexTests {
         try database.read { context in try index.query().reduced().resolve(in: context) }
     }
 
-    @Test("an index that a program didn't register has the changes made up for, row by row")
+    @Test("an index that a program didn't register gets the missed changes later, row by row")
     func unregistered() throws {
         let disk = try SimulatedDisk()
         var database = try open(disk)
@@ -90,7 +90,7 @@ struct RegisteredIndexTests {
         try database.close()
     }
 
-    @Test("an import by a program without the models is made up for, too")
+    @Test("changes by an import of a program without the models are applied later, too")
     func imports() throws {
         let disk = try SimulatedDisk()
         var database = try open(disk)
@@ -110,7 +110,7 @@ struct RegisteredIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a name is one index's; another kind or entity type is refused, and nothing is changed")
+    @Test("a name belongs to one index; another kind or entity type is refused, and nothing is changed")
     func names() throws {
         let database = try open(try SimulatedDisk())
         try database.register(byName())
@@ -145,7 +145,7 @@ struct RegisteredIndexTests {
         #expect(description.version == "1" && description.state == .current)
     }
 
-    @Test("an entity type with several indexes, changed by every way there is; cascades too")
+    @Test("an entity type with several indexes, changed in every way; cascades too")
     func several() throws {
         let database = try open(try SimulatedDisk())
         let byLength = MapIndex("byLength", version: "1") { (file: File, emit: inout MapEmitter<NoValue>) in
@@ -219,7 +219,7 @@ struct RegisteredIndexTests {
         #expect(try database.registeredIndexes().map(\.name) == ["refusing"])
     }
 
-    @Test("building tells how far it is, and can be cancelled; the index is absent then")
+    @Test("building reports progress, and can be cancelled; the index is absent then")
     func progress() throws {
         let database = try open(try SimulatedDisk())
         try fill(database, 5_000)
@@ -276,7 +276,7 @@ struct RegisteredIndexTests {
         #expect(try await results.next()?.entities.count == 10)
     }
 
-    @Test("a file that is open for reading alone is queried, and not brought up to other code")
+    @Test("a file that is open for reading alone is queried, and not updated for other code")
     func readOnly() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -384,7 +384,7 @@ struct RegisteredIndexTests {
 
     // MARK: Migrations
 
-    @Test("a property that is added, and a type that is renamed, have the index built anew")
+    @Test("an added property, and a renamed type, make the index be rebuilt")
     func migrations() throws {
         let old = EntityDescription(name: "Paper", columns: [column("id", .int64), column("name", .string)])
         let file = try MigratedFile([old]) { store in
@@ -443,7 +443,7 @@ struct RegisteredIndexTests {
         return again
     }
 
-    @Test("the check finds rows that the entities don't give, and those that are missing")
+    @Test("the check finds surplus rows, and missing ones")
     func drift() throws {
         let collator = try Collator(.unicode(locale: nil))
         let extra = try MapKey.string("nobody's").bytes(collator) + RowID(rawValue: 3).key + [0, 0, 0, 0]

@@ -32,7 +32,7 @@ private struct Lamp {
 
 @Suite("Registered indexes that are left behind")
 struct RegisteredStateTests {
-    @Test("columns that go and come back don't make an index current again", arguments: [false, true])
+    @Test("removing columns and adding them again doesn't make an index current again", arguments: [false, true])
     func columns(missesRows: Bool) throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [TaggedNote.self], [])
@@ -65,7 +65,7 @@ struct RegisteredStateTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a missed row that can't be read has the index built anew")
+    @Test("an unreadable missed row makes the index be rebuilt")
     func missedRows() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [TaggedNote.self], [])
@@ -90,7 +90,7 @@ struct RegisteredStateTests {
     }
 
     @Test(
-        "what several threads register at once is what the file has, whichever commit fails", arguments: [EIO, ENOSPC])
+        "the file has the indexes that several threads register at once, if commits fail too", arguments: [EIO, ENOSPC])
     func faults(code: Int32) throws {
         var call = 1
         while true {
@@ -121,7 +121,7 @@ struct RegisteredStateTests {
         }
     }
 
-    @Test("an entity that can't be read any more can be saved anew, and its rows go; so can one that the map refuses")
+    @Test("an unreadable entity can be saved anew, and its rows are removed; so can one that the map refuses")
     func unreadableEntities() throws {
         struct Refused: Error {}
         let refuses = Mutex(false)
@@ -154,7 +154,7 @@ struct RegisteredStateTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a record that can't be read is one index's failure: all else goes on, and it can be dropped")
+    @Test("an unreadable record is one index's failure: all else works, and the index can be dropped")
     func unreadableRecords() throws {
         let whole = [UInt8](byText().registration.identity)
         for value: [UInt8] in [[], [1, 2, 3], [UInt8](repeating: 1, count: 16) + Array("{}".utf8), whole + [7]] {

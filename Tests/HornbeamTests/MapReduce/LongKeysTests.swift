@@ -71,7 +71,7 @@ struct LongKeysTests {
     }
 
     @Test(
-        "are answered for as others", arguments: [TextCollation.binary, .unicode, .caseInsensitive],
+        "are answered like others", arguments: [TextCollation.binary, .unicode, .caseInsensitive],
         SeededGenerator.seeds(2))
     func queries(collation: TextCollation, seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -94,7 +94,7 @@ struct MapModelTests {
         return TaggedNote(id: id, text: "t\(random.below(3))", related: words)
     }
 
-    @Test("any changes, by whichever way, are in the indexes", arguments: SeededGenerator.seeds(4))
+    @Test("any changes, by any function, are in the indexes", arguments: SeededGenerator.seeds(4))
     func changes(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var disk = try SimulatedDisk()

@@ -32,7 +32,7 @@ struct MapObservingTests {
         try database.write { context in for post in posts { try post.save(to: &context) } }
     }
 
-    @Test("rows come with what has changed; a row under another key moves")
+    @Test("rows come with the changes; a row under another key moves")
     func rows() throws {
         let database = try shop()
         let rows = observation(MapRowsResult(postsByTag().query().range(from: "t1", to: "t2")), database)
@@ -79,7 +79,7 @@ struct MapObservingTests {
         #expect(try rows.poll()?.changes?.updates == [0, 1])
     }
 
-    @Test("groups and reductions come when they are others")
+    @Test("groups and reductions come when they change")
     func groups() throws {
         let database = try shop()
         let groups = observation(MapGroupsResult(postsByTag().query().grouped()), database)
@@ -100,7 +100,7 @@ struct MapObservingTests {
         #expect(try sum.poll() == before - (0..<40).filter { $0 % 5 == 0 }.reduce(0, +) - 3 + 200)
     }
 
-    @Test("whatever is written, applying the changes gives what a query gives", .seeded)
+    @Test("applying the changes gives a query's result, whatever is written", .seeded)
     func model() throws {
         var random = SeededGenerator()
         let database = try shop()

@@ -77,7 +77,7 @@ struct MapQueryTests {
         }
     }
 
-    @Test("a cursor that is no row's is refused")
+    @Test("a cursor that is not from a row is refused")
     func cursors() throws {
         let database = try Database.inMemory(models: TaggedPost.self, indexes: [sizes(.sum())])
         for key: [UInt8] in [[], [1, 2, 3], [UInt8](repeating: 0, count: 12)] {
@@ -134,7 +134,7 @@ struct MapQueryTests {
         #expect(try database.registeredIndexes().map(\.name) == ["\u{e9}"])
     }
 
-    @Test("what can't be encoded is neither kept as nothing nor emitted as nothing")
+    @Test("unencodable values are neither stored nor emitted as nothing")
     func unencodable() throws {
         var deep = MapKey.null
         for _ in 0..<200 { deep = [deep] }

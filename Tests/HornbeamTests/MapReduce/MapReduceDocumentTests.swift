@@ -135,7 +135,7 @@ struct MapReduceDocumentTests {
         #expect(try index.query().key(.double(0x1p53)).keys(in: database) == [.int(1 << 53)])
     }
 
-    @Test("another version is built anew, once; the same one calls nothing")
+    @Test("another version is rebuilt, once; the same one calls nothing")
     func i6() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -353,7 +353,7 @@ struct MapReduceDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("the document's own rereduce is refused, with rows that show it")
+    @Test("the document's own rereduce is refused, with rows that show the error")
     func t5() throws {
         let seeds = ReduceFunction("seed") { keys, values, rereduce in
             var result: [String: MapKey] = [:]
@@ -433,7 +433,7 @@ struct MapReduceDocumentTests {
         try verify([])
     }
 
-    @Test("groups by whole keys and by levels; what is no array is a group by itself")
+    @Test("groups by whole keys and by levels; a key that is no array is a group by itself")
     func i17() throws {
         let keys: [MapKey] = [
             [2017, 3, 1], [2017, 4, 1], [2017, 4, 1], [2018, 1, 1], [2018, 1, 2], "x", ["x"], ["x", .null], 7, [],
@@ -478,7 +478,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("a range is cut before it is reduced, and reads no more than its two paths")
+    @Test("a range is clipped before it is reduced, and reads no more than its two paths")
     func i18() throws {
         let index = MapIndex("sizes", version: "1", reducer: .sum()) {
             (post: TaggedPost, emit: inout MapEmitter<Int>) in
@@ -495,7 +495,7 @@ struct MapReduceDocumentTests {
         }
     }
 
-    @Test("indexes are kept in the transaction itself, which sees its own changes")
+    @Test("indexes are maintained in the transaction itself, which sees its own changes")
     func i19() throws {
         let index = postsByTag()
         let database = try database([TaggedPost(id: 1, tags: ["a"], size: 1)], index)
@@ -517,7 +517,7 @@ struct MapReduceDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a map function that counts its calls is found out by a library built for debugging")
+    @Test("a map function that counts its calls is detected by a debug build of the library")
     func i20() throws {
         let counter = Atomic(0)
         let index = MapIndex("impure", version: "1") { (post: TaggedPost, emit: inout MapEmitter<Int>) in

@@ -117,7 +117,7 @@ struct MapRowsTests {
         return groups
     }
 
-    @Test("a prefix of the string behind the first items of an array")
+    @Test("a prefix of the string after the first items of an array")
     func prefixes() throws {
         let keys: [MapKey] = [
             "foo", ["foo"], ["foo", "ba"], ["foo", "bar"], ["foo", "bar", 1], ["foo", "Bar"], ["foo", "bé"],
@@ -203,7 +203,7 @@ struct MapRowsTests {
         }
     }
 
-    @Test("a deviation is right where it is tiny beside the values")
+    @Test("a deviation is right even if it is tiny beside the values")
     func deviation() throws {
         let statistics = StatisticsReducer<Double>()
         let rows = [1e9, 1e9 + 1, 1e9 + 2].map { (key: MapKey.null, value: Double?.some($0)) }
@@ -220,7 +220,7 @@ struct MapRowsTests {
         #expect(reducer.finish(reducer.map(rows: large)) == 1)
     }
 
-    @Test("an index whose collation is another version's is built anew")
+    @Test("an index with another version's collation is rebuilt")
     func otherCollation() throws {
         let counter = CallCounter()
         let index = postsByTag(counter: counter)
@@ -261,7 +261,7 @@ struct MapRowsTests {
         func finish(_ partial: Counts) -> Counts { partial }
     }
 
-    @Test("a result that grows with the rows is found; what is large and doesn't grow is none")
+    @Test("a result that grows with the rows is found; a large one that doesn't grow is accepted")
     func growth() throws {
         let rows = (0..<200).map { (key: MapKey.string("word \($0)"), value: Int?.some(1)) }
         let violation = try #require(try WordCounts().findViolation(in: rows))

@@ -82,7 +82,7 @@ struct ReducerTests {
         #expect(sum.finish(sum.map(rows: rows)).isNaN)
     }
 
-    @Test("a variance that isn't known is NaN, and not 0")
+    @Test("an unknown variance is NaN, and not 0")
     func unknownVariance() throws {
         let reducer = StatisticsReducer<Double>()
         func variance(_ values: [Double]) -> Double? {
@@ -98,7 +98,7 @@ struct ReducerTests {
         #expect(variance([5, 5]) == 0)
     }
 
-    @Test("a sum that is no Int throws, wherever it passes through; a million tenths are 100,000")
+    @Test("a sum that is no Int throws, but not if only a partial sum is; a million tenths are 100,000")
     func overflow() throws {
         let sum = IntegerSumReducer<Int>()
         let tooLarge = sum.map(rows: [(0, .max), (1, 1)])
@@ -133,7 +133,7 @@ struct ReducerTests {
         func finish(_ partial: Int) -> Int { partial }
     }
 
-    @Test("what is not associative is found, with few rows")
+    @Test("a function that is not associative is found, with few rows")
     func violation() throws {
         let rows = (1...50).map { (key: MapKey.int($0), value: Int?.some($0)) }
         let violation = try #require(try Forgetful().findViolation(in: rows))

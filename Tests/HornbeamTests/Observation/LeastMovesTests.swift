@@ -16,7 +16,7 @@ private struct Runner {
 
 @Suite("Least moves")
 struct LeastMovesTests {
-    @Test("one that all others overtake is the one that moves, in live queries, views, filtered views and sections")
+    @Test("an element that all others overtake is the one that moves, in lists, views, filtered views and sections")
     func overtaken() throws {
         let view = View<Runner, SoleGroup>("byPlace", version: "1", sortedBy: .ascending(\.place))
         let database = try Database.inMemory(models: Runner.self, indexes: [view])

@@ -17,7 +17,7 @@ struct ListDifferenceTests {
         ListDifference.changes(from: items(old), to: items(new))
     }
 
-    @Test("One element that goes elsewhere is one move, near or far")
+    @Test("One element that moves is one move, near or far")
     func moves() {
         #expect(changes([1, 2, 3, 4, 5], [5, 1, 2, 3, 4]).moves == [ListChanges.Move(from: 4, to: 0)])
         #expect(changes([1, 2, 3, 4, 5], [2, 3, 4, 5, 1]).moves == [ListChanges.Move(from: 0, to: 4)])
@@ -25,7 +25,7 @@ struct ListDifferenceTests {
         #expect(changes([1, 2, 3], [3, 2, 1]).moves.count == 2)
     }
 
-    @Test("What comes and goes moves nothing else")
+    @Test("Inserted and deleted elements move no others")
     func insertions() {
         let made = changes([1, 2, 3, 4], [0, 1, 3, 9, 4])
         #expect(made.deletions == [1])
@@ -34,7 +34,7 @@ struct ListDifferenceTests {
         #expect(made.updates.isEmpty)
     }
 
-    @Test("An element that comes several times is told by its occurrence")
+    @Test("An element that comes several times is identified by its occurrence")
     func repeats() {
         let made = changes([1, 1, 2], [1, 2, 1, 1])
         #expect(made.applied(to: [1, 1, 2]) { [1, 2, 1, 1][$0] } == [1, 2, 1, 1])
@@ -59,7 +59,7 @@ struct ListDifferenceTests {
         }
     }
 
-    @Test("Of rows some of which have other keys the least move, whichever these are", .seeded)
+    @Test("The least number of rows moves, whichever rows have changed keys", .seeded)
     func keys() {
         var random = SeededGenerator()
         for _ in 0..<2_000 {
@@ -89,7 +89,7 @@ struct ListDifferenceTests {
         }
     }
 
-    @Test("Many rows with other keys take no time to speak of", .timeLimit(.minutes(1)))
+    @Test("Many rows with changed keys take hardly any time", .timeLimit(.minutes(1)))
     func manyKeys() {
         let count = 100_000
         let pairs = (0..<count).map { ListChanges.Move(from: $0 + 1, to: $0) }

@@ -80,7 +80,7 @@ struct LiveExtremesTests {
         return database
     }
 
-    @Test("that go cost a look at the index, not at all entities")
+    @Test("cost a look-up in the index when they are removed, not all entities")
     func cost() async throws {
         let database = try Self.database(20_000)
         let guests = Guest.filter(\.kind == 1)
@@ -142,7 +142,7 @@ struct LiveExtremesTests {
         return Int(cache.hits + cache.misses)
     }
 
-    @Test("of groups cost a look at the index too, and what else isn't known of a group the group alone")
+    @Test("of groups cost a look-up in the index too, and other unknown values only the group")
     func groups() async throws {
         func pages(_ count: Int) async throws -> (extremes: Int, others: Int) {
             let database = try Self.members(count)

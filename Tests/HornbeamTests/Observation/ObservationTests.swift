@@ -64,7 +64,7 @@ struct ObservationTests {
         #expect(fourth.changes?.deletions == [0])
     }
 
-    @Test("tell of one entity, of its end with the last value, and of its return")
+    @Test("report one entity, its end with the last value, and its return")
     func entity() async throws {
         let database = try liveDatabase()
         var iterator = database.observe(LiveTag.query("a")).makeAsyncIterator()
@@ -85,7 +85,7 @@ struct ObservationTests {
         try await expect(3, isLive: true)
     }
 
-    @Test("merge what a slow consumer missed into one change, in which what came and went again is nothing")
+    @Test("merge the changes that a slow consumer missed into one, without entities that came and went")
     func slow() async throws {
         let database = try liveDatabase()
         for id in 1...3 { try database.save(id, rank: id) }
@@ -104,7 +104,7 @@ struct ObservationTests {
         #expect(element.changes?.deletions == [])
     }
 
-    @Test("are not woken by commits that can't change them, and not at all by what is undone")
+    @Test("are not woken by commits that can't change them, and not at all by undone changes")
     func noWakes() async throws {
         let database = try liveDatabase()
         for id in 1...9 { try database.save(id, rank: id) }
@@ -154,7 +154,7 @@ struct ObservationTests {
         observation.finish()
     }
 
-    @Test("with a limit ask again only if a changed row lies, or lay, where the limit reaches")
+    @Test("with a limit run again only if a changed row is, or was, within the limit")
     func windows() async throws {
         let database = try liveDatabase()
         for id in 1...50 { try database.save(id, rank: id) }
@@ -175,7 +175,7 @@ struct ObservationTests {
         observation.finish()
     }
 
-    @Test("of a least value ask again only if it goes and none as good comes with it")
+    @Test("of a least value run again only if it is removed and no equal one added")
     func extremes() async throws {
         let database = try liveDatabase()
         for id in 1...50 { try database.save(id, rank: id) }
@@ -201,7 +201,7 @@ struct ObservationTests {
         observation.finish()
     }
 
-    @Test("follow relations: what was read is what they depend on")
+    @Test("follow relations: they depend on all the data they read")
     func relations() async throws {
         let database = try liveDatabase()
         try database.commit { context in
@@ -230,7 +230,7 @@ struct ObservationTests {
         observation.finish()
     }
 
-    @Test("tell of an entity that was touched, in each kind of list, in batches and to middleware")
+    @Test("report an entity that was touched, in each kind of list, in batches and to middleware")
     func touched() throws {
         let database = try liveDatabase()
         try database.write { context in
@@ -285,7 +285,7 @@ struct ObservationTests {
         for observation in observations { observation.finish() }
     }
 
-    @Test("are each given what is theirs, however many there are")
+    @Test("each get their own changes, however many there are")
     func many() async throws {
         let database = try liveDatabase()
         for id in 0..<300 { try database.save(id, rank: 0) }
@@ -348,7 +348,7 @@ struct ObservationTests {
         #expect(live.observerCount == 0)
     }
 
-    @Test("let go of database and observation once nobody iterates")
+    @Test("release database and observation once they are no longer iterated")
     func freed() async throws {
         weak var weakDatabase: Database?
         weak var weakObservation: Observation<ListResult<LiveNote>>?
@@ -376,7 +376,7 @@ struct ObservationTests {
         for observation in observations { #expect(try await observation.next() == nil) }
     }
 
-    @Test("throw what a filter of the program's throws, and end")
+    @Test("throw the errors of a custom filter, and end")
     func errors() async throws {
         let database = try liveDatabase()
         try database.save(1, rank: 1)
@@ -394,9 +394,9 @@ struct ObservationTests {
     }
 }
 
-@Suite("What is gathered for live queries", .timeLimit(.minutes(30)))
+@Suite("Changes gathered for live queries", .timeLimit(.minutes(30)))
 struct CaptureTests {
-    @Test("is nothing while nobody observes")
+    @Test("are empty without observers")
     func nothing() throws {
         let database = try liveDatabase()
         try database.save(1, rank: 1)
@@ -407,7 +407,7 @@ struct CaptureTests {
         }
     }
 
-    @Test("has a bound in one commit: a load beyond it is asked for anew, with the same change-set")
+    @Test("are limited in one commit: a larger load makes the query run anew, with the same change-set")
     func large() throws {
         let database = try liveDatabase()
         for id in 0..<10 { try database.save(id * 1_000, rank: id) }
@@ -428,7 +428,7 @@ struct CaptureTests {
         #expect(try database.read { try LiveNote.query().sorted(by: \.rank).resolve(in: $0).map(\.line) } == lines)
     }
 
-    @Test("has a bound over all commits: who comes too late asks anew")
+    @Test("are limited over all commits: a late observer runs its query anew")
     func late() throws {
         let database = try liveDatabase()
         let observation = Observation(ChangesResult(LiveNote.query()), of: database)
@@ -451,7 +451,7 @@ struct CaptureTests {
         #expect(database.live.logCount == 0)
     }
 
-    @Test("finds writes that began before anybody observed")
+    @Test("include writes that began before the first observer")
     func earlier() async throws {
         let database = try liveDatabase()
         let begun = DispatchSemaphore(value: 0)
@@ -478,7 +478,7 @@ struct CaptureTests {
         observation.finish()
     }
 
-    @Test("is forgotten of a commit that falls: the next one is compared with what was there before")
+    @Test("of a commit that fails are forgotten: the next one is compared with the state before")
     func fallen() throws {
         let disk = try SimulatedDisk()
         let database = try Database(
@@ -499,7 +499,7 @@ struct CaptureTests {
         #expect(element.entities.map(\.id) == [3])
     }
 
-    @Test("costs as much as has changed: rows read for 100,000 results")
+    @Test("cost as much as has changed: rows read for 100,000 results")
     func cost() throws {
         let database = try liveDatabase()
         let count = 100_000
@@ -544,7 +544,7 @@ struct LinkedCostTests {
         return database
     }
 
-    @Test("with 100,000 members, each kind looks at a few rows and asks no query again")
+    @Test("with 100,000 members, each kind reads a few rows and runs no query again")
     func members() throws {
         let database = try database()
         let members = LiveFolder.query(0).related(\.$notes)
@@ -599,7 +599,7 @@ struct LinkedCostTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("where a change reaches many more rows than there are results, the query is asked anew instead")
+    @Test("if a change affects many more rows than there are results, the query runs anew instead")
     func hub() throws {
         let database = try database()
         let some = LiveNote.filter(\.rank == 7).filter(.value(\.id, in: Array(0..<20_000)))
@@ -647,7 +647,7 @@ struct LinkedCostTests {
         #expect(database.live.figures.counts.queries == before.queries)
     }
 
-    @Test("of groups only the sections are read that have changed, and other relations wake nobody")
+    @Test("of groups only the changed sections are read, and other relations wake none")
     func groups() throws {
         let database = try liveDatabase()
         try database.write { context in
@@ -701,7 +701,7 @@ struct LiveConcurrencyTests {
         return lines
     }
 
-    @Test("every observer comes to the last state, from states that were committed", arguments: [false, true])
+    @Test("every observer reaches the last state, through committed states", arguments: [false, true])
     func writers(isDurable: Bool) async throws {
         let folder = try TemporaryFolder()
         let database =

@@ -54,7 +54,7 @@ struct RankTreeTests {
         }
     }
 
-    @Test("stays low when rows come and go in order")
+    @Test("stays low when rows are inserted and removed in order")
     func depth() {
         var tree = RankTree()
         for number in 0..<20_000 {

@@ -16,7 +16,7 @@ struct StoreChangesTests {
         return observation
     }
 
-    @Test("name each entity once, by what has become of it")
+    @Test("name each entity once, by its kind of change")
     func kinds() throws {
         let database = try liveDatabase()
         try database.write { context in
@@ -48,7 +48,7 @@ struct StoreChangesTests {
         #expect(try observation.poll() == nil)
     }
 
-    @Test("say so when they don't know")
+    @Test("report when they are unknown")
     func unknown() throws {
         let database = try liveDatabase()
         let observation = try follow(database)
@@ -61,7 +61,7 @@ struct StoreChangesTests {
         #expect(changes.isComplete(for: LiveTag.self))
     }
 
-    @Test("keep a copy of the store in step", .seeded)
+    @Test("keep a copy of the store up to date", .seeded)
     func copy() throws {
         let database = try liveDatabase()
         var writes = LiveWrites(random: SeededGenerator())

@@ -118,7 +118,7 @@ struct AlternativesTests {
         }
     }
 
-    @Test("without an index are tested by one look into a set, and so is what is excluded")
+    @Test("without an index are tested by one look-up in a set, and so are excluded values")
     func unindexed() throws {
         try Self.database().read { (context) throws in
             for number in [3, 5_000] {
@@ -166,7 +166,7 @@ struct AlternativesTests {
         }
     }
 
-    @Test("are what the condition of a partial index says, in whatever order")
+    @Test("are recognised as the condition of a partial index, in any order")
     func partial() throws {
         let database = try Self.database()
         try database.createIndex(ValueIndex("some", \Partial.rank, where: \Partial.kind == 1 || \Partial.kind == 2))

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Index walked backwards")
 struct BackwardScanTests {
-    @Test("gives groups of any size in the order of a sort, any part of them, and from any place on", .seeded)
+    @Test("gives groups of any size in the order of a sort, any part of them, and from any position on", .seeded)
     func groups() throws {
         var random = SeededGenerator()
         let store = try CoreStore([

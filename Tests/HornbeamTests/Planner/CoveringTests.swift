@@ -109,7 +109,7 @@ struct CoveringTests {
         #expect(count == plainCount && total == plainTotal && least == plainLeast)
     }
 
-    @Test("so do those of a part that the index fixes or tells, and those of groups")
+    @Test("so do those of a part that the index fixes or finds, and those of groups")
     func parts() throws {
         let full = try context()
         let context = try unreadable()
@@ -178,7 +178,7 @@ struct CoveringTests {
         #expect(try !Sale.filter(\.region == "north").explain(in: context).isCovering)
     }
 
-    @Test("the least of an optional property is read behind its nils, and of part of an index without its first group")
+    @Test("the least value of an optional property is read after the nils, and of a part without the first group")
     func ends() throws {
         var context = try context()
         for id in 200..<260 {
@@ -227,7 +227,7 @@ struct CoveringTests {
         return context
     }
 
-    @Test("decimals, UUIDs and data are told by their keys, in either direction")
+    @Test("decimals, UUIDs and data are read from their keys, in either direction")
     func otherTypes() throws {
         let full = try parcels()
         let parcels: [Parcel] = try full.all()
@@ -260,7 +260,7 @@ struct CoveringTests {
         for (key, count) in pairs { #expect(counts[Pair(cost: key.0, owner: key.1)] == count) }
     }
 
-    @Test("how many a search finds is told by its index, however common its words are")
+    @Test("the index tells the number of hits of a search, however common its words are")
     func countOfSearch() throws {
         var context = Context()
         for id in 0..<200 { try Memo(id: id, text: id % 2 == 0 ? "common word" : "common").save(to: &context) }

@@ -85,7 +85,7 @@ struct EarlyStopTests {
         }
     }
 
-    @Test("and not to stop gives all rows once and in order, at little more than a sort reads")
+    @Test("without stopping all rows come once and in order, for little more than a sort reads")
     func whole() throws {
         let database = try Self.database()
         for text in [

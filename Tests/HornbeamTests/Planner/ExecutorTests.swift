@@ -43,7 +43,7 @@ private func ids(_ query: EntityQuery, _ store: CoreStore) throws -> String {
 struct ExecutorTests {
     private let red = Filter.matches(columns: [1], text: "red")
 
-    @Test("ids keep their order, count once, and leave out what isn't saved")
+    @Test("ids keep their order, count once, and unsaved ones are left out")
     func list() throws {
         let store = try filled()
         let list = Filter.ids([.string("e"), .string("zz"), .string("a"), .string("e"), .string("nobody")])
@@ -56,7 +56,7 @@ struct ExecutorTests {
         #expect(try ids(EntityQuery(type: "Doc", filter: .not(list)), store) == "dbc")
     }
 
-    @Test("a list of values of the id is looked up; what can be no id is no error, and the order is the rows'")
+    @Test("values of a list of ids are looked up; impossible ids are no error, and the order is the rows'")
     func idValues() throws {
         let store = try filled()
         for number in 0..<30 { try store.save("Doc", [.string("x\(number)"), .string("red"), .int(9)]) }
@@ -102,7 +102,7 @@ struct ExecutorTests {
         }
     }
 
-    @Test("a ranked search takes the first text condition that has an index, wherever it stands")
+    @Test("a ranked search takes the first text condition that has an index, at any position")
     func rankedByLater() throws {
         let store = try filled()
         let unindexed = Filter.matches(columns: [1, 0], text: "red blue d")

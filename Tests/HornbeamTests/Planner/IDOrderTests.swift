@@ -120,7 +120,7 @@ struct IDOrderTests {
         #expect(last == expected.last, "\(name)")
     }
 
-    @Test("are named by the plan, need no index, and make of what comes behind the id nothing")
+    @Test("are named by the plan, need no index, and ignore terms after the id")
     func plans() throws {
         try Self.database().read { (context) throws in
             let texts = Named.query().sorted(by: \.id.desc, \.text).limit(5).requiringIndex()
@@ -276,7 +276,7 @@ struct IDTypesTests {
             ])
     }
 
-    @Test("have the answers of plain Swift, whatever plan they have, also one that needs an index", .seeded)
+    @Test("give the results of plain Swift, with any plan, also one that needs an index", .seeded)
     func random() throws {
         var random = SeededGenerator()
         var accesses: Set<String> = []

@@ -86,7 +86,7 @@ struct LinkedPlansTests {
         return all
     }
 
-    @Test("give what is linked, in the order of linking, any part of it, and from any place on", .seeded)
+    @Test("give the linked entities, in the order of linking, any part of them, and from any position on", .seeded)
     func answers() throws {
         var random = SeededGenerator()
         var context = Context()
@@ -120,7 +120,7 @@ struct LinkedPlansTests {
         #expect(!narrowed.contains("most"))
     }
 
-    @Test("go on behind an entity that was changed since, where an index finds one row alone")
+    @Test("continue after an entity that was changed since, where an index finds one row alone")
     func behindChanged() throws {
         var context = Context()
         try Room(id: 1, notes: .relation([note(9), note(2)])).save(to: &context)

@@ -24,7 +24,7 @@ struct PagesReadTests {
         }
     }
 
-    @Test("a look by an index takes few, a scan all of the rows', in memory and in a file", arguments: [false, true])
+    @Test("a look-up by an index takes few rows, a scan all of them, in memory and in a file", arguments: [false, true])
     func counted(inFile: Bool) throws {
         let folder = try TemporaryFolder()
         var database = try Database.inMemory(models: Reading.self)

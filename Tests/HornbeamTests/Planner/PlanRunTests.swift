@@ -53,7 +53,7 @@ struct PlanRunTests {
         self.context = context
     }
 
-    @Test("tell what was read, what passed, and what came of it")
+    @Test("tell the rows read, the rows passed, and the results")
     func counts() throws {
         let range = Part.filter(\.kind == 3).filter(\.weight > 20).sorted(by: \.price).limit(4)
         let run = try range.explain(.analyze, in: context)

@@ -65,7 +65,7 @@ struct PointLookupTests {
         #expect(try store.core.count(EntityQuery(type: "Item", filter: both)) == 1)
     }
 
-    @Test("tests whatever else is asked, and says the same of keys that several may have")
+    @Test("tests all other conditions, and gives the same for keys that several entities may have")
     func others() throws {
         let store = try filled()
         // As many conditions as the index has components, but not one for each.

@@ -84,7 +84,7 @@ struct PointScanTests {
         #expect(run.rowsRead == expected.count, "\(path): \(run)")
     }
 
-    @Test("of elements are counted, not estimated, also if values are repeated or found nowhere")
+    @Test("of elements are counted, not estimated, even if values are repeated or match nothing")
     func elements() throws {
         let database = try Self.database()
         try database.createIndex(ArrayIndex("tags", \Account.tags))
@@ -100,7 +100,7 @@ struct PointScanTests {
         }
     }
 
-    @Test("are read by a scan where that takes less, unless there must be an index")
+    @Test("are read by a scan where that takes less, unless an index is required")
     func prices() throws {
         try Self.database().read { (context) throws in
             let query = Account.filter(.value(\.email, in: (0..<15_000).map { "\($0)@x" }))

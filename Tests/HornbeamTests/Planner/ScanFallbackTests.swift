@@ -69,7 +69,7 @@ struct ScanFallbackTests {
         }
     }
 
-    @Test("give each result once and in order, with offsets, places to go on behind, either way, and extremes", .seeded)
+    @Test("give each result once and in order, with offsets, positions, either direction, and extremes", .seeded)
     func results() throws {
         var random = SeededGenerator()
         try Self.database().read { (context) throws in

@@ -121,7 +121,7 @@ struct SearchPlansTests {
     }
 
     /// Ids that are no row ids stand among the rows, too.
-    @Test("The best of what passes, while rows change", .seeded, arguments: [0, 3])
+    @Test("The best of the passing hits, while rows change", .seeded, arguments: [0, 3])
     func filtered(oddIDs: Int) throws {
         var generator = Generator()
         let store = try CoreStore([EntityDescription(name: "Item", columns: columns, indexes: indexes)])
@@ -246,7 +246,7 @@ struct SearchPlansTests {
         }
     }
 
-    @Test("A common search is counted by the index, and explained as that")
+    @Test("A common search is counted by the index, and the plan shows that")
     func counts() throws {
         let store = try CoreStore([EntityDescription(name: "Item", columns: columns, indexes: indexes)])
         for id in 0..<500 as Range<Int64> {

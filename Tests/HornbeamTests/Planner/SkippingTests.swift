@@ -21,7 +21,7 @@ private struct Skipped {
     var plays: Int
 }
 
-@Suite("Passing over what comes before")
+@Suite("Skipping the rows before a position")
 struct SkippingTests {
     private static let columns = [
         ColumnDescription(name: "id", type: .int64), ColumnDescription(name: "name", type: .optional(.string)),
@@ -46,7 +46,7 @@ struct SkippingTests {
         }
     }
 
-    @Test("any offset and the last one, by whole keys, parts of keys and cut keys, either way", .seeded)
+    @Test("any offset and the last row, by whole keys, parts of keys and cut keys, either way", .seeded)
     func offsets() throws {
         var random = SeededGenerator()
         let store = try CoreStore([EntityDescription(name: "Item", columns: Self.columns, indexes: Self.indexes)])
@@ -82,7 +82,7 @@ struct SkippingTests {
         }
     }
 
-    @Test("the last one of any query is what all of them end with", .seeded)
+    @Test("the last row of any query is the last of all its rows", .seeded)
     func last() throws {
         var random = SeededGenerator()
         var context = Context()
@@ -114,7 +114,7 @@ struct SkippingTests {
         }
     }
 
-    @Test("takes a few pages however much comes before")
+    @Test("takes a few pages however many rows come before")
     func pages() throws {
         let database = try Database.counting(Skipped.self)
         let count = 6_000

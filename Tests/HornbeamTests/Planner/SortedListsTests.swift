@@ -59,7 +59,7 @@ struct SortedListsTests {
         }.map(\.element)
     }
 
-    @Test("come in the order of their properties, ties by rows, whatever is read of them", .seeded)
+    @Test("come in the order of their properties, ties by rows, whichever columns are read", .seeded)
     func orders() throws {
         var random = SeededGenerator()
         for count in [40, 700, 3_000] {
@@ -101,7 +101,7 @@ struct SortedListsTests {
         }
     }
 
-    @Test("a statement's order of expressions is that of its values, unknown ones where it says", .seeded)
+    @Test("a statement's order of expressions is that of its values, unknown ones where the statement says", .seeded)
     func expressions() throws {
         var random = SeededGenerator()
         let parcels = Self.parcels(1_200, &random)

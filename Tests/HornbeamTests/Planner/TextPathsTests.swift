@@ -202,7 +202,7 @@ struct TextPathsTests {
         #expect(try store.ids(EntityQuery(type: "Item", filter: filter)) == [.int(0), .int(100), .int(300)])
     }
 
-    @Test("an index that another test narrows more is asked, or both are")
+    @Test("the index that another test narrows more is searched, or both are")
     func otherIndexes() throws {
         let store = try filled("unicode")
         try store.save("Item", [.int(900), .null, .string("an analytical one"), .int(77)])

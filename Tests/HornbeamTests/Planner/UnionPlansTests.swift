@@ -84,7 +84,7 @@ struct UnionPlansTests {
         #expect(pages <= 250, "\(name): \(pages) pages")
     }
 
-    @Test("what one entity is related to, beside an index: what isn't stored is left out")
+    @Test("entities related to one entity, beside an index: unstored ones are left out")
     func related() throws {
         try Self.database().read { (context) throws in
             let answers = Filter.related(RelationSource(type: "Post", relation: "answers", source: .int(7)))

@@ -152,7 +152,7 @@ struct BulkHooksTests {
         }
     }
 
-    @Test("an update leaves what finding and saving one by one leaves", .seeded)
+    @Test("an update leaves the same as finding and saving one by one", .seeded)
     func trees() throws {
         var random = SeededGenerator()
         for round in 0..<40 {
@@ -165,7 +165,7 @@ struct BulkHooksTests {
         }
     }
 
-    @Test("what children's hooks count in a parent behind them isn't overwritten", arguments: [10, 999, 1_500])
+    @Test("counts by children's hooks in a later parent aren't overwritten", arguments: [10, 999, 1_500])
     func counted(count: Int) throws {
         func expect<Entity: Tallied>(_: Entity.Type) throws {
             var context = Context()
@@ -180,7 +180,7 @@ struct BulkHooksTests {
         try expect(KeyedTally.self)
     }
 
-    @Test("what a hook, a cascade or the change itself deletes doesn't come back", arguments: [10, 1_001, 2_500])
+    @Test("entities deleted by a hook, a cascade or the change itself don't come back", arguments: [10, 1_001, 2_500])
     func deleted(count: Int) throws {
         var context = Context()
         for id in 0..<count { try context.insert(Chore(id: "\(id)")) }
@@ -202,7 +202,7 @@ struct BulkHooksTests {
         #expect(try context.ids(Handle.self) == [0, 2, 4] && context.ids(Tally.self) == [0, 2, 4])
     }
 
-    @Test("what goes to make room for a unique key doesn't come back, and keys may change hands, as hooks leave them")
+    @Test("an entity that makes room for a unique key doesn't come back, and keys may change hands")
     func keys() throws {
         var context = Context()
         for (id, name) in ["ann", "bob", "cid", "dee"].enumerated() { try context.insert(Handle(id: id, name: name)) }
@@ -216,7 +216,7 @@ struct BulkHooksTests {
         #expect(try context.isWhole())
     }
 
-    @Test("a change is asked for once an entity where nothing else writes")
+    @Test("`change` is called once for an entity if nothing else writes")
     func once() throws {
         var context = Context()
         for id in 0..<1_200 { try context.insert(Handle(id: id, name: "h\(id)")) }
@@ -234,7 +234,7 @@ struct BulkHooksTests {
         #expect(try context.all().map { (tally: Tally) in tally.value } == Array(1_200..<2_400))
     }
 
-    @Test("an update in a hook of an update writes through to the one around it")
+    @Test("an update in a hook of an update changes the entities of the outer one")
     func nested() throws {
         var context = Context()
         for id in 0..<30 { try context.insert(Tally(id: id)) }
@@ -248,7 +248,7 @@ struct BulkHooksTests {
         #expect(below == (0..<30).map { $0 > 20 ? 7 : 0 })
     }
 
-    @Test("deleting what a relation leads to leaves the links that hooks make meanwhile")
+    @Test("deleting the targets of a relation leaves the links that hooks make meanwhile")
     func relation() throws {
         var context = Context()
         try Crew(id: 1, members: .ids([1, 2, 3])).save(to: &context)

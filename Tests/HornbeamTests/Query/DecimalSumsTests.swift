@@ -42,7 +42,7 @@ struct DecimalSumsTests {
         }
     }
 
-    @Test("are the same in every order, whatever the sums on the way", .seeded)
+    @Test("are the same in every order, whatever the intermediate sums", .seeded)
     func orders() throws {
         var random = SeededGenerator()
         let greatest = Decimal.greatestFiniteMagnitude
@@ -71,7 +71,7 @@ struct DecimalSumsTests {
         #expect(try sum([1, .nan, 2]).isNaN)
     }
 
-    @Test("beyond the greatest decimal are an error, and their mean is none")
+    @Test("beyond the greatest decimal are an error, and their mean is not")
     func overflow() throws {
         var sum = DecimalSummation()
         for _ in 0..<3 { sum.add(.greatestFiniteMagnitude) }

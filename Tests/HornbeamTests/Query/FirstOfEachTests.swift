@@ -37,7 +37,7 @@ struct FirstOfEachTests {
     }
 
     @Test(
-        "it is what going through all of the query finds, by an index and without",
+        "it is the same as by reading all of the query, by an index and without",
         arguments: SeededGenerator.seeds(3))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -77,7 +77,7 @@ struct FirstOfEachTests {
         for text in texts { #expect(text == all.first { $0.kind == text.kind && $0.text == text.text }) }
     }
 
-    @Test("groups that an index doesn't tell apart, as their texts are too long, are told apart by the rows")
+    @Test("groups that an index can't distinguish, because their texts are too long, are distinguished by the rows")
     func longKeys() throws {
         let database = try Database.inMemory(models: TitledMessage.self)
         let long = String(repeating: "long ", count: 200)
@@ -94,7 +94,7 @@ struct FirstOfEachTests {
         #expect(try database.results(query.first(ofEach: \.title)).map(\.id) == [1, 4, 3])
     }
 
-    @Test("it is a list as any, also of what a write has changed so far")
+    @Test("it is a list like any other, and includes a write's changes so far")
     func list() throws {
         let database = try Database.inMemory(models: RoomMessage.self)
         let latest = RoomMessage.query().sorted(by: \.sentAt.desc).first(ofEach: \.room)

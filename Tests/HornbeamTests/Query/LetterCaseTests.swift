@@ -84,7 +84,7 @@ struct LetterCaseTests {
         }
     }
 
-    @Test("Parts are found within what a letter folds to, in the text's form and in any other")
+    @Test("Parts are found within the folded form of a letter, in the text's form and in any other")
     func parts() throws {
         let database = try filled()
         let stated = Self.statement("CONTAINS(FOLD(name), FOLD(?))")
@@ -111,7 +111,7 @@ struct LetterCaseTests {
         #expect(try names("STARTS_WITH(LOWER(name), 'stra') AND id >= 0") == ["STRASSE", "Straße", "STRAẞE"])
     }
 
-    @Test("A condition without case that a file keeps with an index says which rule it goes by")
+    @Test("A stored condition without case on an index names the rule of comparison")
     func storedConditions() throws {
         let type = Lettered.entityShape.description
         for letterCase in [StringTest.LetterCase.exact, .folded, .lowered] {

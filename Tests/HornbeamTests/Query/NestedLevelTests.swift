@@ -113,7 +113,7 @@ struct NestedLevelTests {
         #expect(book.owner?.$volumes.ids == alone?.$volumes.ids && book.owner?.$volumes.isId == true)
     }
 
-    @Test("ids of all relations, of what isn't stored too; none of a to-one relation says nothing", .seeded)
+    @Test("ids of all relations, of unstored entities too; an empty to-one relation stays unset", .seeded)
     func ids() throws {
         var random = SeededGenerator()
         let model = model(&random, isWhole: false)

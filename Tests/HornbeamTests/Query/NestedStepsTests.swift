@@ -139,7 +139,7 @@ struct NestedStepsTests {
         return (context, posts, pinned, all)
     }
 
-    @Test("any chain gives what the same chain along each entity's own relation gives", .seeded)
+    @Test("any chain gives the same as along each entity's own relation", .seeded)
     func chains() throws {
         var random = SeededGenerator()
         for _ in 0..<4 {
@@ -174,7 +174,7 @@ struct NestedStepsTests {
         }
     }
 
-    @Test("a limit behind another step counts what is linked, not all of the type")
+    @Test("a limit after another step counts linked entities, not all of the type")
     func limits() throws {
         var context = Context()
         for date in 1...6 { try Post(id: date, date: date, likes: 0).save(to: &context) }
@@ -206,7 +206,7 @@ struct NestedStepsTests {
         #expect(try some.limit(-1).limit(2).ids(in: context).isEmpty)
     }
 
-    @Test("going on behind an entity is settled by the order that there is")
+    @Test("continuing after an entity uses the present order")
     func position() throws {
         var context = Context()
         let posts = (1...6).map { Post(id: $0, date: $0, likes: 10 - $0) }

@@ -137,7 +137,7 @@ struct PartlyLoadedTests {
         ]
     }
 
-    @Test("every step gives what it makes of the linked entities, and saving that keeps the links", .seeded)
+    @Test("every step gives its part of the linked entities, and saving that keeps the links", .seeded)
     func table() throws {
         var random = SeededGenerator()
         for _ in 0..<3 {
@@ -204,7 +204,7 @@ struct PartlyLoadedTests {
         #expect(Array(liked.prefix(links?.$liked.ids?.count ?? 0)) == links?.$liked.ids && liked.count == all.count)
     }
 
-    @Test("links to what isn't stored stay where a relation was loaded and is saved")
+    @Test("links to unstored entities stay if a relation was loaded and is saved")
     func unstored() throws {
         var context = Context()
         for id in 1...6 where id != 3 { try Book(id: id, year: id, title: "").save(to: &context) }

@@ -18,7 +18,7 @@ private struct Entry {
 
 @Suite("Positions of entities that are gone")
 struct PositionTests {
-    @Test("among equal ones are an error that says what to do; by themselves they are places", .seeded)
+    @Test("among equal ones are an error with a remedy; by themselves they are valid", .seeded)
     func gone() throws {
         var random = SeededGenerator()
         var context = Context()

@@ -64,7 +64,7 @@ struct ProjectionTests {
         }
     }
 
-    @Test("an index over all that is needed is read instead of the rows")
+    @Test("an index over all needed columns is read instead of the rows")
     func covering() throws {
         try database().read { (context) throws in
             let list = Volume.filter(\.year == 1905).sorted(by: \.title)

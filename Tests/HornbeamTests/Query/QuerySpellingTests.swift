@@ -35,7 +35,7 @@ private struct Singer {
     let id: String
 }
 
-@Suite("Queries as people write them first")
+@Suite("Queries as people first write them")
 struct QuerySpellingTests {
     private var context = Context()
 
@@ -55,7 +55,7 @@ struct QuerySpellingTests {
 
     // MARK: Orders
 
-    @Test(".asc says nothing new, of every type, and goes by the same index")
+    @Test(".asc changes nothing, for any type, and uses the same index")
     func ascending() throws {
         let all = Tune.query()
         func same(_ left: QueryList<Tune>, _ right: QueryList<Tune>) throws -> Bool {
@@ -93,7 +93,7 @@ struct QuerySpellingTests {
         #expect(plan.contains("byLength") && found == expected)
     }
 
-    @Test("last(in:) is the last entity, nil of none")
+    @Test("last(in:) is the last entity, nil if there is none")
     func last() throws {
         #expect(try Tune.query().sorted(by: \.name).last(in: context)?.id == 1)
         #expect(try Tune.filter(\.plays == 2).last(in: context)?.id == 5)
@@ -102,7 +102,7 @@ struct QuerySpellingTests {
 
     // MARK: Finding
 
-    @Test("A context is told what to find by a type or by where it goes")
+    @Test("A context infers what to find from a type or from the result")
     func finding() throws {
         #expect(try context.find(Tune.self, 3)?.id == 3)
         #expect(try context.find(Tune.self, id: 3)?.id == 3)
@@ -142,7 +142,7 @@ struct QuerySpellingTests {
 
     // MARK: Groups
 
-    @Test("One key and one aggregate are what they are, not tuples of one")
+    @Test("One key and one aggregate are plain values, not tuples of one")
     func groupsOfOne() throws {
         let groups = Tune.query().grouped(by: \.plays).aggregate(.count)
         #expect(try groups.resolve(in: context).count == 3)
@@ -226,7 +226,7 @@ struct QuerySpellingTests {
         #expect(names == ["one", "one", "one", nil, nil, nil])
     }
 
-    @Test("What a write returns may be left, and a batch of updates may be awaited")
+    @Test("The result of a write may be unused, and a batch of updates may be awaited")
     func writes() async throws {
         let database = try Database.inMemory(models: Disc.self, Tune.self, Singer.self)
         try await database.write { context in try [Tune(id: 1), Tune(id: 2)].save(to: &context) }

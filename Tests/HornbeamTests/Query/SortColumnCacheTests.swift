@@ -14,7 +14,7 @@ private struct Sample {
 
 @Suite("Key paths of sorts")
 struct SortColumnCacheTests {
-    @Test("A sort by an optional takes one place however often it is asked for")
+    @Test("A sort by an optional takes one slot however often it is used")
     func optional() throws {
         for _ in 0..<20 { _ = Sample.query().sorted(by: \.name) }
         _ = Sample.query().sorted(by: \.size.desc)
@@ -25,7 +25,7 @@ struct SortColumnCacheTests {
         #expect(orders.place(of: \Sample.size) == nil)
     }
 
-    @Test("Beyond eight none is remembered, and those that are stay")
+    @Test("After eight key paths none is added, and the cached ones stay")
     func full() {
         let orders = SortColumnCache()
         let paths =

@@ -50,7 +50,7 @@ struct StringMatcherTests {
         #expect(found > 2_000)
     }
 
-    @Test("A part is found at each place of texts of each length", arguments: 1...20)
+    @Test("A part is found at each position of texts of each length", arguments: 1...20)
     func places(size: Int) throws {
         let part = String("needle of twenty bytes".prefix(size))
         for count in 0..<50 {
@@ -65,7 +65,7 @@ struct StringMatcherTests {
         #expect(try !matches(StringTest(.contains, columns: [0], part), String(part.dropLast())))
     }
 
-    @Test("Every sign whose folded text has ASCII in it is found by that, and by no other")
+    @Test("Every sign whose folded text has ASCII in it is found by that, and by nothing else")
     func foldedSigns() throws {
         var signs = 0
         for value in UInt32(0x80)...0x1_FFFF {

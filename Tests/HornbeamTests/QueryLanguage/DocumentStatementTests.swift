@@ -104,7 +104,7 @@ struct DocumentStatementTests {
         #expect(rows.map(\.json) == [#"{"l":"soccer","n":1,"p":1}"#, #"{"l":"travel","n":3,"p":2}"#])
     }
 
-    @Test("an empty or missing array has no rows, or one of a left join; what is no array is one element")
+    @Test("an empty or missing array has no rows, or one in a left join; a value that is no array is one element")
     func arrays() throws {
         let database = try self.database()
         try database.write { try profiles(id: 2, Name: "Ann", contacts: [], likes: []).save(to: &$0) }

@@ -121,7 +121,7 @@ struct ElementStatementTests {
     private static let nested = "FROM Owner o UNNEST cards AS card UNNEST card.lines AS line"
 
     @Test(
-        "an index over nested arrays, or over scalars, finds what a statement asks of elements",
+        "an index over nested arrays, or over scalars, finds the elements of a statement",
         arguments: [
             ("SELECT id \(nested) WHERE line.kind = 'mobile'", "lines"),
             ("SELECT id \(nested) WHERE 'mobile' = line.kind AND line.number > 5", "lines"),
@@ -155,7 +155,7 @@ struct ElementStatementTests {
         #expect(try json(database, text) == before)
     }
 
-    @Test("with indexes the rows are those without, in the same order", arguments: SeededGenerator.seeds(3))
+    @Test("with indexes the rows are the same as without, in the same order", arguments: SeededGenerator.seeds(3))
     func differential(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let owners = owners(&generator, 60, rarity: 8)
@@ -188,7 +188,7 @@ struct ElementStatementTests {
         }
     }
 
-    @Test("an index of properties that JSON calls otherwise isn't asked by names of JSON")
+    @Test("an index of properties that have other names in JSON isn't used for these names")
     func renamed() throws {
         let database = try database([])
         try database.createIndex(
@@ -206,7 +206,7 @@ struct ElementStatementTests {
         #expect(try database.read { try typed.resolve(in: $0) }.count == 1)
     }
 
-    @Test("what elements without a value look like says nothing of those that have one")
+    @Test("elements without a value don't show the form of those with one")
     func nothingSeen() throws {
         let database = try database([])
         try database.createIndex(
@@ -222,7 +222,7 @@ struct ElementStatementTests {
         #expect(try json(database, text) == [#"{"id":2}"#])
     }
 
-    @Test("nor does what a write had that came to nothing")
+    @Test("nor do elements of a write that was aborted")
     func aborted() throws {
         struct Enough: Error {}
         let database = try database([])
@@ -246,7 +246,7 @@ struct ElementStatementTests {
             ])
     }
 
-    @Test("IN and NOT IN with a list that is given, or of a row before, use an index of the column")
+    @Test("IN and NOT IN with a given list, or one of an earlier row, use an index of the column")
     func givenLists() throws {
         var generator = SeededGenerator(seed: 9)
         let database = try database(owners(&generator, 60, rarity: 0))

@@ -28,7 +28,7 @@ struct EvaluationTests {
     }
 
     @Test(
-        "what isn't known makes what is computed from it unknown",
+        "an unknown operand makes the result unknown",
         arguments: [
             ("NULL = NULL", "null"), ("NULL != 1", "null"), ("NOT NULL", "null"), ("NOT (NULL > 18)", "null"),
             ("NULL AND FALSE", "false"), ("NULL AND TRUE", "null"), ("NULL OR TRUE", "true"), ("NULL OR FALSE", "null"),
@@ -48,7 +48,7 @@ struct EvaluationTests {
     }
 
     @Test(
-        "like is compared with like, numbers by what they are",
+        "values are compared with their own kind, numbers by value",
         arguments: [
             ("1 = 1.0", "true"), ("1 = 'a'", "false"), ("1 != 'a'", "true"), ("1 < 'a'", "null"),
             ("9007199254740993 > 9007199254740992.0", "true"), ("18446744073709551615 > 9223372036854775807", "true"),
@@ -62,7 +62,7 @@ struct EvaluationTests {
     }
 
     @Test(
-        "arithmetic keeps integers, and gives null for what is no number and for a division by zero",
+        "arithmetic keeps integers, and gives null for other operands and for a division by zero",
         arguments: [
             ("1 + 2 * 3", "7"), ("(1 + 2) * 3", "9"), ("7 / 2", "3.5"), ("6 / 2", "3"), ("-7 % 3", "-1"),
             ("1 / 0", "null"),
@@ -99,7 +99,7 @@ struct EvaluationTests {
     }
 
     @Test(
-        "ANY, EVERY and ANY AND EVERY, of nothing too",
+        "ANY, EVERY and ANY AND EVERY, also over empty arrays",
         arguments: [
             ("ANY x IN [] SATISFIES x = 1 END", "false"), ("EVERY x IN [] SATISFIES x = 1 END", "true"),
             ("ANY AND EVERY x IN [] SATISFIES x = 1 END", "false"), ("ANY x IN [1, 2] SATISFIES x = 2 END", "true"),
@@ -164,7 +164,7 @@ struct EvaluationTests {
         #expect(try statement.resolve(in: filled, named: ["a": 1, "b": 2])[0]["v"] == .int(3))
     }
 
-    @Test("what is nested as deep as it may be is computed, and what adds up to more is refused")
+    @Test("expressions nested up to the limit are computed, and deeper ones are refused")
     func deep() throws {
         #expect(try value(Array(repeating: "1", count: 501).joined(separator: " + ")) == "501")
         #expect(try value(String(repeating: "abs(", count: 98) + "id" + String(repeating: ")", count: 98)) == "1")

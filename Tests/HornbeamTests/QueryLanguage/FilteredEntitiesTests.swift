@@ -70,7 +70,7 @@ struct FilteredEntitiesTests {
         (nil, 0), (0, 0), (1, 0), (1, 1), (2, 1), (nil, 2), (.max, .max),
     ]
 
-    @Test("find what a statement does, in the same order and the same part of it", arguments: conditions)
+    @Test("find the same as a statement, in the same order and the same part", arguments: conditions)
     func meaning(_ condition: String, _ expected: [Int64]) throws {
         let store = try store()
         let all = try FilteredEntities(EntityQuery(type: "Package"), where: condition, in: store.core)
@@ -95,7 +95,7 @@ struct FilteredEntitiesTests {
         }
     }
 
-    @Test("a filter of the query holds beside the condition", arguments: conditions)
+    @Test("a filter of the query applies in addition to the condition", arguments: conditions)
     func filter(_ condition: String, _ expected: [Int64]) throws {
         let store = try store()
         let query = EntityQuery(type: "Package", filter: .compare(column: 0, .greater, .int(1)))
@@ -106,7 +106,7 @@ struct FilteredEntitiesTests {
         }
     }
 
-    @Test("without a condition the query is as it was")
+    @Test("without a condition the query is unchanged")
     func none() throws {
         let store = try store()
         let query = EntityQuery(type: "Package", sort: [.column(2)], limit: 2)
@@ -115,7 +115,7 @@ struct FilteredEntitiesTests {
         #expect(try entities.explanation() == "\(store.core.explain(query))")
     }
 
-    @Test("the plan says what is tested on rows, and that the limit comes behind that")
+    @Test("the plan shows the conditions tested on rows, and the limit after them")
     func explanation() throws {
         let store = try store()
         let query = EntityQuery(type: "Package", limit: 2, offset: 1)

@@ -47,7 +47,7 @@ struct KnownGroupsTests {
     }
 
     @Test(
-        "what an index knows is read there alone",
+        "groups that an index knows are read there alone",
         arguments: [
             ("SELECT MIN(price) AS v FROM Sale", "read the first and the last row of an order"),
             ("SELECT MAX(price) AS v, MIN(cost) AS c, COUNT(*) AS n FROM Sale", "read the first and the last row"),
@@ -121,7 +121,7 @@ struct KnownGroupsTests {
     }
 
     /// A condition that nothing makes a filter of has all rows looked at.
-    @Test("different rows come in the order that is asked for, whatever it is of", arguments: SeededGenerator.seeds(3))
+    @Test("different rows come in the requested order, whatever it is", arguments: SeededGenerator.seeds(3))
     func distinctOrders(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let sales = sales(&generator, 60)
@@ -170,7 +170,7 @@ struct KnownGroupsTests {
         #expect(pages < 40, "\(pages)")
     }
 
-    @Test("what rows are sorted by comes before what they are told apart by")
+    @Test("columns of the sort come before columns of DISTINCT")
     func distinctByAnother() throws {
         let database = try database([], indexed: false)
         try database.write { (context) throws in

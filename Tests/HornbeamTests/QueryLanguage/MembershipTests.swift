@@ -19,7 +19,7 @@ private struct Ticket {
     var tags: [String]
 }
 
-@Suite("Lists behind IN")
+@Suite("Lists after IN")
 struct MembershipTests {
     private func database(_ count: Int = 6) throws -> Database {
         let database = try Database.inMemory(models: Ticket.self)
@@ -67,7 +67,7 @@ struct MembershipTests {
         #expect(try ids(database, "NOT ARRAY_CONTAINS(?, code)", [[1, 4, 9]]) == [0, 2, 3, 5])
     }
 
-    @Test("a list is compared by the collation that its value names")
+    @Test("a list is compared by the collation of its value")
     func collations() throws {
         let database = try database()
         for (list, parameter, expected) in [
@@ -125,7 +125,7 @@ struct MembershipTests {
         return generator.oneIn(3) ? .string(texts[generator.below(texts.count)]) : others[generator.below(others.count)]
     }
 
-    @Test("a long list has what equals one of its items", arguments: SeededGenerator.seeds(4))
+    @Test("a long list contains values that are equal to one of its items", arguments: SeededGenerator.seeds(4))
     func equality(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<300 {
@@ -140,7 +140,7 @@ struct MembershipTests {
         }
     }
 
-    @Test("twenty thousand values are looked for in twenty thousand without a look at each")
+    @Test("twenty thousand values are looked up in twenty thousand without comparing each")
     func long() throws {
         let database = try database(2_000)
         let start = ContinuousClock.now

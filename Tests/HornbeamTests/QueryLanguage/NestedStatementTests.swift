@@ -40,7 +40,7 @@ struct NestedStatementTests {
     }
 
     @Test(
-        "what is nested is answered or refused, and never ends the process",
+        "nested statements are answered or refused, and never end the process",
         arguments: [
             "(·)", "[·]", #"{"a": ·}"#, "NOT ·", "- ·", "abs(·)", "COALESCE(·, 1)", "CASE WHEN · THEN 1 END",
             "CASE · WHEN 1 THEN 2 END", "ANY x IN [id] SATISFIES · END", "ARRAY · FOR x IN [id] END", "· IS NULL",
@@ -81,7 +81,7 @@ struct NestedStatementTests {
         }
     }
 
-    @Test("a part that is high and refused is let go of")
+    @Test("a part that is too deep and refused is released")
     func release() async throws {
         try await inSmallThread {
             // The many parts of each level make the tree high. The text ends before all brackets are closed.

@@ -57,7 +57,7 @@ struct NumberFunctionTests {
         #expect(try value(expression, decimal(given)) == .decimal(decimal(expected)))
     }
 
-    @Test("a decimal that is cut to any number of digits is its text that is cut", arguments: SeededGenerator.seeds(2))
+    @Test("a decimal cut to any number of digits equals its cut text", arguments: SeededGenerator.seeds(2))
     func cutDecimals(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         func digits(_ count: Int) -> String { (0..<count).map { _ in String(generator.below(10)) }.joined() }
@@ -74,7 +74,7 @@ struct NumberFunctionTests {
             try value("ARRAY x FOR x IN ? WHEN ABS(x - ROUND(x, 3)) > 0.0005 END", given) == .array([]))
     }
 
-    @Test("a condition on what is cut finds what has no more digits")
+    @Test("a condition on a cut number finds numbers without further digits")
     func conditions() throws {
         let amounts = ["1.15", "1.005", "276.96", "2.675", "-1.15", "12345678901234567890.12", "0.1"]
         let database = try Database.inMemory(models: Reading.self)
@@ -93,7 +93,7 @@ struct NumberFunctionTests {
         #expect(try ids("amount = 12345678901234567890.13").isEmpty)
     }
 
-    @Test("what is beyond the decimals is an error, not a number that is none")
+    @Test("a result beyond the decimals is an error, not another number")
     func beyondDecimals() throws {
         for expression in ["? * ?1", "? * 1e60", "POWER(?, 1) * ?1"] {
             let error = #expect(throws: HornbeamError.self) { try value(expression, decimal("9e126")) }
@@ -150,7 +150,7 @@ struct NumberFunctionTests {
     }
 
     @Test(
-        "NULLIF compares, and what isn't known is equal to nothing",
+        "NULLIF compares, and unknown values equal nothing",
         arguments: [
             ("NULLIF(1, NULL)", .int(1)), ("NULLIF(NULL, 1)", .null), ("NULLIF(1, 1.0)", .null),
             ("NULLIF(1, 2)", .int(1)),

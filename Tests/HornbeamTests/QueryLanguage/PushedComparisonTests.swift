@@ -164,7 +164,7 @@ struct PushedComparisonTests {
 
     private static func hidden(_ subject: String) -> String { "CASE WHEN o.id >= 0 THEN \(subject) END" }
 
-    @Test("a condition finds what it finds where nothing is pushed", arguments: SeededGenerator.seeds(2))
+    @Test("a condition finds the same as without pushing", arguments: SeededGenerator.seeds(2))
     func own(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let rows = Self.rows(&generator)
@@ -187,7 +187,7 @@ struct PushedComparisonTests {
         }
     }
 
-    @Test("so does one of what a relation leads to", arguments: SeededGenerator.seeds(1))
+    @Test("so does a condition on a relation's target", arguments: SeededGenerator.seeds(1))
     func related(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let rows = Self.rows(&generator)

@@ -54,7 +54,7 @@ struct PushedStatementTests {
     }
 
     @Test(
-        "parts of texts are looked for by the planner, exactly where it can",
+        "the planner searches for parts of texts, exactly where possible",
         arguments: [
             ("CONTAINS(title, 'olar')", true), ("NOT CONTAINS(title, 'olar')", true),
             ("CONTAINS(note, 'afé')", true), ("NOT CONTAINS(note, 'é')", true), ("ENDS_WITH(note, 'ris')", true),
@@ -81,7 +81,7 @@ struct PushedStatementTests {
         #expect(try database.query("SELECT COUNT(*) AS n FROM Work WHERE title LIKE '%athe%'")[0]["n"] == .int(100))
     }
 
-    @Test("ANY of a relation is asked of the related entities", arguments: SeededGenerator.seeds(2))
+    @Test("ANY of a relation becomes a filter of the related entities", arguments: SeededGenerator.seeds(2))
     func relations(seed: UInt64) throws {
         let database = try library()
         let text = "SELECT id FROM Writer WHERE ANY w IN works SATISFIES w.year > 2006 AND LENGTH(w.title) > 3 END"

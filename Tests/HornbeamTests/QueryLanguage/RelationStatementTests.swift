@@ -52,7 +52,7 @@ struct RelationStatementTests {
     }
 
     @Test(
-        "a relation to many is the array of the ids that it leads to",
+        "a to-many relation is the array of its targets' ids",
         arguments: [
             ("0 IN items", [1]), ("0 NOT IN items", [2, 3]), ("NOT (0 IN items)", [2, 3]), ("0.0 IN items", [1]),
             ("77 IN items", []), ("77 NOT IN items", [1, 2, 3]), ("'x' IN items", []), ("'x' NOT IN items", [1, 2, 3]),
@@ -80,7 +80,7 @@ struct RelationStatementTests {
     }
 
     @Test(
-        "a relation to one is the id that it leads to, or null",
+        "a to-one relation is its target's id, or null",
         arguments: [
             ("crate = 1", [0, 2]), ("1 = crate", [0, 2]), ("crate != 1", [1]), ("NOT crate = 1", [1]),
             ("crate > 1", [1]), ("crate <= 2", [0, 1, 2]), ("crate BETWEEN 1 AND 2", [0, 1, 2]),
@@ -103,7 +103,7 @@ struct RelationStatementTests {
         #expect(try ids("Good", "NOT (NOT (\(condition)))") == expected)
     }
 
-    @Test("a relation to one is no array, which is said")
+    @Test("a to-one relation is no array, and the error says so")
     func noArray() throws {
         for condition in [
             "1 IN crate", "1 NOT IN crate", "ANY c IN crate SATISFIES TRUE END", "EVERY c IN crate SATISFIES TRUE END",
@@ -114,7 +114,7 @@ struct RelationStatementTests {
         }
     }
 
-    @Test("links to what isn't stored are no values, rows or groups either")
+    @Test("links to unstored entities are no values, rows or groups either")
     func results() throws {
         let database = try database()
         func json(_ text: String) throws -> [String] { try database.query(text).map(\.json) }

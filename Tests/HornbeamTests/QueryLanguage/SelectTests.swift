@@ -68,7 +68,7 @@ struct SelectTests {
         return try database.read { try statement.resolve(in: $0, parameters) }.map(\.json)
     }
 
-    @Test("columns, aliases, expressions, and what they are called")
+    @Test("columns, aliases, expressions, and their names")
     func columns() throws {
         #expect(
             try json("SELECT id, b.title AS name, year % 100, META().id AS k FROM Novel b WHERE id = 3")
@@ -84,7 +84,7 @@ struct SelectTests {
                 == true)
     }
 
-    @Test("mixed orders, ties by id, nulls first or where they are wanted, limit and offset")
+    @Test("mixed orders, ties by id, nulls first or as requested, limit and offset")
     func order() throws {
         #expect(try json("SELECT id FROM Novelist ORDER BY born").count == 3)
         #expect(try ids("SELECT id FROM Novelist ORDER BY born") == [3, 2, 1])
@@ -155,7 +155,7 @@ struct SelectTests {
         #expect(try json("SELECT b.id FROM Novelist a JOIN Novel b ON b.author.id = a.id WHERE a.id = 2").count == 2)
     }
 
-    @Test("aggregates, of no rows too; groups, HAVING, DISTINCT")
+    @Test("aggregates, also without rows; groups, HAVING, DISTINCT")
     func groups() throws {
         #expect(
             try json(
@@ -221,7 +221,7 @@ struct SelectTests {
         }
     }
 
-    @Test("snippets of what MATCH finds, as many words as are asked for, between the marks that are given")
+    @Test("snippets of MATCH, with the requested number of words, between the given marks")
     func snippets() throws {
         func texts(_ text: String, _ parameters: any ColumnValue...) throws -> [String?] {
             let database = try library()
@@ -262,7 +262,7 @@ struct SelectTests {
         }
     }
 
-    @Test("what the planner can do is its to do")
+    @Test("conditions for the planner are left to it")
     func explained() throws {
         let database = try library()
         func plan(_ text: String) throws -> String {
@@ -294,7 +294,7 @@ struct SelectTests {
                 "for each, query Novel as b"))
     }
 
-    @Test("dates, decimals and the like are compared with texts and numbers that say them")
+    @Test("dates, decimals and the like are compared with texts and numbers of the same value")
     func typed() throws {
         #expect(try ids("SELECT id FROM Novel WHERE added > '2001-01-03' ORDER BY id") == [3, 4])
         #expect(try ids("SELECT id FROM Novel WHERE NOT added <= '2001-01-03' ORDER BY id") == [3, 4])
@@ -307,7 +307,7 @@ struct SelectTests {
         #expect(try ids("SELECT id FROM Novel WHERE ANY t IN tags SATISFIES t = 'utopia' END") == [1])
     }
 
-    @Test("rows have values by name and place, and are read as types of the program")
+    @Test("rows have values by name and position, and are read as types of the program")
     func rows() throws {
         struct Line: Decodable, Equatable {
             var id: Int
@@ -331,7 +331,7 @@ struct SelectTests {
         #expect(throws: HornbeamError.self) { try rows[0].value("titel", as: String.self) }
     }
 
-    @Test("a run that is stopped reads no further, and what is written in the same transaction is found")
+    @Test("a run that is stopped reads no further, and writes in the same transaction are found")
     func streaming() throws {
         let database = try library()
         let statement = try Statement("SELECT id, author.name FROM Novel WHERE tags IS NOT NULL")

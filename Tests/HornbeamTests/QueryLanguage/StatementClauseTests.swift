@@ -87,7 +87,7 @@ struct StatementClauseTests {
     }
 
     @Test(
-        "what is no column and no expression is refused",
+        "anything that is neither a column nor an expression is refused",
         arguments: [
             ("SELECT id, name FROM Ware ORDER BY 3", "there are 2"), ("SELECT id FROM Ware ORDER BY 0", "there is 1"),
             ("SELECT id FROM Ware ORDER BY -1", "there is 1"), ("SELECT id FROM Ware GROUP BY 2", "there is 1"),
@@ -139,7 +139,7 @@ struct StatementClauseTests {
     // MARK: Signs and words
 
     @Test(
-        "a sign right before an operand is its sign, also behind VALUE and ARRAY",
+        "a sign directly before an operand is its sign, also after VALUE and ARRAY",
         arguments: [
             ("SELECT VALUE -id FROM Ware WHERE id = 2", "-2"), ("SELECT VALUE +id FROM Ware WHERE id = 2", "2"),
             ("SELECT VALUE -(id + 1) FROM Ware WHERE id = 2", "-3"), ("SELECT RAW -id FROM Ware WHERE id = 2", "-2"),
@@ -169,7 +169,7 @@ struct StatementClauseTests {
     }
 
     @Test(
-        "a text may begin with any scalar, and so may what stands behind a comment",
+        "a text, and the text after a comment, may begin with any scalar",
         arguments: [
             "\u{301}", "\u{301}a", "\u{FE0F}", "\u{200D}x", "\u{338}", "\u{1F3FD}", "a\u{301}", "\u{E0001}", "'\u{301}",
         ])
@@ -203,7 +203,7 @@ struct StatementClauseTests {
     // MARK: Errors
 
     @Test(
-        "errors name what there is",
+        "errors name the known names",
         arguments: [
             ("SELECT xyzzy FROM Ware", "there are Ware, id, name, kind, value, array, parts"),
             ("SELECT part FROM Ware", "did you mean parts?"),

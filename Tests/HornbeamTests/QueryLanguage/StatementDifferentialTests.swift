@@ -111,7 +111,7 @@ struct StatementDifferentialTests {
         }
     }
 
-    @Test("conditions find what they mean, however they are answered", arguments: SeededGenerator.seeds(4))
+    @Test("conditions find the right rows, however they are answered", arguments: SeededGenerator.seeds(4))
     func conditions(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let rows = rows(&generator)

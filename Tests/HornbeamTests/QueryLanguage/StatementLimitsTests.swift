@@ -48,7 +48,7 @@ struct StatementLimitsTests {
     private static let letters = String(repeating: "a", count: 1024)
 
     @Test(
-        "a few letters doubled ninety times are refused, with the place, before they fill the memory",
+        "a few letters doubled ninety times are refused, with the position, before they fill the memory",
         arguments: [
             ("REPLACE(·, 'a', '\(letters)')", "'a'"), ("REPLACE(·, 'a', '\(letters)')", "name"),
             ("CONCAT(REPLACE(·, 'a', '\(letters)'), 'a')", "name"),
@@ -72,7 +72,7 @@ struct StatementLimitsTests {
         return "REPLACE(REPLACE(\(name), 'a', '\(first)'), 'a', '\(second)')"
     }
 
-    @Test("many that are large are too large together, be they arguments, parts of a text, or columns")
+    @Test("many large values are too large together, be they arguments, parts of a text, or columns")
     func together() {
         let eight = Array(repeating: large("name"), count: 8)
         let texts = [
@@ -91,7 +91,7 @@ struct StatementLimitsTests {
         #expect(ofParts?.code == .tooLarge)
     }
 
-    @Test("what is computed of one row after the other isn't added up")
+    @Test("values computed for successive rows aren't added up")
     func rowByRow() throws {
         // Each is of 4 MiB; four rows of a join.
         let large = large("a.name")
@@ -150,7 +150,7 @@ struct StatementLimitsTests {
     }
 
     @Test(
-        "what a statement keeps of rows has a bound",
+        "the rows kept by a statement have a size limit",
         arguments: [
             ("SELECT name || TOSTRING(id) AS x FROM Scrap ORDER BY x", false),
             ("SELECT name || TOSTRING(id) AS x FROM Scrap ORDER BY x LIMIT 5", true),
@@ -227,7 +227,7 @@ struct StatementLimitsTests {
     }
 
     @Test(
-        "an error of a run, and of what counts rows, shows the place",
+        "an error of a run, and of counting rows, shows the position",
         arguments: [
             ("SELECT id FROM Scrap LIMIT -1 OFFSET 3", 28, "LIMIT takes"),
             ("SELECT id FROM Scrap LIMIT 'a'", 28, "LIMIT takes"),
@@ -255,7 +255,7 @@ struct StatementLimitsTests {
             error?.message.contains("at line \(line), character \(character):") == true, "\(error?.message ?? "")")
     }
 
-    @Test("equal expressions are one group wherever they stand")
+    @Test("equal expressions are one group wherever they are")
     func sameMeaning() throws {
         let found = try rows("SELECT   id + 1 AS a, lower(name) AS n FROM Scrap GROUP BY id + 1, lower(name)")
         #expect(found.map(\.json) == [#"{"a":2,"n":"a"}"#, #"{"a":3,"n":"a"}"#])
@@ -319,7 +319,7 @@ struct NumberOrderTests {
         }
     }
 
-    @Test("numbers are compared by what they are")
+    @Test("numbers are compared by value")
     func examples() {
         let uint = StatementValue.value(.uint(9_223_372_036_854_775_850))
         let power = StatementValue.double(0x1p63)

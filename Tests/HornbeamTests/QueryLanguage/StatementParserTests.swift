@@ -57,7 +57,7 @@ struct StatementParserTests {
     }
 
     @Test(
-        "Operators bind as they do in SQL",
+        "Operators have SQL's precedence",
         arguments: [
             ("a OR b AND NOT c = 1", "(a OR (b AND (NOT (c = 1))))"),
             ("a = 1 AND b == 2 AND c <> 3", "((a = 1) AND ((b = 2) AND (c != 3)))"),
@@ -161,7 +161,7 @@ struct StatementParserTests {
     }
 
     @Test(
-        "A failure says what and where",
+        "A failure names the error and its position",
         arguments: [
             ("SELECT a FORM b", "expected FROM and an entity type", 1, 15),
             ("SELECT a,\n  FROM b", "“FROM” is a keyword", 2, 3),
@@ -201,7 +201,7 @@ struct StatementParserTests {
         }
     }
 
-    @Test("The caret stands below the place, in whatever line and however long it is")
+    @Test("The caret is below the position, in any line and however long it is")
     func caret() throws {
         let text = "SELECT a FROM b\nWHERE " + String(repeating: "x + ", count: 50) + "§"
         let error = #expect(throws: HornbeamError.self) { _ = try QueryLanguage.statement(text) }

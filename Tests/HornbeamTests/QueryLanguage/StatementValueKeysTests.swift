@@ -40,7 +40,7 @@ struct StatementValueKeysTests {
         }
     }
 
-    @Test("sort as the items do, and are equal where these are", .seeded)
+    @Test("sort as the items do, and are equal if the items are", .seeded)
     func order() {
         var random = SeededGenerator()
         for _ in 0..<20_000 {

@@ -74,7 +74,7 @@ struct DamagedLinksTests {
         }
     }
 
-    @Test("are found by the check, whichever entry it is, and give values or errors to all others")
+    @Test("are found by the check, in any entry, and other reads give values or errors")
     func entries() throws {
         struct Undo: Error {}
         let store = try store()

@@ -163,7 +163,7 @@ struct EdgeModelTests {
 
     /// Links that are removed wait until somebody asks for what they have to do with, or links anew.
     @Test(
-        "links removed in a row, some of them undone, agree with lists in memory whoever asks in between", .seeded,
+        "links removed in a row, some of them undone, agree with lists in memory at each read in between", .seeded,
         arguments: limits)
     func removing(_ limits: EdgeTrees.Limits) throws {
         struct Undo: Error {}

@@ -118,7 +118,7 @@ struct EdgeTreesTests {
         try links.expectClean()
     }
 
-    @Test("links go behind the last one where more sides are linked in turn than are remembered")
+    @Test("links come after the last one where more sides are linked in turn than are remembered")
     func manySides() throws {
         let names = (0..<20).map { "r\($0)" }
         let store = try CoreStore([
@@ -137,7 +137,7 @@ struct EdgeTreesTests {
         }
     }
 
-    @Test("links go behind the last one, also after some were removed and a savepoint was gone back to")
+    @Test("links come after the last one, also after some were removed and a rollback to a savepoint")
     func ends() throws {
         struct Undo: Error {}
         let links = try Links()

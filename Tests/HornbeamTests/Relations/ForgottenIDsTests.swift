@@ -192,7 +192,7 @@ struct ForgottenIDsTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("are forgotten where linking them was refused midway")
+    @Test("are forgotten if linking them was refused midway")
     func refused() throws {
         var context = Context()
         let long = String(repeating: "x", count: 1_000)
@@ -203,7 +203,7 @@ struct ForgottenIDsTests {
         #expect(try context.isWhole())
     }
 
-    @Test("that are too long for any entity find nothing, asked for in whatever way, and can't be saved")
+    @Test("that are too long for any entity find nothing in any query, and can't be saved")
     func tooLong() throws {
         var context = Context()
         let long = String(repeating: "x", count: 1_000)

@@ -20,7 +20,7 @@ struct LinkListsTests {
         }
     }
 
-    @Test("each row once, ascending, and where it is; those that aren't stored are nowhere", .seeded)
+    @Test("each row once, ascending, with its index; rows that aren't stored have none", .seeded)
     func distinct() {
         var generator = SeededGenerator()
         for _ in 0..<300 {
@@ -39,7 +39,7 @@ struct LinkListsTests {
         }
     }
 
-    @Test("lists keep their rows in order; without those that aren't stored they only lose these", .seeded)
+    @Test("lists keep their rows in order; without unstored rows they only lose these", .seeded)
     func lists() {
         var generator = SeededGenerator()
         for _ in 0..<100 {

@@ -41,7 +41,7 @@ private enum Renamed {
     }
 }
 
-@Suite("The id that a relation leads to, where it isn't what was said")
+@Suite("The related id, where it differs from the given value")
 struct LinkedIDChangesTests {
     @Test("is that of the entity that a nested one was saved into, each time")
     func nestedUpdate() throws {
@@ -57,7 +57,7 @@ struct LinkedIDChangesTests {
         }
     }
 
-    @Test("counts for unique keys as it is in the end")
+    @Test("counts for unique keys with its final value")
     func nestedUnique() throws {
         let database = try Database.inMemory(models: Show.self, Part.self)
         try database.write { context in
@@ -110,7 +110,7 @@ struct LinkedIDChangesTests {
         try database.close()
     }
 
-    @Test("has no greatest or least value in a link to what isn't stored, and sorts in every spelling")
+    @Test("has no greatest or least value in a link to an unstored entity, and sorts in every spelling")
     func dangling() throws {
         var context = Context()
         for id in 1...2 { try Show(id: id, url: "\(id)").save(to: &context) }
@@ -134,7 +134,7 @@ struct LinkedIDChangesTests {
         #expect(error?.message.contains("declare @Index<Self>(\\.$owner.id)") == true)
     }
 
-    @Test("orders a live list anew when a link changes from either side")
+    @Test("reorders a live list when a link changes from either side")
     func live() async throws {
         let database = try Database.inMemory(models: Show.self, Part.self)
         try await database.write { context in

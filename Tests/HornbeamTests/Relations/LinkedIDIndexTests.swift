@@ -115,7 +115,7 @@ struct LinkedIDIndexTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("it follows links that either side changes, deletions, detaching, and saves that say nothing of them")
+    @Test("it follows links that either side changes, deletions, detaching, and saves with unset relations")
     func follows() throws {
         let database = try database()
         try database.write { context in
@@ -150,7 +150,7 @@ struct LinkedIDIndexTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("a link to what isn't stored counts as none, as without the index")
+    @Test("a link to an unstored entity counts as none, as without the index")
     func unstored() throws {
         let database = try database()
         try database.write { context in
@@ -169,7 +169,7 @@ struct LinkedIDIndexTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("one number per podcast, from either side; a refused save leaves nothing of itself")
+    @Test("one number per podcast, from either side; a refused save leaves nothing behind")
     func unique() throws {
         let database = try database()
         func violation(_ body: () throws -> Void) -> UniqueViolation? {
@@ -227,7 +227,7 @@ struct LinkedIDIndexTests {
         }
     }
 
-    @Test("a save that fails behind its row, and a transaction that is undone, leave the ids as the links are")
+    @Test("a save that fails after its row, and an undone transaction, leave the ids equal to the links")
     func undone() throws {
         let database = try database()
         try database.write { context in
@@ -255,7 +255,7 @@ struct LinkedIDIndexTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("added to a store that is there already, the index is built from the links, and ids are kept")
+    @Test("if it is added to an existing store, the index is built from the links, and ids are kept")
     func migrated() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("store")
@@ -303,7 +303,7 @@ struct LinkedIDIndexTests {
         }
     }
 
-    @Test("random changes from both sides, against the links themselves", .seeded)
+    @Test("after random changes from both sides the index agrees with the links", .seeded)
     func random() throws {
         var random = SeededGenerator()
         let database = try database()

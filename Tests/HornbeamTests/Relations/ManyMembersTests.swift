@@ -198,7 +198,7 @@ struct ManyMembersTests {
         }
     }
 
-    @Test("is counted without a look at what others link and isn't stored, once a read knows that; never if it is gone")
+    @Test("is counted without reading unstored targets of other links, once a read knows these")
     func missingElsewhere() throws {
         let crew = try LargeCrew(1_000)
         let all = Crew.query(1).related(\.$sailors)
@@ -227,7 +227,7 @@ struct ManyMembersTests {
         #expect(try pages() <= few + 2)
     }
 
-    @Test("costs what one with few costs: appending, paging by offset and from a member, counting, removing")
+    @Test("costs as much as one with few members: appending, paging by offset and member, counting, removing")
     func size() throws {
         let few = try pages(LargeCrew(1_000))
         let many = try pages(LargeCrew(1_000_000))

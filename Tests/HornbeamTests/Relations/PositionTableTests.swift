@@ -28,7 +28,7 @@ struct PositionTableTests {
         }
     }
 
-    @Test("Are those that were set last, in whatever order rows come", arguments: Order.allCases)
+    @Test("Are the last ones set, in any order of rows", arguments: Order.allCases)
     func model(_ order: Order) {
         var random = SeededGenerator()
         let table = PositionTable()

@@ -38,7 +38,7 @@ struct RelationCodingTests {
     private typealias Chats = ToManyRelation<Chat, Relations.Mutual, Relations.Required>
 
     @Test(
-        "an id, an entity, null and nothing said, in each form",
+        "an id, an entity, null and an unset relation, in each form",
         arguments: [
             (
                 RelationEncodingStrategy.plain, #"{"id":"1"}"#,
@@ -64,7 +64,7 @@ struct RelationCodingTests {
         #expect(try json(Author.none, strategy) == "null")
     }
 
-    @Test("ids and entities of a to-many relation; only the explicit form tells a slice")
+    @Test("ids and entities of a to-many relation; only the explicit form preserves a slice")
     func toMany() throws {
         #expect(try json(Chats.ids(["1", "2"]), .plain) == #"[{"id":"1"},{"id":"2"}]"#)
         #expect(try json(Chats.ids(["1", "2"]), .keyedContainer) == #"{"ids":["1","2"]}"#)
@@ -77,7 +77,7 @@ struct RelationCodingTests {
             try json(Chats.appending(fragment: [Chat(id: "1")]), .explicitKeyedContainer) == #"{"slice":\#(objects)}"#)
     }
 
-    @Test("the keyed forms give back what they were made of")
+    @Test("the keyed forms give back the original")
     func roundTrips() throws {
         func check<D, C, K>(_ relation: Relation<Chat, D, C, K>, _ location: SourceLocation = #_sourceLocation) throws {
             let text = try json(relation, .explicitKeyedContainer)
@@ -96,7 +96,7 @@ struct RelationCodingTests {
         for one: One in [.none, .null, .id("1"), .relation(Chat(id: "1"))] { try check(one) }
     }
 
-    @Test("a decoder takes the forms it is told; what is none of them is an error that says what is expected")
+    @Test("a decoder takes its configured forms; anything else is an error with the expected form")
     func strategies() throws {
         let plain: Chats = try decoded(#"[{"id":"1"}]"#, [.plain, .explicitKeyedContainer])
         #expect(plain.ids == ["1"])
@@ -123,7 +123,7 @@ struct RelationCodingTests {
         #expect(required.$chat.isNone)
     }
 
-    @Test("in the plain form what has nothing but an id stays an id, though an entity could do with it")
+    @Test("in the plain form an object with only an id stays an id, even if an entity needs no more")
     func bareIds() throws {
         typealias Main = ToOneRelation<Label, Relations.OneWay, Relations.Optional>
         typealias Labels = ToManyRelation<Label, Relations.OneWay, Relations.Required>
@@ -150,7 +150,7 @@ struct RelationCodingTests {
         #expect(some.entities?.map(\.weight) == [nil, 3])
     }
 
-    @Test("in the plain form what no entity can be made of is the id in it, and in a list all of them then")
+    @Test("in the plain form an incomplete entity is its id, and then all elements of a list are")
     func idsOfMalformed() throws {
         typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
         typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Required>
@@ -170,7 +170,7 @@ struct RelationCodingTests {
         }
     }
 
-    @Test("in the plain form what is neither an entity nor has an id is the entity's error")
+    @Test("in the plain form JSON without an id that is no entity is the entity's error")
     func malformed() throws {
         typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
         typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Required>
@@ -191,7 +191,7 @@ struct RelationCodingTests {
         #expect((try decoded(#"[{"id":"1","text":"x","more":1}]"#, .plain) as Tags).entities?.map(\.text) == ["x"])
     }
 
-    @Test("JSON for people is indented and in order; what can't be encoded gives nil")
+    @Test("JSON for people is indented and sorted; unencodable values give nil")
     func pretty() throws {
         #expect(
             Attachment(id: "a").prettyDescription()?.hasPrefix("{\n  \"id\" : \"a\",\n  \"kind\" : \"file\"") == true)

@@ -37,7 +37,7 @@ private struct Holder<Item: Codable & Sendable> {
     @Relationship() var next: Show?
 }
 
-@Suite("Where a relation leads")
+@Suite("The target of a relation")
 struct RelationIdentityTests {
     private var context = Context()
 
@@ -59,7 +59,7 @@ struct RelationIdentityTests {
         return try Part.filter(predicate).ids(in: context)
     }
 
-    @Test("is asked by its id in any spelling")
+    @Test("is compared by its id in any spelling")
     func byID() throws {
         #expect(try ids(\.show?.id == 1) == [1, 4])
         #expect(try ids(\.show!.id == 1) == [1, 4])
@@ -78,7 +78,7 @@ struct RelationIdentityTests {
         #expect(try Holder<Int>.filter(\.next?.id == 1).resolve(in: context).isEmpty)
     }
 
-    @Test("is asked by an entity, which is what its id says")
+    @Test("is compared with an entity by id")
     func byEntity() throws {
         let show = Show(id: 2, title: "another title")
         #expect(try ids(\.show == show) == [2, 5])
@@ -98,7 +98,7 @@ struct RelationIdentityTests {
         #expect(try ids(\.shown == Show(id: 30)) == [3])
     }
 
-    @Test("may be nowhere: a link to what isn't stored counts as none")
+    @Test("may be missing: a link to an unstored entity counts as none")
     func nowhere() throws {
         #expect(try ids(\.show == nil) == [3, 6])
         #expect(try ids(\.$show == nil) == [3, 6])
@@ -118,7 +118,7 @@ struct RelationIdentityTests {
         #expect(plans[0] == plans[2] && plans[1] == plans[2])
     }
 
-    @Test("is what entities are grouped by, in the order of ids and none first")
+    @Test("groups entities, in the order of ids and none first")
     func groups() throws {
         func found<Key: Equatable>(_ rows: [(key: Key, values: Int)], _ expected: [(Key, Int)]) -> Bool {
             rows.map(\.key) == expected.map(\.0) && rows.map(\.values) == expected.map(\.1)

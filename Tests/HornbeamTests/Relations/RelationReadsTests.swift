@@ -39,7 +39,7 @@ struct RelationReadsTests {
         }
     }
 
-    @Test("A condition by a relation's property is refused, in whatever it is hidden")
+    @Test("A condition by a relation's property is refused, however it is hidden")
     func conditions() {
         #expect(isRefused(Pair.filter(\.$one.isNone == true)))
         #expect(isRefused(Pair.filter(\.one?.a == 1)))
@@ -74,7 +74,7 @@ struct RelationReadsTests {
         #expect(try Pair.query(2).id(\.$one).resolve(in: context)?.$one.id == 1)
     }
 
-    @Test("A deleted entity has the ids of its relations with it, and may be asked for them")
+    @Test("A deleted entity has the ids of its relations, which may be read")
     func deleted() throws {
         var context = context
         try Pair.delete(id: 3, from: &context)
@@ -83,7 +83,7 @@ struct RelationReadsTests {
         #expect(found.map(\.id) == [3])
     }
 
-    @Test("Chains of conditions may be long, and what is nested too deep is refused")
+    @Test("Chains of conditions may be long, and too deep nesting is refused")
     func depth() async throws {
         let context = context
         // On a task's stack, which is small.

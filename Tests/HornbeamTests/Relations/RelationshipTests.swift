@@ -11,7 +11,7 @@ struct RelationshipTests {
         try Chat.query(chat).id(\.$messages).resolve(in: context)?.$messages.ids
     }
 
-    @Test("to-one: by entity, by id, replaced, set to null, left alone by none")
+    @Test("to-one: by entity, by id, replaced, set to null, unchanged by none")
     func toOne() throws {
         var context = Context()
         let user = User(id: "1", name: "Bob")
@@ -39,7 +39,7 @@ struct RelationshipTests {
         #expect(try context.ids(Attachment.self) == ["a"])
     }
 
-    @Test("to-many: replaced, appended at the end, cleared by an empty list; what is linked keeps its place")
+    @Test("to-many: replaced, appended at the end, cleared by an empty list; linked entities keep their positions")
     func toMany() throws {
         var context = Context()
         var chat = Chat(id: "1")
@@ -65,7 +65,7 @@ struct RelationshipTests {
         #expect(try links("1", context) == [])
     }
 
-    @Test("a deleted child loses its place; linked again it comes last")
+    @Test("a deleted child loses its position; linked again it comes last")
     func deletedChild() throws {
         var context = Context()
         try Chat(id: "1", messages: .relation(["a", "b", "c"].map { Message(id: $0, text: "") })).save(to: &context)
@@ -75,7 +75,7 @@ struct RelationshipTests {
         #expect(try links("1", context) == ["b", "c", "a"])
     }
 
-    @Test("moving a message to another chat takes it out of the first, whichever side says so")
+    @Test("moving a message to another chat removes it from the first, from whichever side")
     func stolenFromContainer() throws {
         var context = Context()
         try Chat(id: "1", messages: .relation([Message(id: "m", text: "")])).save(to: &context)
@@ -139,7 +139,7 @@ struct RelationshipTests {
         #expect(try links("1", context) == ["a", "b", "c"])
     }
 
-    @Test("relations say what they hold, and are equal by ids alone")
+    @Test("relations describe their content, and are equal by ids alone")
     func relationValues() {
         let user = User(id: "1", name: "Bob")
         let byId = Message(id: "1", text: "", author: .id("1"))

@@ -24,7 +24,7 @@ private struct Player {
     @Relationship(inverse: \.idols) var fans: [Team]?
 }
 
-@Suite("links to what isn't stored")
+@Suite("links to unstored entities")
 struct UnstoredTargetsTests {
     private struct League {
         var lists: [Int: [[String]]] = [:]
@@ -79,7 +79,7 @@ struct UnstoredTargetsTests {
         return [team.related(\.$players), team.related(\.$idols), team.related(\.$scouted)]
     }
 
-    @Test("counts, pages and places", .seeded, arguments: [0, 1, 3, 20, 80])
+    @Test("counts, pages and positions", .seeded, arguments: [0, 1, 3, 20, 80])
     func parts(missing: Int) throws {
         var random = SeededGenerator()
         for _ in 0..<3 {
@@ -115,7 +115,7 @@ struct UnstoredTargetsTests {
         }
     }
 
-    @Test("nested pages, and orders by how many are stored", .seeded, arguments: [0, 1, 20])
+    @Test("nested pages, and orders by the number of stored targets", .seeded, arguments: [0, 1, 20])
     func nested(missing: Int) throws {
         var random = SeededGenerator()
         try inLeague(&random, missing: missing) { league, context, _ in try nested(in: league, context) }

@@ -88,7 +88,7 @@ struct MigrationCrashTests {
         return true
     }
 
-    @Test("a crash at any call leaves all of the old or all of the new, and what was acknowledged stays", .seeded)
+    @Test("a crash at any call leaves all of the old or all of the new, and acknowledged data stays", .seeded)
     func crashes() throws {
         try file().crashEverywhere(migrate, isMigrated)
     }

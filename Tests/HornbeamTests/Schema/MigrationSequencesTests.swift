@@ -93,7 +93,7 @@ private struct Table {
 
 @Suite("Sequences of migrations")
 struct MigrationSequencesTests {
-    @Test("any sequence of changes leaves the values that it should", arguments: SeededGenerator.seeds(12))
+    @Test("any sequence of changes leaves the right values", arguments: SeededGenerator.seeds(12))
     func sequences(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var table = Table()

@@ -113,7 +113,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("migrations that apply no more change nothing: the transaction's number stays")
+    @Test("steps that no longer apply change nothing: the transaction's number stays")
     func idle() throws {
         let file = try file()
         let first = try file.open([Citizen.self], all) { $0.statistics.transaction }
@@ -140,7 +140,7 @@ struct MigrationTests {
         #expect(try database.read { try Citizen.query().count(in: $0) } == 1)
     }
 
-    @Test("without migrations the change is refused, and the message names the property and what to do")
+    @Test("without migrations the change is refused, and the message names the property and the remedy")
     func undeclared() throws {
         let file = try file("Citizen")
         let text = message { try file.open([Citizen.self]) { _ in } }
@@ -189,7 +189,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("contradictions are refused with what to do")
+    @Test("contradictions are refused with a remedy")
     func contradictions() throws {
         func text(_ type: String, _ steps: [Migration]) throws -> String {
             let file = try file(type)
@@ -216,7 +216,7 @@ struct MigrationTests {
         #expect(names.contains("name of its own"), "\(names)")
     }
 
-    @Test("a file of any version finds its conversion: the one whose type is stored")
+    @Test("a file of any version finds its conversion: the one with the stored type")
     func alternatives() throws {
         let both: [Migration] = [
             .convert(Sized.self, \.size, from: Double.self) { Int($0) },
@@ -284,7 +284,7 @@ struct MigrationTests {
         return file
     }
 
-    @Test("a step of the program's own runs once in the life of a file, behind the others; what it throws undoes all")
+    @Test("a custom step runs once in the life of a file, after the others; its error undoes all")
     func ownSteps() throws {
         struct Stop: Error {}
         let file = try file()
@@ -309,7 +309,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("an error of the library in a step keeps its code, and tells which key it was")
+    @Test("an error of the library in a step keeps its code, and names the key")
     func ownCodes() throws {
         let file = try file()
         let step = Migration.run("twice") { context in
@@ -348,7 +348,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("progress comes to its total in each step, and throwing in it leaves the file as it was")
+    @Test("progress reaches its total in each step, and throwing in it leaves the file unchanged")
     func progress() throws {
         struct Cancelled: Error {}
         let file = try file(count: 3000)
@@ -370,7 +370,7 @@ struct MigrationTests {
         #expect(last.values.allSatisfy { $0.done == 3000 && $0.total == 3000 })
     }
 
-    @Test("opening need not block its thread; cancelled with its task it leaves the file as it was")
+    @Test("opening need not block its thread; cancelled with its task it leaves the file unchanged")
     func asynchronous() async throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -151,7 +151,7 @@ struct RelationMigrationCrashTests {
         return true
     }
 
-    @Test("a crash at any call leaves all links as they were or all migrated, and what was acknowledged stays", .seeded)
+    @Test("a crash at any call leaves all links as they were or all migrated, and acknowledged data stays", .seeded)
     func crashes() throws {
         try file().crashEverywhere(migrate, isMigrated)
     }

@@ -76,7 +76,7 @@ struct RelationMigrationTests {
         #expect(try store.links("Whole", .int(2), "parts") == [.string("b")])
     }
 
-    @Test("links that toOne lets go are gone on the other side too", arguments: [true, false])
+    @Test("links that toOne removes are gone on the other side too", arguments: [true, false])
     func trimmedMutual(otherIsMany: Bool) throws {
         let owner = relation("owner", "Whole", toMany: otherIsMany, inverse: "parts")
         let store = try store([whole([ownedMany]), part([owner])], [(1, ["c", "a", "b"]), (2, ["d"])])
@@ -149,7 +149,7 @@ struct RelationMigrationTests {
         read.abort()
     }
 
-    @Test("a type that takes the name of an empty one has nothing of that one's relations")
+    @Test("a type that takes the name of an empty one has none of its relations")
     func nameOfAnother() throws {
         let news = relation("news", "New", toMany: false, inverse: "parts")
         let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
@@ -167,7 +167,7 @@ struct RelationMigrationTests {
         #expect(try store.links("Part", .string("a"), "owner") == [.int(1)])
     }
 
-    @Test("a link of a list that nobody knows is damage, and stays")
+    @Test("a link of an unknown list is damage, and stays")
     func unknownList() throws {
         let store = try store([whole([one]), part()], [(1, ["a"])])
         let links = try store["Whole"].type.links
@@ -191,7 +191,7 @@ struct RelationMigrationTests {
         #expect(kept == entry.1)
     }
 
-    @Test("a migration of links tells how far it has come with all of them, and can be ended on the way")
+    @Test("a migration of links reports progress over all of them, and can be ended on the way")
     func progress() throws {
         let store = try store([whole([many]), part()], [(1, ["a", "b"]), (2, ["b"])])
         var steps: [MigrationProgress] = []
@@ -230,7 +230,7 @@ struct RelationMigrationTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("an other side that leads to one is refused if two lead there, with the ids of all three; to many it is fine")
+    @Test("a to-one inverse is refused if two entities lead there, with the ids of all three; a to-many one is fine")
     func ambiguous() throws {
         let store = try store([whole([many]), part()], [(1, ["a"]), (2, ["a"])])
         let text = refusal {
@@ -287,7 +287,7 @@ struct RelationMigrationTests {
         #expect(try store.links("Whole", .int(2), "parts") == [])
     }
 
-    @Test("a relation keeps its links under another name, and its other side says so")
+    @Test("a relation keeps its links under another name, and its other side has the new name")
     func renamed() throws {
         let owner = relation("owner", "Whole", toMany: false, inverse: "parts")
         let store = try store([whole([ownedMany]), part([owner])], [(1, ["b", "a"])])

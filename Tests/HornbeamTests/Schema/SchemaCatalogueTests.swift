@@ -30,7 +30,7 @@ private func filled() throws -> CoreStore {
 
 @Suite("Schema catalogue")
 struct SchemaCatalogueTests {
-    @Test("entities in another format are refused, with what to do", arguments: ["1", "3", "?"])
+    @Test("entities in another format are refused, with a remedy", arguments: ["1", "3", "?"])
     func otherFormat(format: String) throws {
         let store = try filled()
         let transaction = store.core.transaction
@@ -54,7 +54,7 @@ struct SchemaCatalogueTests {
         #expect(try SchemaCatalogue.open(more, in: read) == nil)
     }
 
-    @Test("The order of full-text indexes is kept: of several over the same properties the first says what words are")
+    @Test("The order of full-text indexes is kept: the first of several over the same properties defines words")
     func textOrder() throws {
         let store = try filled()
         let columns = [column("a", .int64), column("b", .string)]
@@ -101,7 +101,7 @@ struct SchemaCatalogueTests {
         #expect(try store["Item"].row(row)?.value(1) == .int(1))
     }
 
-    @Test("the command opens a store by what is stored in it")
+    @Test("the command opens a store by its stored schema")
     func stored() throws {
         let store = try filled()
         try store.reopen()
@@ -111,7 +111,7 @@ struct SchemaCatalogueTests {
     }
 
     @Test(
-        "what can't be done is refused with the property's name, and the store stays as it is",
+        "impossible changes are refused with the property's name, and the store stays unchanged",
         arguments: [
             (item([column("a", .string), column("b", .string)]), "Item.a"),
             (EntityDescription(name: "Item", columns: [column("id", .int64)]), "Item.id"),
@@ -155,7 +155,7 @@ struct SchemaCatalogueTests {
         #expect(try store.problems() == [])
     }
 
-    @Test("a type nested deeper than the store can tell is refused when it is declared")
+    @Test("a type nested deeper than the store can represent is refused when it is declared")
     func nesting() throws {
         var type = ColumnType.int64
         for _ in 0..<17 { type = .array(type) }

@@ -97,7 +97,7 @@ struct TombstoneMigrationTests {
         }
     }
 
-    @Test("what is forgotten, properties and links, is in no deleted entity any more; what is removed alone stays")
+    @Test("forgotten properties and links are in no deleted entity any more; removed ones stay")
     func forgotten() throws {
         let file = try file()
         let before = try text(file, "e:Deleted<Clerk>")

@@ -53,7 +53,7 @@ struct ChosenIndexTests {
         return found
     }
 
-    @Test("The one that is named says what words are, for everything that a search does")
+    @Test("The named index defines words, for everything that a search does")
     func named() throws {
         let context = try filled()
         #expect(try ids(.string(\.text, matches: "happy", using: "stems"), context) == [0, 1])
@@ -77,7 +77,7 @@ struct ChosenIndexTests {
         #expect(plan.description.contains("stems"))
     }
 
-    @Test("A phrase that the first can't rank isn't ranked by another one's words")
+    @Test("A phrase that the first index can't rank isn't ranked by another one's words")
     func phrases() throws {
         let context = try filled()
         let phrase = Test.string(\.text, matches: .phrase("write happens"))
@@ -92,7 +92,7 @@ struct ChosenIndexTests {
         }
     }
 
-    @Test("Suggestions are of the one that is named, and its words and numbers can be looked at")
+    @Test("Suggestions come from the named index, and its words and numbers can be looked up")
     func words() throws {
         let context = try filled()
         let typing = SearchIndex<Story>(\.text, using: "typing")
@@ -118,7 +118,7 @@ struct ChosenIndexTests {
         }
     }
 
-    @Test("Statements name it, and their scores and snippets are its own")
+    @Test("Statements name it, and their scores and snippets come from it")
     func statements() throws {
         let context = try filled()
         for (index, expected) in [
@@ -133,7 +133,7 @@ struct ChosenIndexTests {
         }
     }
 
-    @Test("One that isn't there, or isn't over what is searched, is refused with the names of those that are")
+    @Test("A missing index, or one over other properties, is refused with the names of the others")
     func refused() throws {
         let context = try filled()
         for test in [

@@ -61,7 +61,7 @@ struct FullTextArraysTests {
         }
     }
 
-    @Test("no phrase, nor what is near, goes from one element to the next")
+    @Test("neither phrases nor nearness cross elements")
     func phrases() throws {
         try database().read { (context) throws in
             for (query, wanted) in [
@@ -77,7 +77,7 @@ struct FullTextArraysTests {
         }
     }
 
-    @Test("highlights say which element they are in, snippets too, and the index suggests")
+    @Test("highlights name their element, snippets too, and the index suggests")
     func shown() throws {
         try database().read { (context) throws in
             let recipe = try #require(try context.find(0) as Recipe?)
@@ -106,7 +106,7 @@ struct FullTextArraysTests {
         }
     }
 
-    @Test("elements that come, go and change their places are followed")
+    @Test("inserted, removed and moved elements are followed")
     func changes() throws {
         let database = try database()
         try database.write { (context) throws in

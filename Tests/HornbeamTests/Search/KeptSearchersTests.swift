@@ -78,7 +78,7 @@ struct KeptSearchersTests {
         try database.close()
     }
 
-    @Test("Rows of a range that a search was restricted to are read once as long as the index stays, few at a time")
+    @Test("Rows of a range for a search are read once as long as the index stays, a few at a time")
     func selections() throws {
         let database = try Database.inMemory(models: Note.self)
         try database.write { context in
@@ -162,7 +162,7 @@ struct KeptSearchersTests {
         #expect(try !plan(1).contains("intersection"), "another state of the index")
     }
 
-    @Test("Are let go of by a read that is taken up again in another state, also if it searches nothing")
+    @Test("Are released by a read that is resumed in another state, even if it searches nothing")
     func letGo() throws {
         let database = try Database.inMemory(models: Note.self)
         func write(_ id: Int) throws {

@@ -33,7 +33,7 @@ struct LanguageTests {
         try database.read { try Story.filter(predicate).sorted(by: \.id).ids(in: $0) }
     }
 
-    @Test("the language is part of the index, and one that names none has the default analyzer")
+    @Test("the language is part of the index, and an index without one has the default analyzer")
     func languages() throws {
         let database = try database(["running horses", "he runs", "a runner"])
         let type = try #require(database.schemaDescription.first { $0.name == "Story" })

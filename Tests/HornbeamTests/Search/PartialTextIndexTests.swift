@@ -122,7 +122,7 @@ struct PartialTextIndexTests {
         #expect(try SearchIndex<Article>(\.text, using: "all").statistics(in: context).entities == articles.count)
     }
 
-    @Test("Whatever is saved, changed and deleted, they have those that their condition holds for", .seeded)
+    @Test("They have the entities that meet their condition, whatever is saved, changed and deleted", .seeded)
     func changes() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         let database = try Database.inMemory(models: Article.self)
@@ -161,7 +161,7 @@ struct PartialTextIndexTests {
         #expect(problems == [])
     }
 
-    @Test("Scores are those of an index that has no others", .seeded)
+    @Test("Scores are those of an index over these entities alone", .seeded)
     func scores() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         let database = try Database.inMemory(models: Article.self, Published.self)
@@ -185,7 +185,7 @@ struct PartialTextIndexTests {
         }
     }
 
-    @Test("They answer searches that ask for no others; a search for others goes without, or has no scores")
+    @Test("They answer searches within their condition; other searches do without, or have no scores")
     func use() throws {
         var context = Context()
         var random = SeededGenerator(seed: 7)
@@ -230,7 +230,7 @@ struct PartialTextIndexTests {
             try !plan(Article.filter(.string(\.note, contains: "branch")), context).contains("search of index"))
     }
 
-    @Test("Of several, the one is asked that has what the search asks for, whichever is declared first")
+    @Test("Of several, the one with the search's entities is used, whichever is declared first")
     func several() throws {
         var context = Context()
         for id in 1...80 {
@@ -255,7 +255,7 @@ struct PartialTextIndexTests {
         #expect(try SearchIndex<Paper>(\.text, \.title).statistics(in: context).entities == 80)
     }
 
-    @Test("A condition is seen in other words: another sign, a negation that is carried inwards")
+    @Test("A condition is recognised in other words: another sign, a negation that is carried inwards")
     func otherWords() throws {
         var context = Context()
         for id in 1...70 { try Memo(id: id, text: "leaf", kind: id % 5).save(to: &context) }
@@ -348,7 +348,7 @@ struct PartialTextIndexSchemaTests {
         }
     }
 
-    @Test("The file says the condition, and a program without the model keeps the index by it")
+    @Test("The file has the condition, and a program without the model maintains the index by it")
     func withoutModel() throws {
         let store = try filled(try Self.larger(than: 6))
         try store.core.commit()
@@ -432,7 +432,7 @@ struct PartialTextIndexSchemaTests {
         }
     }
 
-    @Test("A file whose condition is none of its type is refused by whoever reads it, with the index's name")
+    @Test("A file whose condition doesn't fit its type is refused by every reader, with the index's name")
     func damaged() throws {
         for condition in [
             StoredCondition.isNil(property: "sizes"), .isNil(property: "$updatedAt"),
@@ -463,7 +463,7 @@ struct PartialTextIndexSchemaTests {
         }
     }
 
-    @Test("A check finds rows that the index lacks, and those that it has against its condition")
+    @Test("A check finds missing rows of the index, and rows that don't meet its condition")
     func check() throws {
         let store = try filled(try Self.larger(than: 6))
         try store.core.commit()
@@ -488,7 +488,7 @@ struct PartialTextIndexSchemaTests {
         }
     }
 
-    @Test("Conditions that a file can't keep are refused, and so are those of other indexes")
+    @Test("Conditions that can't be stored are refused, and so are those of other indexes")
     func refused() throws {
         func message(_ type: EntityDescription) -> String {
             do {

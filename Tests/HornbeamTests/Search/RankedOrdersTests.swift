@@ -63,7 +63,7 @@ struct RankedOrdersTests {
         }
     }
 
-    @Test("A match behind a condition, or joined to one, only filters: errors and plans say so")
+    @Test("A match after a condition, or joined to one, only filters: errors and plans say so")
     func unranked() throws {
         let context = try context()
         for list in [Note.filter(match && \.language == "en"), Note.filter(\.language == "en").filter(match)] {
@@ -111,7 +111,7 @@ struct RankedOrdersTests {
         }
     }
 
-    @Test("Pages go on behind a hit, among equal scores too, whatever became of it", arguments: [1, 4, 7])
+    @Test("Pages continue after a hit, among equal scores too, whatever became of it", arguments: [1, 4, 7])
     func pagesAfterHits(size: Int) throws {
         let started = try context()
         // Each with a title that comes first in it.
@@ -143,7 +143,7 @@ struct RankedOrdersTests {
         }
     }
 
-    @Test("Ids that are no row ids keep their places", arguments: [1, 4])
+    @Test("Ids that are no row ids keep their positions", arguments: [1, 4])
     func pagesOfNames(size: Int) throws {
         let match = Hornbeam.Predicate<Named>.string(\.text, matches: "copy")
         for list in [Named.filter(match), Named.filter(match).sorted(by: .score, .by(\.title))] {

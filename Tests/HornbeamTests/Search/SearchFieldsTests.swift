@@ -36,7 +36,7 @@ struct SearchFieldsTests {
         try Book.filter(.string(\.title, \.text, matches: query)).ids(in: context).sorted()
     }
 
-    @Test("What somebody writes as the name of a property that isn't searched is words")
+    @Test("A name in a written search that is no searched property is words")
     func lenient() throws {
         let context = try context()
         for (text, plain) in [
@@ -64,7 +64,7 @@ struct SearchFieldsTests {
         #expect(try languages.ids(in: context).sorted() == ["5", "6"], "and this one is over languages")
     }
 
-    @Test("So it is wherever the text stands in a search")
+    @Test("That holds at any depth of a search")
     func composed() throws {
         let context = try context()
         let (written, words) = (Search(lenient: "language:en"), Search(lenient: "language en"))
@@ -85,7 +85,7 @@ struct SearchFieldsTests {
         #expect(try index.corrected(Search(lenient: "language:roote"), in: context).map { "\($0)" } == "language route")
     }
 
-    @Test("A program's text may name what full-text indexes are over, or what it says that the search is over")
+    @Test("A program's text may name properties of full-text indexes, or its own list of properties")
     func strict() throws {
         for text in ["copy language:en", "copy id:5", "copy length:5", "copy nofield:x"] {
             let error = try #require(throws: SearchSyntaxError.self) { try Search(parsing: text) }
@@ -101,7 +101,7 @@ struct SearchFieldsTests {
         #expect(error.advice.hasPrefix("write language, "))
     }
 
-    @Test("What can't be searched says why, whatever is asked, with entities and without any")
+    @Test("Unsearchable properties give the reason in every kind of search, with entities and without")
     func errors() throws {
         for context in [Context(), try context()] {
             let titles = Book.filter(.string(\.title, matches: try Search(parsing: "text:copy")))

@@ -62,7 +62,7 @@ struct SearchQueryTests {
         return context
     }
 
-    @Test("Words that say little are left out where others remain, with an index and without one")
+    @Test("Stop words are left out if others remain, with an index and without one")
     func stopWords() throws {
         let context = try context()
         func both(_ text: String) throws -> [Int] {
@@ -83,7 +83,7 @@ struct SearchQueryTests {
         #expect(marked.map { note.text[$0] } == ["page"])
     }
 
-    @Test("Each form finds what it says")
+    @Test("Each form finds the right entities")
     func forms() throws {
         let context = try context()
         func ids(_ query: Search) throws -> [Int] {
@@ -105,7 +105,7 @@ struct SearchQueryTests {
         #expect(try ids(.any()) == [] && ids(.all()) == [] && ids("") == [] && ids(.phrase("?")) == [])
     }
 
-    @Test("What is one word to who writes it means the same to the index and to a look at the text")
+    @Test("A word as its writer sees it means the same to the index and to the text")
     func writtenWords() throws {
         var context = Context()
         for (id, text) in ["東京都", "京都の東京", "北京", "東京と京都"].enumerated() {
@@ -139,7 +139,7 @@ struct SearchQueryTests {
         #expect(Search(lenient: "a ) b") == "a b")
     }
 
-    @Test("What can't be read is told with its place")
+    @Test("Unreadable queries are reported with their position")
     func syntaxErrors() throws {
         let error = try #require(throws: SearchSyntaxError.self) { try Search(parsing: "copy (on write") }
         #expect(error.offset == 5 && error.text == "copy (on write")
@@ -152,7 +152,7 @@ struct SearchQueryTests {
         #expect(throws: SearchSyntaxError.self) { try Search(parsing: "length:5 nofield:x") }
     }
 
-    @Test("What makes no sense is invalid when it runs")
+    @Test("Senseless queries are invalid when they run")
     func nonsense() throws {
         let context = try context()
         var deep = Search.words("a")
@@ -215,7 +215,7 @@ struct SearchQueryTests {
         #expect(try Search.words("x").boosted(.nan).isRefused(of: note))
     }
 
-    @Test("Hits of a ranked search show why they were found")
+    @Test("Hits of a ranked search show the found words")
     func hits() throws {
         let context = try context()
         let hits = try Note.filter(.string(\.title, \.text, matches: "copied journal")).ranked(in: context)
@@ -257,7 +257,7 @@ struct SearchQueryTests {
         #expect(try list.filter(\.id != hits[0].id).ranked(in: context).map(\.id) == hits.dropFirst().map(\.id))
     }
 
-    @Test("The index suggests how words go on, how they are spelled, and what is alike")
+    @Test("The index suggests completions, corrections and similar entities")
     func suggestions() throws {
         let context = try context()
         let index = SearchIndex<Note>(\.title, \.text)

@@ -52,7 +52,7 @@ private struct Pieces {
 
 @Suite("Words of searches over some of an index's properties")
 struct SearchWordingTests {
-    @Test("The index over just these properties says what words are, else the first that has them, else one of them")
+    @Test("The index over just these properties defines words, else the first that has them, else one of them")
     func choice() throws {
         let indexes = [[1, 2, 3], [4, 2], [2, 1], [5]]
         #expect(TextWording.place(of: [2, 1], in: indexes) == 2 && TextWording.place(of: [1, 2], in: indexes) == 2)
@@ -144,7 +144,7 @@ struct SearchWordingTests {
         return searched
     }
 
-    @Test("All properties in another order are one search too, which a query that wants an index takes")
+    @Test("All properties in another order are one search too, which a query that requires an index uses")
     func reordered() throws {
         var context = Context()
         try fill(&context) { Indexed(id: $0, name: $1, notes: $2, tags: $3) }

@@ -30,7 +30,7 @@ struct IndexQueryTests {
         #expect(try found("NULL = department") == [[], []])
     }
 
-    @Test("of nil a comparison is neither true nor false, in lists and ranges too")
+    @Test("a comparison with nil is neither true nor false, in lists and ranges too")
     func unknown() throws {
         #expect(try found("department <> 'marketing'") == [[1, 2], [3, 4]])
         #expect(try found("department IN ('marketing', NULL)") == [[3, 4], []])
@@ -45,7 +45,7 @@ struct IndexQueryTests {
         #expect(try found("NULL OR salary > 95000") == [[1, 3, 5], []])
     }
 
-    @Test("LIKE with % at the ends: what a text is, begins with, ends with or has in it")
+    @Test("LIKE with % at the ends: equal texts, prefixes, suffixes and parts")
     func like() throws {
         #expect(try found("department LIKE 'mark%'") == [[3, 4], [1, 2]])
         #expect(try found("department LIKE '%eering'") == [[1, 2], [3, 4]])
@@ -84,7 +84,7 @@ struct IndexQueryTests {
         }
     }
 
-    @Test("OFFSET needs no LIMIT; nulls are where the index has them")
+    @Test("OFFSET needs no LIMIT; nulls have the index's order")
     func order() throws {
         let idx = payroll()
         let database = try staffed(idx)
@@ -97,7 +97,7 @@ struct IndexQueryTests {
     }
 
     @Test(
-        "what an index can't answer is an error at its place",
+        "unanswerable parts are an error at their position",
         arguments: [
             ("WHERE LOWER(department) = 'x'", 7), ("WHERE salary > 1 AND ABS(salary) > 2", 22),
             ("WHERE salary * 2 > 5", 7), ("WHERE 2 * salary > 5", 7), ("WHERE salary > salary", 16),
@@ -121,7 +121,7 @@ struct IndexQueryTests {
         #expect(error?.message.contains(", at line 1, character \(character):\n  \(text)\n") == true, "\(text)")
     }
 
-    @Test("long conditions, and rows of operators as long as a text may have, end neither in a trap nor in a stack")
+    @Test("long conditions, and chains of operators of the greatest length, neither trap nor exhaust the stack")
     func long() throws {
         let idx = payroll()
         let database = try staffed(idx)

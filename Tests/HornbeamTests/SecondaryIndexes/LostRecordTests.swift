@@ -12,7 +12,7 @@ import Testing
 @Suite("Indexes without their records")
 struct LostRecordTests {
     @Test(
-        "what is left of their trees is nothing to the next index of the name, which is told",
+        "the remains of their trees don't affect the next index of the name, and are reported",
         arguments: [false, true], [false, true])
     func trees(isLost: Bool, inBackground: Bool) throws {
         // A record that can't be read is nobody's to replace: the index is dropped first. What is lost can be, too.

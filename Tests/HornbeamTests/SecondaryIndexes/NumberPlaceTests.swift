@@ -87,7 +87,7 @@ struct NumberPlaceTests {
         Case("day", .int(9_007_199_254_740_993), [1, 3], [], [2, 4]), Case("day", .double(0x1p53), [3], [1], [2, 4]),
     ]
 
-    @Test("lie somewhere among its values all the same", arguments: cases)
+    @Test("have a position among its values all the same", arguments: cases)
     func places(_ test: Case) throws {
         let database = try Database.inMemory(models: Employee.self, Track.self, indexes: [Self.index])
         try database.write { (context) throws in
@@ -110,7 +110,7 @@ struct NumberPlaceTests {
         }
     }
 
-    @Test("are said in text too")
+    @Test("are compared in text queries too")
     func text() throws {
         let database = try Database.inMemory(models: Employee.self, Track.self, indexes: [Self.index])
         try database.write { (context) throws in

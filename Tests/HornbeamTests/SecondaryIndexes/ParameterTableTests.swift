@@ -119,7 +119,7 @@ struct ParameterTableTests {
         "IN (?1, ?2)", "NOT IN (?1, ?2)",
     ]
 
-    @Test("find what statements find, whatever the number, NaN among them", arguments: conditions)
+    @Test("find the same as statements, for any number, including NaN", arguments: conditions)
     func table(_ condition: String) throws {
         let database = try Self.filled()
         let usesBoth = condition.contains("?2")

@@ -82,7 +82,7 @@ struct SecondaryDamageTests {
                 == ["m1:Employee:idx", "m2:Employee:idx", "m3:Employee:idx", "m:Employee:idx"])
     }
 
-    @Test("a missing tree, or a number of trees that can't be, is found by the check; registering builds it anew")
+    @Test("a missing tree, or an impossible number of trees, is found by the check; registering rebuilds it")
     func damage() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self], [])
@@ -121,7 +121,7 @@ struct SecondaryDamageTests {
         }
     }
 
-    @Test("other code under the same version is found by a sample: refused, built anew, or let be")
+    @Test("other code under the same version is found by a sample: refused, rebuilt, or accepted")
     func drift() throws {
         let disk = try SimulatedDisk(image: try file().image)
         var database = try MigratedFile.open(disk, [Employee.self], [])
@@ -148,7 +148,7 @@ struct SecondaryDamageTests {
         #expect(unknown?.code == .indexNotReady)
     }
 
-    @Test("entities that an index has and its code takes in no more are found, too; of map indexes as well")
+    @Test("entities in an index that its code no longer includes are found, too; in map indexes as well")
     func lessCode() throws {
         let database = try MigratedFile.open(try SimulatedDisk(image: try file().image), [Employee.self], [])
         func map(_ least: Int) -> MapIndex<Employee, NoValue, CountReducer<NoValue>> {

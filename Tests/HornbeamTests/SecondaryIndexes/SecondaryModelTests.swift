@@ -134,7 +134,7 @@ private func comparison<Property: Comparable>(_ left: Property?, _ right: Proper
 
 @Suite("secondary indexes against a list")
 struct SecondaryModelTests {
-    @Test("any query gives what a scan of the entities gives", .seeded, arguments: [false, true])
+    @Test("any query gives the same as a scan of the entities", .seeded, arguments: [false, true])
     func queries(compound: Bool) throws {
         var random = SeededGenerator()
         let disk = try SimulatedDisk()

@@ -75,7 +75,7 @@ struct SecondaryPagesTests {
         #expect(found <= 100 * 2 * height, "groups: \(found)")
     }
 
-    @Test("500 of many entities are looked up, and no others")
+    @Test("500 of many entities are looked up, without the others")
     func known() throws {
         let idx = payroll()
         let database = try filled(idx)
@@ -90,7 +90,7 @@ struct SecondaryPagesTests {
         #expect(found > 0 && found <= 500 * 3, "\(found)")
     }
 
-    @Test("an index of some entities has entries and pages of these alone")
+    @Test("a partial index has entries and pages of its entities alone")
     func partial() throws {
         let few = SecondaryIndex("few", version: "1", columns: [salary]) {
             (employee: Employee, row: inout IndexRowWriter) in
@@ -105,7 +105,7 @@ struct SecondaryPagesTests {
         #expect(part.bytes > 0 && part.bytes * 15 < whole.bytes, "\(part.bytes) of \(whole.bytes)")
     }
 
-    @Test("what is indexed is read without a page of the entities")
+    @Test("indexed values are read without a page of the entities")
     func covered() throws {
         let idx = payroll()
         let database = try filled(idx)

@@ -153,7 +153,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("an entity for which nothing is filled takes no room")
+    @Test("an entity without filled columns takes no space")
     func subset() throws {
         let few = SecondaryIndex("few", version: "1", columns: [salary]) {
             (employee: Employee, row: inout IndexRowWriter) in
@@ -176,7 +176,7 @@ struct YapDatabaseDocumentTests {
         #expect(ids == [0, 30_000])
     }
 
-    @Test("the function is asked for its own entities alone; unchanged it is never asked again")
+    @Test("the function is called for its own entities alone; for unchanged ones it is never called again")
     func calls() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self, Track.self], [])
@@ -222,7 +222,7 @@ struct YapDatabaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a program that doesn't register it loses nothing: what it changed is made up for")
+    @Test("a program that doesn't register it loses nothing: its changes are applied later")
     func unregistered() throws {
         let disk = try SimulatedDisk()
         var database = try MigratedFile.open(disk, [Employee.self], [])
@@ -244,7 +244,7 @@ struct YapDatabaseDocumentTests {
         try database.close()
     }
 
-    @Test("keys, objects, both, or what is indexed; each can stop")
+    @Test("keys, objects, both, or indexed values; each can stop")
     func enumerating() throws {
         let idx = payroll()
         try staffed(idx).read { (context) throws in
@@ -320,7 +320,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("a prepared query outlives indexes: planned anew each time, and a clear error where there is none")
+    @Test("a prepared query outlives indexes: planned anew each time, and a clear error without one")
     func prepared() throws {
         let prepared = try IndexQuery("WHERE department = ? ORDER BY salary DESC")
         let compound = payroll(orders: [[department, salary]])
@@ -345,7 +345,7 @@ struct YapDatabaseDocumentTests {
         #expect(try ids(simple) == [3, 4])
     }
 
-    @Test("avg, max, min, sum, count, group_concat; of nothing, of nil, beyond the type")
+    @Test("avg, max, min, sum, count, group_concat; without values, of nil, beyond the type")
     func aggregates() throws {
         let idx = payroll()
         let database = try staffed(idx)
@@ -387,7 +387,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    @Test("a value of another type, or for no column, ends the save; nothing is lost in silence")
+    @Test("a value of another type, or for no column, fails the save; nothing is lost silently")
     func wrongValues() throws {
         let idx = SecondaryIndex("strict", version: "1", columns: [.integer("plays"), .text("title")]) {
             (track: Track, row: inout IndexRowWriter) in
@@ -441,7 +441,7 @@ struct YapDatabaseDocumentTests {
         #expect(try database.read { context in try idx.query(department == "gone").count(in: context) } == 0)
     }
 
-    @Test("changes while a query is gone through in a write: it goes through what there was")
+    @Test("iterating a query in a write gives the initial results, whatever is changed")
     func mutation() throws {
         let idx = payroll()
         let database = try Database.inMemory(models: Employee.self, indexes: [idx])

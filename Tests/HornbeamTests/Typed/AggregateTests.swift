@@ -90,7 +90,7 @@ struct AggregateTests {
         #expect(IntegerSummation<Int>.mean(0, 7) == 0)
     }
 
-    @Test("of nothing the sum is 0, and there is no average, least or greatest value")
+    @Test("without values the sum is 0, and there is no average, least or greatest value")
     func nothing() throws {
         let context = try context()
         let none = Sale.filter(\.price > 1000)
@@ -106,7 +106,7 @@ struct AggregateTests {
         #expect(try !none.exists(in: context))
     }
 
-    @Test("a sum of integers that doesn't fit is an error; one that only passes beyond on its way is not")
+    @Test("a sum of integers that doesn't fit is an error, but not if only a partial sum doesn't")
     func overflow() throws {
         var context = try context()
         #expect { try Sale.query().sum(\.small, in: context) } throws: { error in
@@ -144,7 +144,7 @@ struct AggregateTests {
         #expect(special.total().isNaN)
     }
 
-    @Test("it is infinite only if the sum itself is, whatever the sums on the way, and a mean only if it is", .seeded)
+    @Test("it is infinite only if the sum itself is, whatever the partial sums, and a mean only if it is", .seeded)
     func greatSums() throws {
         var random = SeededGenerator()
         let greatest = Double.greatestFiniteMagnitude
@@ -202,7 +202,7 @@ struct AggregateTests {
                 == sales.filter { $0.region == "north" }.map(\.price).min())
     }
 
-    @Test("different values in their order, and texts joined in that of the query")
+    @Test("different values in their order, and texts joined in the query's order")
     func lists() throws {
         let context = try context()
         #expect(try Sale.query().distinct(\.region, in: context) == ["East", "north", "south"])
@@ -251,7 +251,7 @@ struct AggregateTests {
         #expect(Set(halves.map(\.values)) == [45])
     }
 
-    @Test("counts of groups come from an index where one has the properties, whatever is fixed before them", .seeded)
+    @Test("counts of groups come from an index over the properties, whatever is fixed before them", .seeded)
     func countedGroups() throws {
         var random = SeededGenerator()
         var context = Context()

@@ -118,7 +118,7 @@ struct AnalyzerTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("A condition that an index can't help with means the same")
+    @Test("A condition that no index answers means the same")
     func withoutIndex() throws {
         let database = try filled()
         // A letter of a script without spaces is the beginning of pairs.
@@ -192,7 +192,7 @@ struct AnalyzerTests {
         }
     }
 
-    @Test("An index keeps the version of a tokenizer that it was declared with, whatever was named since")
+    @Test("An index keeps its declared version of a tokenizer, whichever was named since")
     func versions() throws {
         let (first, second) = (try Database.inMemory(models: OldTag.self), try Database.inMemory(models: NewTag.self))
         for (database, separator) in [(first, ","), (second, ";")] {
@@ -218,7 +218,7 @@ struct AnalyzerTests {
         #expect(error?.message.contains("“search” of LongTag") == true && error?.message.contains("201 bytes") == true)
     }
 
-    @Test("Who doesn't know a program's own rules reads its entities, and is told why not by the index")
+    @Test("A program without the rules reads the entities, and the index tells why it can't be searched")
     func unknown() throws {
         let index = IndexDescription(
             name: "search", kind: .text, components: [.init(column: "words")], analyzer: "custom:elsewhere")
@@ -230,7 +230,7 @@ struct AnalyzerTests {
         #expect(error.map { "\($0)".contains("custom:elsewhere") } == true)
     }
 
-    @Test("What an analyzer makes of a text can be seen")
+    @Test("The tokens of an analyzer can be shown")
     func tokens() {
         #expect(TextAnalyzer.words.tokens(of: "Can't") == ["can", "t"])
         #expect(TextAnalyzer.unicode.tokens(of: "Can't") == ["can't"])

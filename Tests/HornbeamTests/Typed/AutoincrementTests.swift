@@ -24,7 +24,7 @@ private struct Small {
 
 @Suite("An id that the store hands out")
 struct AutoincrementTests {
-    @Test("is one more than any that was handed out, stored or linked")
+    @Test("is greater than any that was assigned, stored or linked")
     func counting() throws {
         var context = Context()
         #expect(try Note.nextID(in: &context) == 1)
@@ -40,7 +40,7 @@ struct AutoincrementTests {
         #expect(try Small.nextID(in: &context) == 1)
     }
 
-    @Test("doesn't come again when its entity is deleted, nor after the database is opened anew")
+    @Test("is not reused when its entity is deleted, nor after the database is reopened")
     func neverAgain() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -95,7 +95,7 @@ struct AutoincrementTests {
         #expect(id == 1)
     }
 
-    @Test("is refused where there are no more, and in a read")
+    @Test("is refused if none is left, and in a read")
     func refusals() throws {
         var context = Context()
         try Small(id: 127).save(to: &context)
@@ -112,7 +112,7 @@ struct AutoincrementTests {
         }
     }
 
-    @Test("goes with a type that is renamed")
+    @Test("is kept when its type is renamed")
     func rename() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -122,7 +122,7 @@ struct BulkTests {
         #expect(isSound)
     }
 
-    @Test("observers are told of each entity, the cascade's too")
+    @Test("observers get each entity, the cascade's too")
     func observed() throws {
         let database = try Database.inMemory(models: Crate.self)
         try database.write { try fill(&$0) }
@@ -145,7 +145,7 @@ struct BulkTests {
         #expect(try Set(updated) == Set(database.read { try Crate.filter(\.size == 3).ids(in: $0) }))
     }
 
-    @Test("what is denied changes nothing; links to what goes with it deny nothing, in whatever order they go")
+    @Test("a denied deletion changes nothing; links within the same deletion deny nothing, in any order")
     func denied() throws {
         var context = Context()
         for id in 1...6 { try Node(id: id, parent: id == 1 ? .null : .id(id / 2)).save(to: &context) }
@@ -185,7 +185,7 @@ struct BulkTests {
         #expect(one.0 && !one.1)
     }
 
-    @Test("what is deleted is settled before the first hook runs, whatever hooks change or bring back")
+    @Test("the deleted entities are determined before the first hook runs, whatever hooks change or restore")
     func settled() throws {
         var context = Context()
         for id in 0..<30 { try Rival(id: id, isMarked: id < 20).save(to: &context) }

@@ -124,7 +124,7 @@ struct ChatTests {
         #expect(try User.query(["1", "2"]).related(\.$chats).flatMap().distinct().ids(in: context) == ["1"])
     }
 
-    @Test("entities that several share come to each of them, in the order of linking, with all that is nested in them")
+    @Test("entities that several share come to each of them, in the order of linking, with their nested entities")
     func sharedNested() throws {
         var context = Context()
         for number in 0..<40 {

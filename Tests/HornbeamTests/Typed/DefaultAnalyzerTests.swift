@@ -51,7 +51,7 @@ struct DefaultAnalyzerTests {
         try #require(file.types().first { $0.name == name }?.indexes.first { $0.name == "search" }).analyzer
     }
 
-    @Test("Texts find each other that Unicode takes for equal, and words of all scripts stay whole")
+    @Test("Texts that are equal in Unicode find each other, and words of all scripts stay whole")
     func found() throws {
         let texts = ["cafe\u{301}", "caf\u{E9}", "İstanbul", "हिन्दी", "straße", "don't", "\u{1112}\u{1161}\u{11AB}글"]
         let database = try Database.inMemory(models: Note.self, PlainNote.self)
@@ -84,7 +84,7 @@ struct DefaultAnalyzerTests {
         #expect(WordsNote.entityShape.description.indexes.map(\.analyzer) == [nil])
     }
 
-    @Test("An index that a file has with `words` keeps it, and goes on finding by it")
+    @Test("An index that a file has with `words` keeps it, and uses it in searches")
     func keptWords() throws {
         let file = try file("Note", analyzer: nil)
         for _ in 0..<2 {

@@ -110,7 +110,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("all that a query finds is one deletion, and what only that led to goes", arguments: [2, 3])
+    @Test("all results of a query are one deletion, and entities that only they led to are deleted", arguments: [2, 3])
     func queries(last: Int) throws {
         let database = try database()
         try database.write { (context) throws in
@@ -120,7 +120,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a link that isn't yet an entity's holds it; links that a save or a detachment takes delete nothing")
+    @Test("a pending link holds its entity; links that a save or a detachment removes delete nothing")
     func otherLinks() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -138,7 +138,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("two that lead to each other go once")
+    @Test("two entities that lead to each other are deleted once")
     func cycle() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -155,7 +155,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("what an orphan denies is denied before anything happens, and only if it would be one")
+    @Test("a denial by an orphan comes before any change, and only if it would be an orphan")
     func denials() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -176,7 +176,7 @@ struct DeleteRulesTests {
         #expect(try database.isWhole())
     }
 
-    @Test("who is told that a link is gone may change itself in the same commit, or refuse")
+    @Test("an entity that loses a link may change itself in the same commit, or refuse")
     func notifying() throws {
         let database = try database()
         let commits = Mutex(0)

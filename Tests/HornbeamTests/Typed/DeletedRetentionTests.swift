@@ -60,14 +60,14 @@ struct DeletedRetentionTests {
         }
     }
 
-    @Test("are gone by default, but for those of types that keep them or decide themselves")
+    @Test("are gone by default, except for types that keep them or decide themselves")
     func never() throws {
         let database = try database(.never)
         try deleteAll(in: database)
         #expect(try kept(in: database) == [0, 3, 1])
     }
 
-    @Test("are kept where the options say so, but for those of types that decide themselves")
+    @Test("are kept if the options say so, except for types that decide themselves")
     func forever() throws {
         let database = try database(.forever)
         try deleteAll(in: database)
@@ -137,7 +137,7 @@ struct DeletedRetentionTests {
         #expect(try kept(in: database) == [0, 0, 0])
     }
 
-    @Test("are looked at again when the oldest is due, but an hour later at the earliest")
+    @Test("are checked again when the oldest is due, but an hour later at the earliest")
     func interval() throws {
         let database = try database(.forever)
         try deleteAll(in: database)
@@ -157,7 +157,7 @@ struct DeletedRetentionTests {
         #expect(try kept(in: database) == [0, 0, 0])
     }
 
-    @Test("are looked at a thousand in each write, until all have been")
+    @Test("are checked a thousand in each write, until all have been")
     func passes() throws {
         let database = try database(.forever)
         try database.write { context in
@@ -184,7 +184,7 @@ struct DeletedRetentionTests {
         #expect(try kept(in: database) == [3, 3, 1])
     }
 
-    @Test("can't be kept for less than no time")
+    @Test("can't be kept for a negative time")
     func negative() throws {
         let error = #expect(throws: HornbeamError.self) {
             try Database.inMemory(models: Post.self, keepsDeleted: .days(-1))
@@ -192,7 +192,7 @@ struct DeletedRetentionTests {
         #expect(error?.code == .invalid && error?.message.contains("keepsDeleted") == true)
     }
 
-    @Test("can be kept for longer than there is time", arguments: [Int.max, 1_000_000_000_000_000, 1 << 40])
+    @Test("can be kept for longer than the greatest time", arguments: [Int.max, 1_000_000_000_000_000, 1 << 40])
     func endless(days: Int) throws {
         let database = try database(.days(days))
         try deleteAll(in: database)

@@ -122,7 +122,7 @@ private struct Leaf {
 
 @Suite("Deleting")
 struct DeletionTests {
-    @Test("a cascade that is longer than a stack holds takes all of it")
+    @Test("a cascade that is longer than a stack holds deletes all of it")
     func longChain() throws {
         var context = Context()
         let count = 20_000
@@ -145,7 +145,7 @@ struct DeletionTests {
         return all
     }
 
-    @Test("a cascade in a circle keeps each entity with the links that it still had, and gives them back", .seeded)
+    @Test("a cascade in a circle keeps each entity with its remaining links, and restores them", .seeded)
     func circles() throws {
         struct Undo: Error {}
         var random = SeededGenerator()
@@ -201,7 +201,7 @@ struct DeletionTests {
         1e300, .infinity, 725_760_000.123456,
     ]
 
-    @Test("the store keeps what `Deleted` itself writes, for values of all types", arguments: dates)
+    @Test("the stored form is the one that `Deleted` itself writes, for values of all types", arguments: dates)
     func copies(_ seconds: Double) throws {
         var context = Context()
         for (text, double) in [
@@ -239,7 +239,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("what is kept is the stored entity, whatever the value that is deleted says")
+    @Test("the stored entity is kept, whatever the deleted value says")
     func asStored() throws {
         var context = Context()
         try Keeper(id: 1, name: "stored", friend: .id(2)).save(to: &context)
@@ -264,7 +264,7 @@ struct DeletionTests {
         #expect(kept.sorted() == ["1 stored 1", "1000 a value", "4 somebody", "99 stored 99"])
     }
 
-    @Test("a mark that is saved by hand stands for what is stored too")
+    @Test("a mark that is saved by hand stands for the stored entity too")
     func savedMark() throws {
         var context = Context()
         try Keeper(id: 1, name: "stored", friend: .id(2)).save(to: &context)
@@ -274,7 +274,7 @@ struct DeletionTests {
         #expect(kept.entity.name == "stored" && kept.entity.$friend.id == 2)
     }
 
-    @Test("a mark isn't inserted in the place of what is stored; saved after the deletion it keeps the links")
+    @Test("a mark isn't inserted in place of a stored entity; saved after the deletion it keeps the links")
     func markOfTheDeleted() throws {
         var context = Context()
         try Keeper(id: 1, name: "stored", friend: .id(2)).save(to: &context)
@@ -288,7 +288,7 @@ struct DeletionTests {
         #expect(kept.entity.name == "stored" && kept.entity.$friend.id == 2)
     }
 
-    @Test("an entity that a hook saves again while it is deleted is stored, and not deleted too")
+    @Test("an entity that a hook saves again during its deletion is stored, and not deleted too")
     func savedAgain() throws {
         var context = Context()
         try Phoenix(id: 1, ash: .relation(Ash(id: 1))).save(to: &context)
@@ -315,7 +315,7 @@ struct DeletionTests {
         #expect(try context.isWhole())
     }
 
-    @Test("a value that isn't stored takes the links of its id with it, and nobody that they lead to")
+    @Test("deleting an unstored value removes the links of its id, and none of its targets")
     func unsaved() throws {
         var context = Context()
         try [Link(id: 2, next: .id(3)), Link(id: 3)].save(to: &context)

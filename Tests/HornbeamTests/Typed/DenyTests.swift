@@ -99,7 +99,7 @@ struct DenyTests {
         #expect(try context.ids(Box.self) == [1])
     }
 
-    @Test("refuses a whole cascade before anything of it happens")
+    @Test("refuses a whole cascade before any change")
     func cascade() throws {
         var context = Context()
         try store(&context)
@@ -109,7 +109,7 @@ struct DenyTests {
         #expect(try context.isWhole())
     }
 
-    @Test("lets pass what the same deletion takes")
+    @Test("permits entities of the same deletion")
     func takenTogether() throws {
         var context = Context()
         try store(&context)
@@ -122,7 +122,7 @@ struct DenyTests {
     }
 
     /// In a bulk deletion a hook's deletions each add a few to what is a set of all that goes.
-    @Test("knows what deletions within others take, each until it is done, without copies of what the others take")
+    @Test("includes nested deletions, each until it is done, without copies of the outer ones")
     func withinOthers() async throws {
         try await inSmallThread {
             func rows(_ range: Range<Int>) -> [EntityRow] {
@@ -143,7 +143,7 @@ struct DenyTests {
         }
     }
 
-    @Test("of orphans that others lead to no more than one of these is looked for")
+    @Test("reads no more than one link of an orphan that others lead to")
     func manySources() throws {
         let database = try Database.inMemory(models: Photo.self, Word.self, Box.self, Thing.self, Shelf.self)
         let words = (0..<3).map { Word(id: $0) }
@@ -165,7 +165,7 @@ struct DenyTests {
         #expect(try database.read { try Word.query().count(in: $0) } == 0)
     }
 
-    @Test("a chain of orphans goes, and what leads to itself", arguments: [true, false])
+    @Test("a chain of orphans is deleted, and an orphan that leads to itself", arguments: [true, false])
     func chain(denies: Bool) throws {
         let database =
             denies
@@ -200,7 +200,7 @@ struct DenyTests {
         #expect(try context.ids(Label.self) == [1])
     }
 
-    @Test("leaves a write that catches it as it was, and the write goes on")
+    @Test("leaves a write that catches the error unchanged, and the write goes on")
     func database() throws {
         let database = try Database.inMemory(models: Shelf.self, House.self)
         try database.write { context in try store(&context) }
@@ -214,7 +214,7 @@ struct DenyTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("a nested entity whose key can't be freed leaves nothing of the save around it")
+    @Test("a nested entity whose key can't be freed leaves nothing of the save of its owner")
     func nestedUpsert() throws {
         var context = Context()
         try Label(id: 1, text: "a", box: .relation(Box(id: 1))).save(to: &context)

@@ -69,7 +69,7 @@ struct EqualSavesTests {
         #expect(try database.version == version, what)
     }
 
-    @Test("writes nothing and tells nobody, in each way that entities are saved")
+    @Test("writes nothing and notifies no observer, in each way of saving")
     func everyWay() throws {
         try expectNoChange("save") { try song(1).save(to: &$0) }
         try expectNoChange("fragment") {
@@ -103,7 +103,7 @@ struct EqualSavesTests {
         #expect(Song.hooks == ["will s1", "did s1"])
     }
 
-    @Test("changes nothing but what differs: a property, a link, the time where it is given or touched")
+    @Test("changes only differences: a property, a link, a given or touched time")
     func differences() throws {
         let time = try #require(try database.read { try Song.updatedAt(id: "s1", in: $0) })
         while Date() <= time {}
@@ -148,7 +148,7 @@ struct EqualSavesTests {
         #expect(try database.read { try Deleted<Song>.query().count(in: $0) } == 0)
     }
 
-    @Test("keeps what a later program has stored beside it, and still is no change")
+    @Test("keeps columns of a later program, and still is no change")
     func undeclared() throws {
         let type = EntityDescription(
             name: "Plain",

@@ -96,7 +96,7 @@ struct EqualityIndexTests {
         return context
     }
 
-    @Test("answer equality and lists as entities without an index do")
+    @Test("answer equality and lists as without an index")
     func equality() throws {
         let context = try context()
         for payload in Self.payloads + [.text("c")] {
@@ -129,7 +129,7 @@ struct EqualityIndexTests {
         #expect(try Parcel.filter(\.labels == ["7", "n"]).ids(in: context) == [])
     }
 
-    @Test("admit each value once, as collisions say")
+    @Test("admit each value once, by the rules of collisions")
     func uniqueness() throws {
         var context = try context()
         do {
@@ -149,7 +149,7 @@ struct EqualityIndexTests {
         #expect(try Parcel.filter(\.id >= 200).count(in: context) == 4)
     }
 
-    @Test("ask a resolver of a program's own")
+    @Test("use a custom resolver")
     func resolver() throws {
         var context = Context()
         try Token(id: 1, place: Place(street: "a", tags: ["p", "q"])).save(to: &context)
@@ -194,7 +194,7 @@ struct EqualityIndexTests {
         #expect(try database.read { try Parcel.filter(\.labels == ["7"]).ids(in: $0) } == [7])
     }
 
-    @Test("of a generic type are over whatever its parameter is")
+    @Test("of a generic type are over any type of its parameter")
     func generic() throws {
         var context = Context()
         for id in 0..<10 {
@@ -211,7 +211,7 @@ struct EqualityIndexTests {
         #expect(throws: HornbeamError.self) { try Box<[String]>(id: 10, content: [], key: ["4"]).save(to: &context) }
     }
 
-    @Test("have no order: a comparison by one is refused, and says what there is")
+    @Test("have no order: comparing by one is refused, with the alternatives")
     func noOrder() throws {
         let context = try context()
         var query = EntityQuery(type: "Parcel")

@@ -59,7 +59,7 @@ struct ExpectedStateTests {
         return database
     }
 
-    @Test("what is expected is expected of the id that `willSave` leaves")
+    @Test("the state is expected of the id that `willSave` leaves")
     func renumbered() throws {
         let database = try Database.inMemory(models: Renumbered.self)
         try database.write { (context) throws in
@@ -141,7 +141,7 @@ struct ExpectedStateTests {
         }
     }
 
-    @Test("what is expected not to be stored is inserted once")
+    @Test("an entity that must not be stored is inserted once")
     func inserting() throws {
         let database = try database()
         #expect(try token(database, 2) == nil)
@@ -179,7 +179,7 @@ struct ExpectedStateTests {
         }
     }
 
-    @Test("a token is good in a later process, and is encoded")
+    @Test("a token is valid in a later process, and is encoded")
     func lasting() throws {
         let disk = try SimulatedDisk()
         let first = try MigratedFile.open(disk, [Ticket.self, Seat.self], [])
@@ -197,7 +197,7 @@ struct ExpectedStateTests {
 struct ExpirationTests {
     private static func time(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 
-    @Test("what has expired leaves nothing, under whatever id and by whatever way it goes; what was left before stays")
+    @Test("expired entities leave nothing, in any way they are deleted; earlier `Deleted` ones stay")
     func leavingNothing() throws {
         var context = Context()
         func save(_ id: Int, next: Int? = nil) throws {
@@ -217,7 +217,7 @@ struct ExpirationTests {
         #expect(try context.isWhole())
     }
 
-    @Test("what has expired is left out from its moment on, and purged with its entries")
+    @Test("expired entities are left out from that moment on, and purged with their entries")
     func purging() throws {
         let database = try Database.inMemory(
             models: Ticket.self, Seat.self, keepsDeleted: .forever, indexes: [ValueIndex("byNote", \Ticket.note)])

@@ -78,7 +78,7 @@ struct HashIndexTests {
         }
     }
 
-    @Test("find the one entity that has a key, and none, without a plan, and tell more in its own words")
+    @Test("find the one entity that has a key, or none, without a plan, and several with one")
     func single() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -145,7 +145,7 @@ struct HashIndexTests {
     ]
     private static let home = TextCollation.unicode(locale: "sv", caseSensitive: false)
 
-    @Test("find what is equal under their collation, as a scan does", .seeded, arguments: SeededGenerator.seeds(4))
+    @Test("find texts equal under their collation, as a scan does", .seeded, arguments: SeededGenerator.seeds(4))
     func collated(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let database = try Database.inMemory(models: Visitor.self, Stranger.self)

@@ -46,7 +46,7 @@ struct KeyPathTests {
         return database
     }
 
-    @Test("mean the same each time a query is sorted by them, however many there are")
+    @Test("mean the same each time they are used in a sort, however many there are")
     func sorts() throws {
         try stored().read { context throws in
             func expect(_ list: QueryList<Layered>, _ precedes: (Int, Int) -> Bool) throws {
@@ -109,7 +109,7 @@ struct KeyPathTests {
         }
     }
 
-    @Test("in steps leave the list that a step was taken from alone, however conditions were joined")
+    @Test("in steps don't change the list that a step was applied to, however conditions were joined")
     func steps() throws {
         try stored().read { context throws in
             let all = Layered.query()

@@ -78,7 +78,7 @@ struct LaterModelTests {
         }
     }
 
-    @Test("so it is when the version that doesn't know the property made the file")
+    @Test("that holds if the version without the property made the file")
     func earlierFirst() throws {
         try withFile { path in
             try saveAsEarlierVersion(["a", "b"], name: "first", at: path)

@@ -243,7 +243,7 @@ struct LifeTests {
         return seen
     }
 
-    @Test("are what was done to them, in memory and in a file that is opened again", .seeded)
+    @Test("match the operations on them, in memory and in a file that is opened again", .seeded)
     func random() throws {
         struct Refusal: Error {}
         let folder = try TemporaryFolder()

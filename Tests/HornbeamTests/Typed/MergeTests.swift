@@ -24,7 +24,7 @@ extension Document {
 
 @Suite("Merging and hooks")
 struct MergeTests {
-    @Test("replace is the default; a fragment keeps what it doesn't know")
+    @Test("replace is the default; a fragment keeps values that it lacks")
     func fragments() throws {
         var context = Context()
         try Document(id: 1, version: 1, title: "a", note: "n").save(to: &context)
@@ -40,7 +40,7 @@ struct MergeTests {
         #expect(try context.find("1").map { (user: User) in user.name } == "Bobby")
     }
 
-    @Test("strategies fold over the new value: append, patch, one's own, the last write")
+    @Test("strategies fold over the new value: append, patch, custom, the last write")
     func strategies() throws {
         let old = Document(id: 1, version: 2, title: "a", note: "n", tags: ["x"], marks: [1])
         let new = Document(id: 1, version: 1, title: "b", tags: ["y"], marks: [2])
@@ -55,7 +55,7 @@ struct MergeTests {
         #expect(MergeStrategy<Int>.lastWriteWins().merge(3, new: 2) == 3)
     }
 
-    @Test("indexes follow the merged value, not the one that was passed in")
+    @Test("indexes follow the merged value, not the given one")
     func indexesFollow() throws {
         var context = Context()
         try Document(id: 1, version: 5, title: "kept").save(to: &context)

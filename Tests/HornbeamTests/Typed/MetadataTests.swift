@@ -77,7 +77,7 @@ struct MetadataTests {
         #expect(try Bare.query().sorted(by: .updatedAt).ids(in: context) == [1, 2, 3])
     }
 
-    @Test("is found by the index over it, alone or behind a property, and explained by its name")
+    @Test("is found by the index over it, alone or after a property, and explained by its name")
     func index() throws {
         var context = Context()
         let ranges = try saved((0..<100).map { "\($0)" }, to: &context)
@@ -96,7 +96,7 @@ struct MetadataTests {
         #expect(scan.order == .inMemory(["updatedAt"]))
     }
 
-    @Test("of a value with its relations is the latest, as far as they are loaded and asked for")
+    @Test("of a value with its relations is the latest of all loaded ones, if requested")
     func nested() throws {
         var context = Context()
         for id in ["c", "b", "a"] { _ = try saved([id], to: &context) }

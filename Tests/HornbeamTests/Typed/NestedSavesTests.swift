@@ -104,7 +104,7 @@ struct NestedSavesTests {
         try Post(id: "n", text: "second", room: .id("old")).save(to: &context)
     }
 
-    @Test("an entity stays stored that goes with whoever makes room for one nested in it")
+    @Test("an entity stays stored that is deleted with the one that makes room for a nested entity")
     func upsertBelow() throws {
         var context = Context()
         try stored(&context)
@@ -120,7 +120,7 @@ struct NestedSavesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("so do all of a list")
+    @Test("all entities of a list do so")
     func list() throws {
         var context = Context()
         try stored(&context)
@@ -131,7 +131,7 @@ struct NestedSavesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("with what was merged, and with the entities nested in it that went too")
+    @Test("with the merged values, and with deleted entities nested in it")
     func nestedBefore() throws {
         var context = Context()
         try stored(&context)
@@ -148,7 +148,7 @@ struct NestedSavesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("so do two that are deleted with each other")
+    @Test("two entities that are deleted with each other stay")
     func oneToOne() throws {
         var context = Context()
         try Husband(id: 1, name: "Al", wife: .relation(Wife(id: 1, name: "Peg"))).save(to: &context)
@@ -158,7 +158,7 @@ struct NestedSavesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("so does one that a hook deletes; what a hook saves in its place stays, with the links")
+    @Test("an entity that a hook deletes stays; one that a hook saves in its place stays, with the links")
     func hooks() throws {
         var context = Context()
         let guests = [Guest(id: 1), Guest(id: 2, deletes: "o"), Guest(id: 3)]
@@ -173,7 +173,7 @@ struct NestedSavesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("one relation saved by itself leads from the id, if its entity goes or is none")
+    @Test("one relation saved by itself leads from the id, if its entity is deleted or missing")
     func oneRelation() throws {
         var context = Context()
         try stored(&context)
@@ -189,7 +189,7 @@ struct NestedSavesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("what deletes it again each time is refused, and nothing of it is left")
+    @Test("repeated deletion each time is refused, and nothing of it is left")
     func endless() throws {
         var context = Context()
         let whole = Whole(

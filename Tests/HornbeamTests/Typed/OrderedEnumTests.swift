@@ -75,7 +75,7 @@ struct OrderedEnumTests {
         #expect(try list.ids(in: context) == right.map(\.id), sourceLocation: place)
     }
 
-    @Test("of their own are sorted and compared by it, though the index has that of the raw values")
+    @Test("of their own are sorted and compared by it, though the index has the order of raw values")
     func own() throws {
         try expect(Parcel.query().sorted(by: \.size)) { $0.size < $1.size }
         try expect(Parcel.query().sorted(by: \.size.desc)) { $0.size > $1.size }

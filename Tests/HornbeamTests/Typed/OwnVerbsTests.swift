@@ -48,7 +48,7 @@ struct OwnVerbsTests {
         try Entity.queryAll(with: .ids).resolve(in: context)
     }
 
-    @Test("are called by generic code, by tables and by what brings an entity back")
+    @Test("are called by generic code, by tables and by restoring an entity")
     func generic() throws {
         var context = Context()
         #expect(try saved(Record(id: 1), &context)?.saves == 1)
@@ -63,7 +63,7 @@ struct OwnVerbsTests {
         #expect(try context.isWhole())
     }
 
-    @Test("aren't called for what is saved or deleted with others, nor by the store's own part")
+    @Test("aren't called for entities saved or deleted with others, nor by the store's own part")
     func whole() throws {
         var context = Context()
         try [Record(id: 1)].save(to: &context)

@@ -263,7 +263,7 @@ struct PredicateTests {
         }
     }
 
-    @Test("regular expressions, and tests of one's own, of any of several properties")
+    @Test("regular expressions, and custom tests, of any of several properties")
     func expressions() throws {
         let context = try Place.context()
         try expect(
@@ -309,7 +309,7 @@ struct PredicateTests {
         #expect(try Place.query().sorted(by: .by(\.isOpen.asc), .by(\.nick), .by(\.size)).first(in: context)?.id == 3)
     }
 
-    @Test("going on after an entity gives what an offset gives, in any order, by an index or not")
+    @Test("continuing after an entity gives the same as an offset, in any order, by an index or not")
     func pages() throws {
         var context = try Place.context()
         let queries: [(QueryList<Place>, QueryList<IndexedPlace>)] = [

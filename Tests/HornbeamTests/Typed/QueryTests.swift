@@ -222,7 +222,7 @@ struct QueryTests {
         #expect(combined == wanted.map(\.id))
     }
 
-    @Test("limits and offsets cut after the order; later filters go over what is left")
+    @Test("limits and offsets cut after the order; later filters apply to the rest")
     func limits() throws {
         let context = try Person.context()
         let sorted = Person.all.sorted { $0.age > $1.age }
@@ -240,7 +240,7 @@ struct QueryTests {
         #expect(try Person.filter(\.age > 99).first(in: context) == nil)
     }
 
-    @Test("negative limits and offsets give nothing, in whatever way the query is resolved")
+    @Test("negative limits and offsets give nothing, in every way of resolving the query")
     func negativeLimits() throws {
         let context = try Person.context()
         let all = Person.query().sorted(by: \.age)
@@ -310,7 +310,7 @@ struct QueryTests {
         }
     }
 
-    @Test("explain of a query over rows of another tells of these rows, not of a scan")
+    @Test("explain of a query over another one's rows describes that query, not a scan")
     func explainLists() throws {
         let context = try Person.context()
         let ids = try Person.query([7, 99, 3, 7]).explain(in: context)

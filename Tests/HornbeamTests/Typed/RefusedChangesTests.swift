@@ -101,9 +101,9 @@ private struct Letter {
     func willDelete(from context: inout Context) throws { if isLocked { throw Refused() } }
 }
 
-@Suite("What is refused midway")
+@Suite("Changes that are refused midway")
 struct RefusedChangesTests {
-    @Test("leaves nothing behind, where a hook has asked for it")
+    @Test("leave nothing behind, if a hook has made them")
     func inHook() throws {
         let database = try Database.inMemory(models: Inner.self, Outer.self, Trigger.self)
         try database.write { context in
@@ -117,7 +117,7 @@ struct RefusedChangesTests {
         }
     }
 
-    @Test("leaves an entity and what its own hook has linked, if one of these refuses to go")
+    @Test("leave an entity and the ones that its own hook has linked, if one of these refuses")
     func linkedByHook() throws {
         let database = try Database.inMemory(models: Parting.self, Letter.self)
         try database.write { context in
@@ -140,7 +140,7 @@ struct RefusedChangesTests {
         }
     }
 
-    @Test("leaves nothing of what a resolver had done before another one refused")
+    @Test("leave nothing of a resolver's changes before another one refused")
     func resolvers() throws {
         var context = Context()
         try Witness(id: 1).save(to: &context)
@@ -154,7 +154,7 @@ struct RefusedChangesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("leaves those whose keys it wanted, if one of them refuses to go, or its own hook throws")
+    @Test("leave the holders of the wanted keys, if one of them refuses, or its own hook throws")
     func upserts() throws {
         var context = Context()
         try Guest(id: 1, name: "ann", mail: "a@x").save(to: &context)
@@ -171,7 +171,7 @@ struct RefusedChangesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("leaves all of a cascade, if one of those in it refuses to go")
+    @Test("leave all of a cascade, if one of its entities refuses")
     func cascades() throws {
         var context = Context()
         let photos = (1...3).map { Photo(id: $0, isLocked: $0 == 3) }
@@ -194,7 +194,7 @@ struct RefusedChangesTests {
         #expect(try context.isWhole())
     }
 
-    @Test("says so in a read, whatever would have to make room")
+    @Test("are refused as such in a read, whichever entity would have to make room")
     func reads() throws {
         let database = try Database.inMemory(models: Guest.self, Album.self, Photo.self)
         try database.write { context in
@@ -263,7 +263,7 @@ struct EndlessChangesTests {
         }
     }
 
-    @Test("of resolvers are refused, with all that they did undone, and the write goes on")
+    @Test("of resolvers are refused, their changes undone, and the write goes on")
     func resolvers() async throws {
         try await inSmallThread {
             var context = Context()

@@ -158,7 +158,7 @@ struct RelationPredicateTests {
         #expect(plan.access == .join(relation: "leader", targets: 1) && plan.filter == nil)
     }
 
-    @Test("few that pass are joined along the other side, and explain says so")
+    @Test("if few pass, they are joined along the other side, and explain shows it")
     func joins() throws {
         var context = Context()
         for id in 0..<400 {
@@ -177,7 +177,7 @@ struct RelationPredicateTests {
         #expect(text == "none of members where age == 17")
     }
 
-    @Test("what is linked and never saved is no result of a join, nor counted by it, also where joins are nested")
+    @Test("an unstored target is no result of a join, nor counted by it, also where joins are nested")
     func joinsToMissing() throws {
         var context = Context()
         for id in 0..<400 { try Member(id: id, age: id).save(to: &context) }
@@ -210,7 +210,7 @@ struct RelationPredicateTests {
         #expect(try Member.query().after(third).limit(1).ids(in: context) == [4])
     }
 
-    @Test("a large relation is counted, paged and partly removed by its positions, not by its size")
+    @Test("a large relation is counted, paged and partly removed by its positions, not in full")
     func large() throws {
         let database = try Database.inMemory(models: Club.self)
         try database.write { context in

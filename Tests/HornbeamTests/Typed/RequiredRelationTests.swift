@@ -50,7 +50,7 @@ struct RequiredRelationTests {
         #expect(try database.read { try $0.ids(Seat.self) } == [1])
     }
 
-    @Test("of what a strict write saves must lead to stored entities, or nothing of the write remains")
+    @Test("of entities saved in a strict write must lead to stored ones, or nothing of the write remains")
     func saving() throws {
         let database = try strict()
         let missing = refusal(database) { try Seat(id: 3, maker: .id("m")).save(to: &$0) }
@@ -82,7 +82,7 @@ struct RequiredRelationTests {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    @Test("don't concern what was undone in the same write")
+    @Test("don't concern changes undone in the same write")
     func undone() throws {
         struct Refusal: Error {}
         let database = try strict()
@@ -98,7 +98,7 @@ struct RequiredRelationTests {
         #expect(try database.read { try $0.ids(Room.self) }.sorted() == ["r", "t"])
     }
 
-    @Test("are an option of a file too, also of asynchronous writes, and what was missing before stays readable")
+    @Test("are an option of a file too, also in asynchronous writes, and earlier gaps stay readable")
     func file() async throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -153,7 +153,7 @@ struct RequiredRelationTests {
         } catch is CancellationError {}
     }
 
-    @Test("are looked at for what a write did, not for what its undone inner transactions did")
+    @Test("are checked for a write's changes, not for its undone inner transactions")
     func undoneWithin() throws {
         let database = try strict()
         try database.write { context in

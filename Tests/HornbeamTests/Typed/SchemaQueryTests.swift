@@ -75,7 +75,7 @@ struct SchemaQueryTests {
         #expect(try Everything.query("everything").id(\.$people).resolve(in: context)?.$people.ids == [])
     }
 
-    @Test("take only what was updated in a time, as entities or as fragments")
+    @Test("take only entities updated in a period, as entities or as fragments")
     func changes() throws {
         let (context, since) = try store()
         let entities = try everything(context, .schemaEntities(filter: .updated(within: since)))
@@ -89,7 +89,7 @@ struct SchemaQueryTests {
     }
 
     @Test(
-        "nested conditions take a part of the links, which saving it back doesn't make the whole",
+        "nested conditions take a part of the links, and saving that back keeps the others",
         arguments: [false, true])
     func filters(fragments: Bool) throws {
         var (context, since) = try store()

@@ -75,7 +75,7 @@ struct SoftDeleteTests {
         return context
     }
 
-    @Test("are what was deleted, with the ids of its relations, and the time of the deletion")
+    @Test("have the deleted values, with the ids of their relations, and the time of the deletion")
     func deletion() throws {
         var context = try library()
         let start = Date()
@@ -92,7 +92,7 @@ struct SoftDeleteTests {
         #expect(try context.isWhole())
     }
 
-    @Test("come back with all that they had, and are gone then")
+    @Test("are restored completely, and are gone then")
     func restoring() throws {
         var context = try library()
         let before = try #require(try Writer.query("w").with(.ids).resolve(in: context))
@@ -128,7 +128,7 @@ struct SoftDeleteTests {
         #expect(try Circle.query("a").id(\.$writers).resolve(in: context)?.$writers.ids == ["w"])
     }
 
-    @Test("go when the entity is saved again; one that is saved deletes the entity")
+    @Test("are removed when the entity is saved again; saving one deletes the entity")
     func eitherOr() throws {
         var context = try library()
         try Work.delete(id: 1, from: &context)
@@ -159,7 +159,7 @@ struct SoftDeleteTests {
         #expect(try context.isWhole())
     }
 
-    @Test("are not kept of a type that gives nil, of an unsaved value, or of an id that isn't there")
+    @Test("are not kept for a type that returns nil, for an unsaved value, or for an unknown id")
     func none() throws {
         var context = Context()
         try Scrap(id: 1).save(to: &context)
@@ -170,7 +170,7 @@ struct SoftDeleteTests {
         #expect(try context.ids(Deleted<Work>.self) == [])
     }
 
-    @Test("are left by the loser of a collision, and by all that a cascade takes")
+    @Test("are left for the loser of a collision, and for all entities of a cascade")
     func collisions() throws {
         var context = try library()
         try Work(id: 3, title: "Solaris").save(to: &context)
@@ -188,7 +188,7 @@ struct SoftDeleteTests {
         #expect(Witness.log.lines == ["will true false", "did false true"])
     }
 
-    @Test("survive closing; a write that fails brings back none; the types come with their models")
+    @Test("survive closing; a write that fails restores none; the types come with their models")
     func file() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -214,7 +214,7 @@ struct SoftDeleteTests {
         try again.close()
     }
 
-    @Test("outlive changes of their type: what is gone is left out, what is new is nil or its default")
+    @Test("survive changes of their type: removed parts are left out, new ones are nil or the default")
     func changedType() throws {
         var context = Context()
         try Deleted(Work(id: 1, title: "")).save(to: &context)

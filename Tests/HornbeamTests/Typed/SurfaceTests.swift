@@ -139,7 +139,7 @@ struct SurfaceTests {
         #expect(try context.isWhole())
     }
 
-    @Test("of relations by themselves: what is said of them, their entities and links")
+    @Test("of relations by themselves: their values, entities and links")
     func relations() throws {
         var context = try stored()
         var bea = try #require(try Writer.query("b").resolve(in: context))
@@ -177,7 +177,7 @@ struct SurfaceTests {
         #expect(try context.isWhole())
     }
 
-    @Test("of one relation; one that says nothing leaves nothing, not even the id")
+    @Test("of one relation; an unset one leaves nothing, not even the id")
     func oneRelation() throws {
         var context = try stored()
         let stranger = Writer(id: "s", name: "", age: 0, mail: "")
@@ -194,7 +194,7 @@ struct SurfaceTests {
         #expect(try context.isWhole())
     }
 
-    @Test("of what the store keeps beside the properties")
+    @Test("of stored metadata")
     func metadata() throws {
         var context = try stored()
         let ann = try #require(try Writer.query("a").resolve(in: context))
@@ -306,7 +306,7 @@ struct SurfaceTests {
                 .count == 2)
     }
 
-    @Test("of collisions: what was refused can be read by a program in two forms")
+    @Test("of collisions: programs can read the cause of a refusal in two forms")
     func collisions() throws {
         var context = try stored()
         let found = #expect(throws: HornbeamError.self) {

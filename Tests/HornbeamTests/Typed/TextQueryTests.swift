@@ -109,7 +109,7 @@ struct TextQueryTests {
         }
     }
 
-    @Test("equal scores in another order ask each entity once where it stands")
+    @Test("equal scores in another order look up each entity's position once")
     func ties() throws {
         var context = Context()
         for id in 0..<200 { try Counted(id: id, text: "the same").save(to: &context) }

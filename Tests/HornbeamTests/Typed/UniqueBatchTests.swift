@@ -70,7 +70,7 @@ struct UniqueBatchTests {
         Dictionary(uniqueKeysWithValues: try Seat.query().resolve(in: context).map { ($0.id, $0.number) })
     }
 
-    @Test("of two new ones with one key in one write the second collides with the first")
+    @Test("of two new entities with one key in one write the second collides with the first")
     func twoNewOnes() throws {
         let database = try Database.inMemory(models: Seat.self)
         try database.write { (context) throws in
@@ -148,7 +148,7 @@ struct UniqueBatchTests {
         }
     }
 
-    @Test("of two members that are the same refuse the batch, name both, and leave nothing behind")
+    @Test("of two equal members refuse the batch, name both, and leave nothing behind")
     func duplicates() throws {
         var context = try seats()
         let before = try numbers(context)
@@ -190,7 +190,7 @@ struct UniqueBatchTests {
         #expect(try context.isWhole())
     }
 
-    @Test("are those that willSave leaves, and a hook that throws undoes the whole batch")
+    @Test("are those after willSave, and a hook that throws undoes the whole batch")
     func hooks() throws {
         var context = Context()
         try [Trimmed(id: 1, name: "one"), Trimmed(id: 2, name: "two")].save(to: &context)
@@ -205,7 +205,7 @@ struct UniqueBatchTests {
         #expect(try context.ids(Trimmed.self) == [1, 2])
     }
 
-    @Test("of nested entities are those that their own hooks leave")
+    @Test("of nested entities are those after their own hooks")
     func nestedHooks() throws {
         var context = Context()
         try Trimmed(id: 1, name: "one").save(to: &context)
@@ -265,7 +265,7 @@ struct UniqueBatchTests {
         #expect(try context.isWhole())
     }
 
-    @Test("stay right whatever permutation is saved, with what stays out of it refusing", .seeded)
+    @Test("stay right whatever permutation is saved, and entities outside of it refuse", .seeded)
     func random() throws {
         var random = SeededGenerator()
         let database = try Database.inMemory(models: Seat.self)

@@ -77,7 +77,7 @@ struct UniqueNilsTests {
         #expect(try database.isSound())
     }
 
-    @Test("The rules of collisions are those of any other key")
+    @Test("Collisions have the rules of any other key")
     func rules() throws {
         let database = try database()
         try database.write { (context) throws in
@@ -107,7 +107,7 @@ struct UniqueNilsTests {
         #expect(try database.isSound())
     }
 
-    @Test("keys that are cut are told apart behind a nil, too")
+    @Test("keys that are cut are distinguished after a nil, too")
     func longKeys() throws {
         let database = try database()
         let long = String(repeating: "x", count: 5_000)

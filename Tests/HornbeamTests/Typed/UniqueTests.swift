@@ -80,7 +80,7 @@ struct UniqueTests {
         #expect(try context.ids(Account.self) == ["1", "3"])
     }
 
-    @Test("throw comes before upsert: a save that is refused has deleted nobody")
+    @Test("throw comes before upsert: a refused save has deleted nothing")
     func refusalBeforeUpsert() throws {
         var context = Context()
         try account("1", "bob", "a@x").save(to: &context)
@@ -99,7 +99,7 @@ struct UniqueTests {
         #expect(try context.ids(Account.self) == ["1"])
     }
 
-    @Test("a key with a nil in it holds against nobody, a whole one does")
+    @Test("a key with a nil in it never collides, a whole one does")
     func nilComponents() throws {
         var context = Context()
         for id in 1...3 {
@@ -116,7 +116,7 @@ struct UniqueTests {
         #expect(throws: HornbeamError.self) { try two.save(to: &context) }
     }
 
-    @Test("a resolver of one's own makes room, and what it leaves may keep the key")
+    @Test("a custom resolver makes room, and entities that it leaves may keep the key")
     func customResolver() throws {
         var context = Context()
         for id in 1...4 {

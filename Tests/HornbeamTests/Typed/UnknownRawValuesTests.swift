@@ -87,7 +87,7 @@ struct UnknownRawValuesTests {
         }
     }
 
-    @Test("are an error that names the entity, the value, and what helps")
+    @Test("are an error that names the entity, the value, and the remedies")
     func refused() throws {
         try file("Strict").open([Strict.self, Part.self]) { database throws in
             try database.read { context in
@@ -138,7 +138,7 @@ struct UnknownRawValuesTests {
         }
     }
 
-    @Test("don't keep others from telling an entity that a link is gone")
+    @Test("don't prevent notifying an entity of a removed link")
     func notified() throws {
         try file("Strict").open([Strict.self, Part.self]) { database throws in
             try database.write { context in
@@ -151,7 +151,7 @@ struct UnknownRawValuesTests {
         }
     }
 
-    @Test("of an optional property are nil, and conditions go by what is stored")
+    @Test("of an optional property are nil, and conditions use the stored value")
     func optional() throws {
         try file("Loose").open([Loose.self]) { database throws in
             try database.read { context in
@@ -175,7 +175,7 @@ struct UnknownRawValuesTests {
         }
     }
 
-    @Test("of deleted entities alone are converted too, and what can't be read can be forgotten")
+    @Test("of deleted entities alone are converted too, and unreadable ones can be forgotten")
     func deletedOnes() throws {
         let deleted = EntityDescription(
             name: "Deleted<Strict>",

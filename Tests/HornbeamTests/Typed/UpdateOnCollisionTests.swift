@@ -54,7 +54,7 @@ struct UpdateOnCollisionTests {
         return context
     }
 
-    @Test("has a save refused by default, and deletes nothing")
+    @Test("makes a save fail by default, and deletes nothing")
     func refusal() throws {
         var context = Context()
         try Tag(id: 1, name: "swift", uses: .relation([Folder(id: 1)])).save(to: &context)
@@ -63,7 +63,7 @@ struct UpdateOnCollisionTests {
         #expect(try context.ids(Tag.self) == [1] && context.ids(Folder.self) == [1])
     }
 
-    @Test("is updated under its own id, with its links and what the new one says of them")
+    @Test("is updated under its own id, with its links and the new one's")
     func update() throws {
         var context = try stored()
         try Feed(id: 2, url: "a", title: "B", folder: .id(8)).save(to: &context)
@@ -77,7 +77,7 @@ struct UpdateOnCollisionTests {
         #expect(Feed.saved.withLock { $0 } == ["1 B"])
     }
 
-    @Test("keeps by the options of the save what the new one doesn't say")
+    @Test("keeps, by the options of the save, values that the new one lacks")
     func merge() throws {
         var context = try stored()
         try Feed(id: 2, url: "a", title: nil, slot: 6).save(to: &context, options: .fragment)
@@ -85,7 +85,7 @@ struct UpdateOnCollisionTests {
         #expect(feed.title == "A" && feed.slot == 6)
     }
 
-    @Test("is linked under the id of the stored one, from an entity around it")
+    @Test("is linked under the stored entity's id, from its owner")
     func nested() throws {
         var context = try stored()
         try Item(id: 12, feed: .relation(Feed(id: 3, url: "a", title: "C"))).save(to: &context)
@@ -103,7 +103,7 @@ struct UpdateOnCollisionTests {
         #expect(try Feed.query(1).resolve(in: context)?.title == "C")
     }
 
-    @Test("is refused where both are stored, or another index refuses; nothing has changed then")
+    @Test("is refused if both are stored, or another index refuses; nothing has changed then")
     func refusals() throws {
         var context = try stored()
         try Feed(id: 2, url: "b", slot: 9).save(to: &context)

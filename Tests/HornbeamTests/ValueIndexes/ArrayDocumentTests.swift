@@ -134,7 +134,7 @@ struct ArrayDocumentTests {
         #expect(plan.access == .index(name: "nestedArray", ranges: 1, entries: 2, reversed: false))
     }
 
-    @Test("the same index by key paths and by names, with the last [] or without, is one")
+    @Test("an index by key paths and by names, with the last [] or without, is the same one")
     func forms() throws {
         let database = try people()
         try database.createIndex(ArrayIndex("nestedArray", \ContactPerson.contacts, each: \.phones, \.type))
@@ -177,7 +177,7 @@ struct ArrayDocumentTests {
         #expect(try database.read { context in try contacts.count(in: context) } == 1)
     }
 
-    @Test("paths and expressions that say nothing are refused, with what to write instead")
+    @Test("paths and expressions without meaning are refused, with advice")
     func refusals() throws {
         let database = try people()
         let configs: [(ArrayIndexConfiguration, String)] = [
@@ -246,7 +246,7 @@ struct ArrayDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("no element is no entry; arrays that grow, shrink, are put in another order and go", .seeded)
+    @Test("an empty array has no entry; arrays may grow, shrink, be reordered and be removed", .seeded)
     func edges() throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         try database.write { (context) throws in try ContactPerson(id: 1, likes: ["x", "x", "y"]).save(to: &context) }
@@ -281,7 +281,7 @@ struct ArrayDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("one of two equal elements that goes takes one entry, and nothing else is written")
+    @Test("removing one of two equal elements removes one entry, and nothing else is written")
     func multiset() throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         try database.createIndex(ArrayIndex("likes", \ContactPerson.likes))
@@ -334,7 +334,7 @@ struct ArrayDocumentTests {
         }
     }
 
-    @Test("any, every, and both, of no elements, of some that pass, of all that do", arguments: [false, true])
+    @Test("any, every, and both are right if none, some or all elements pass", arguments: [false, true])
     func quantifiers(isIndexed: Bool) throws {
         let database = try Database.inMemory(models: ContactPerson.self)
         if isIndexed {
@@ -396,7 +396,7 @@ struct ArrayDocumentTests {
 
 @Suite("Array indexes against plain scans")
 struct ArrayIndexModelTests {
-    @Test("whatever is asked, the answer is the one without indexes", arguments: SeededGenerator.seeds(4))
+    @Test("every query gives the same answer with and without indexes", arguments: SeededGenerator.seeds(4))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let plain = try Database.inMemory(models: ContactPerson.self)

@@ -49,7 +49,7 @@ struct CollatedIndexTests {
         return database
     }
 
-    @Test("a query of the index's collation is a range of it, exact and in its order")
+    @Test("a query with the index's collation is a range of the index, exact and in its order")
     func used() throws {
         let database = try town()
         let query = Townsperson.filter(\.name > "z".collated(.unicode(locale: "sv")))
@@ -113,7 +113,7 @@ struct CollatedIndexTests {
     }
 
     @Test(
-        "whatever is compared and sorted by, the answer is that of the sort keys",
+        "all comparisons and sorts agree with the sort keys",
         arguments: SeededGenerator.seeds(4))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -201,7 +201,7 @@ struct CollatedIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a collation that there isn't, or one of no text, is refused and says what to do")
+    @Test("an unknown collation, or one over a property that isn't text, is refused with advice")
     func refused() throws {
         let database = try town()
         let unknown = #expect(throws: HornbeamError.self) {
@@ -263,7 +263,7 @@ struct CollatedIndexTests {
         #expect(try names("SELECT name AS collate FROM Townsperson").isEmpty)
     }
 
-    @Test("one that was made at run time with another version is built anew when it is registered")
+    @Test("a collation registered at run time with another version is built anew")
     func registeredVersions() throws {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [Townsperson.self], [])

@@ -87,7 +87,7 @@ struct CollationVersionTests {
         try database.close()
     }
 
-    @Test("without these models too, by whoever opens the file for writing: the file tells what it is over")
+    @Test("a program that writes rebuilds it without these models: the file stores its definition")
     func undeclared() throws {
         let disk = try SimulatedDisk(image: try outdated())
         #expect(try versions(disk).contains { $0.hasPrefix("icu-0.") })
@@ -111,7 +111,7 @@ struct CollationVersionTests {
         try again.close()
     }
 
-    @Test("opened for reading alone, the answers are those of a scan, and the plan says why", arguments: [true, false])
+    @Test("in a file opened read-only answers are a scan's, and the plan says why", arguments: [true, false])
     func readOnly(hasModels: Bool) throws {
         let disk = try SimulatedDisk(image: try outdated())
         let before = try versions(disk)
@@ -149,7 +149,7 @@ struct CollationVersionTests {
         try store.close()
     }
 
-    @Test("a registered index of another version isn't trusted by who reads a file without its models")
+    @Test("a registered index of another version isn't trusted by a reader without the models")
     func registered() throws {
         let disk = try SimulatedDisk(image: try outdated())
         let store = try TreeStore.open(file: disk)
@@ -170,7 +170,7 @@ struct CollationVersionTests {
         try store.close()
     }
 
-    @Test("one of a collation that this system hasn't got stays as it is, and refuses what would change it")
+    @Test("an index with a collation unknown to this system stays as it is, and refuses writes that would change it")
     func unknown() throws {
         for name in ["unicode:qqq", "of-tomorrow"] {
             let disk = try SimulatedDisk(image: try outdated(collation: name))

@@ -92,7 +92,7 @@ struct ComputedOrderTests {
         #expect(try indexed.isWhole())
     }
 
-    @Test("the order is that of Swift, whoever gives it")
+    @Test("an index orders as Swift's comparison does")
     func model() throws {
         var random = SeededGenerator(seed: 5)
         let measures = (0..<100).map { Self.random($0, &random) }

@@ -56,7 +56,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("the same by key paths, and with one of them descending")
+    @Test("an index is made by key paths too, and with one of them descending")
     func keyPaths() throws {
         let database = try hotels()
         let query = Hotel.filter(\.type == "hotel").sorted(by: \.name.desc).limit(3)
@@ -80,7 +80,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.index(withName: "few")?.entries == 1)
     }
 
-    @Test("the same again is nothing; another one under the name is refused, or replaces it if that is said")
+    @Test("creating an index again does nothing; another one under its name is refused, or replaces it on request")
     func sameName() throws {
         let database = try hotels()
         let other = ValueIndexConfiguration(["name"])
@@ -110,7 +110,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("what isn't there is refused, with the nearest that is", arguments: ["tpye", "Name", "nothing"])
+    @Test("an unknown property is refused, with the nearest known one", arguments: ["tpye", "Name", "nothing"])
     func unknown(property: String) throws {
         let database = try hotels()
         let error = #expect(throws: HornbeamError.self) {
@@ -144,7 +144,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.indexes() == [])
     }
 
-    @Test("a partial index serves queries alone that imply its condition")
+    @Test("a partial index serves only queries that imply its condition")
     func partial() throws {
         let database = try hotels()
         try database.createIndex(ValueIndex("hotels", \Hotel.name, where: \Hotel.type == "hotel"))
@@ -174,7 +174,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a condition that a value is there is implied by a comparison with it, as IS VALUED is")
+    @Test("a condition that a value is present is implied by a comparison with the value, as IS VALUED is")
     func valued() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.write { (context) throws in
@@ -200,7 +200,7 @@ struct CouchbaseDocumentTests {
         }
     }
 
-    @Test("an index over what is worked out serves the queries that compare just that")
+    @Test("an index over an expression serves the queries that compare exactly that expression")
     func expression() throws {
         let database = try hotels()
         try database.createIndex(ValueIndex("lower", \Hotel.lowerName))
@@ -225,7 +225,7 @@ struct CouchbaseDocumentTests {
         #expect(try things.isWhole())
     }
 
-    @Test("what is nil is in no range, and its negation holds, with the index and without")
+    @Test("nil is in no range, and a negated range includes it, with the index and without")
     func nils() throws {
         let database = try hotels()
         try database.write { (context) throws in
@@ -244,7 +244,7 @@ struct CouchbaseDocumentTests {
         #expect(before[1].contains { $0.rating == nil })
     }
 
-    @Test("results are those of their moment, whatever is committed meanwhile")
+    @Test("results stay those of their snapshot while others commit")
     func snapshot() throws {
         let database = try hotels()
         try database.createIndex(Hotel.self, withName: "TypeNameIndex", config: config)
@@ -291,7 +291,7 @@ struct CouchbaseDocumentTests {
         }
     }
 
-    @Test("of two indexes that with fewer entries is taken, however skewed the data is, at once")
+    @Test("of two indexes the one with fewer entries is used, even with skewed data, at once")
     func selectivity() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.createIndex(ValueIndex("size", \IndexedThing.size))

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Value indexes at opening")
 struct RegisteredAtOpeningTests {
-    @Test("An entity that can't be read leaves an index that is behind waiting, and the file opens")
+    @Test("An unreadable entity leaves an outdated index waiting, and the file opens")
     func damagedEntity() throws {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [IndexedThing.self], [])

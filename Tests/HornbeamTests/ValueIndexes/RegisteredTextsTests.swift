@@ -30,7 +30,7 @@ struct RegisteredTextsTests {
         }
     }
 
-    @Test("one by a collation over a property with a reserved name is kept by programs that don't register it")
+    @Test("an index by a collation over a property with a reserved name is kept by programs that don't register it")
     func reserved() throws {
         let file = try MigratedFile([]) { _ in }
         try file.open([Mailing.self]) { database in
@@ -47,7 +47,7 @@ struct RegisteredTextsTests {
         }
     }
 
-    @Test("one over an optional text serves prefixes")
+    @Test("an index over an optional text serves prefixes")
     func prefixes() throws {
         let database = try Database.inMemory(models: Mailing.self)
         try put(database)
@@ -68,7 +68,7 @@ struct RegisteredTextsTests {
         }
     }
 
-    @Test("lists of texts by a collation, and of what is computed, are one condition, with an index and without")
+    @Test("lists of texts by a collation, and of computed values, are one condition, with an index and without")
     func lists() throws {
         let database = try Database.inMemory(models: Mailing.self)
         try put(database)

@@ -56,7 +56,7 @@ struct StatementIndexTests {
         return try database.read { context in try statement.explain(in: context) }
     }
 
-    @Test("with a condition in words the index has those entities, and serves queries that imply it")
+    @Test("an index with a condition in words has only matching entities, and serves queries that imply it")
     func partial() throws {
         let database = try guests()
         // As `guests` makes them: what is asked of the database might be answered from the index.
@@ -82,7 +82,7 @@ struct StatementIndexTests {
         #expect(try database.isWhole())
     }
 
-    @Test("a condition that no file can keep is refused, and says which can")
+    @Test("a condition that no file can store is refused, and the error says which can")
     func refusedConditions() throws {
         let database = try guests(5)
         for condition in ["lower(name) = 'x'", "name LIKE 'a%'", "age > ?", "nmae = 'x'", "age >", "age + 1 > 3"] {
@@ -201,7 +201,7 @@ struct StatementIndexTests {
         #expect(try indexed.isWhole())
     }
 
-    @Test("a text that says a UUID is found by that with the index over it as without")
+    @Test("a UUID given as text is found by the UUID, with the index as without")
     func kinds() throws {
         let database = try guests(5)
         let uuid = UUID()
@@ -215,7 +215,7 @@ struct StatementIndexTests {
         #expect(try database.query(text, uuid, uuid).map { $0["id"] } == before)
     }
 
-    @Test("what can't be an index's expression is refused, and says why")
+    @Test("an unsuitable expression for an index is refused, with the reason")
     func refusedExpressions() throws {
         let database = try guests(3)
         for (expression, reason) in [
@@ -234,7 +234,7 @@ struct StatementIndexTests {
         #expect(try database.indexes() == [])
     }
 
-    @Test("such an index goes on from one opening to the next without the code that made it")
+    @Test("an index made from a statement keeps working after reopening, without the code that made it")
     func reopened() throws {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [Boarder.self], [])

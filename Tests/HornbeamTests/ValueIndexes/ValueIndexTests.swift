@@ -30,7 +30,7 @@ struct ValueIndexTests {
         ]
     }
 
-    @Test("whatever is asked, the answer is the one without indexes", arguments: SeededGenerator.seeds(6))
+    @Test("every query gives the same answer with and without indexes", arguments: SeededGenerator.seeds(6))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let plain = try Database.inMemory(models: IndexedThing.self)
@@ -102,7 +102,7 @@ struct ValueIndexTests {
 
     // MARK: From one opening to the next
 
-    @Test("an index stays, also for a program that never heard of it, and is used at once")
+    @Test("an index stays, also for a program that doesn't declare it, and is used at once")
     func reopening() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
@@ -145,7 +145,7 @@ struct ValueIndexTests {
         try database.close()
     }
 
-    @Test("a changed version of what is computed has the index built anew")
+    @Test("a changed version of a computed value has the index built anew")
     func versions() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.write { (context) throws in try IndexedThing(id: 1, name: "A").save(to: &context) }
@@ -188,7 +188,7 @@ struct ValueIndexTests {
         }
     }
 
-    @Test("one condition implies another just where no value tells them apart", .seeded)
+    @Test("a condition implies another exactly when no value satisfies only the first", .seeded)
     func implications() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         let database = try Database.inMemory(models: IndexedThing.self)
@@ -220,7 +220,7 @@ struct ValueIndexTests {
         #expect(found > 50)
     }
 
-    @Test("an index of what isn't nil isn't used for what is, also where that is said by comparing with null")
+    @Test("an index of non-nil values isn't used for nil ones, also when the query compares with null")
     func comparedWithNull() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         let type = try #require(database.schema.types["IndexedThing"])
@@ -247,7 +247,7 @@ struct ValueIndexTests {
         #expect(try IndexCondition(none, type).implied(by: [asked], type) == nil)
     }
 
-    @Test("the check finds entries that the entities don't give, and those that are missing")
+    @Test("the check finds entries without an entity, and missing ones")
     func damage() throws {
         let database = try Database.inMemory(models: IndexedThing.self)
         try database.createIndex(ValueIndex("part", \IndexedThing.name, where: \IndexedThing.size > 0))

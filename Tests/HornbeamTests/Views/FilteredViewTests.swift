@@ -57,7 +57,7 @@ struct FilteredViewTests {
     }
 
     @Test(
-        "moves and other filters give what filtering gives, and change-sets that lead there",
+        "moves and other filters give the filtered list, and change-sets that lead there",
         arguments: SeededGenerator.seeds(4))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
@@ -176,7 +176,7 @@ struct FilteredViewTests {
         #expect(try reader.moveForward { try filtered.move($0) }.deletions.map(\.id) == [1])
     }
 
-    @Test("a write has no state that a list could be of")
+    @Test("a write has no state for a list")
     func writes() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])

@@ -19,7 +19,7 @@ struct LiveSectionsTests {
     }
 
     @Test(
-        "each element leads from the rows before to those that there are", arguments: SeededGenerator.seeds(3))
+        "each element leads from the previous rows to the present ones", arguments: SeededGenerator.seeds(3))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
         let view = mailView()
@@ -49,7 +49,7 @@ struct LiveSectionsTests {
         observation.finish()
     }
 
-    @Test("a consumer gets elements, and the database closes beside it")
+    @Test("a consumer gets elements, and the database can close meanwhile")
     func consumer() async throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -71,7 +71,7 @@ struct LiveSectionsTests {
         try #require(condition())
     }
 
-    @Test("a consumer that waits gets changes, however long nothing has changed", .timeLimit(.minutes(2)))
+    @Test("a waiting consumer gets changes, even after a long time without any", .timeLimit(.minutes(2)))
     func quiet() async throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, LiveFolder.self, indexes: [view])

@@ -26,7 +26,7 @@ struct LongLivedReadTests {
         #expect(found == wanted)
     }
 
-    @Test("a read sees its state until it is moved, and then what changed")
+    @Test("a read sees its state until it is moved, and then the changes")
     func moving() throws {
         let database = try database()
         let read = try database.longLivedRead()
@@ -63,7 +63,7 @@ struct LongLivedReadTests {
         #expect(try read.read { try Mail.query().count(in: $0) } == 9)
     }
 
-    @Test("a closed read refuses, a use inside a use too, and the database closes after all reads")
+    @Test("a closed read refuses uses, a nested use is refused too, and the database closes after all reads")
     func ends() throws {
         let database = try database()
         let read = try database.longLivedRead()
@@ -84,7 +84,7 @@ struct LongLivedReadTests {
         expect(.invalid) { _ = try database.longLivedRead(maximumAge: .zero) }
     }
 
-    @Test("a read that nobody has any more has ended")
+    @Test("a read without references has ended")
     func forgotten() throws {
         let database = try database()
         do {
@@ -95,7 +95,7 @@ struct LongLivedReadTests {
         try database.close()
     }
 
-    @Test("any number of threads share one, in turn")
+    @Test("any number of threads share one read, in turn")
     func threads() async throws {
         let database = try database()
         let read = try database.longLivedRead()
@@ -121,7 +121,7 @@ struct LongLivedReadTests {
         #expect(try read.read { try Mail.query().count(in: $0) } == 60)
     }
 
-    @Test("an old one lets go by itself, when nobody reads, and can begin anew")
+    @Test("an old read lets go by itself when unused, and can begin anew")
     func expiry() throws {
         let database = try database()
         let read = try database.longLivedRead(maximumAge: .milliseconds(50))

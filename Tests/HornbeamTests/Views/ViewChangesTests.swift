@@ -109,7 +109,7 @@ struct ViewChangesTests {
     }
 
     @Test(
-        "between any two states, applied to the one list they give the other",
+        "changes between any two states, applied to the older list, give the newer one",
         arguments: SeededGenerator.seeds(4))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
@@ -154,7 +154,7 @@ struct ViewChangesTests {
         try (0..<list.sectionCount).map { try list.entities(ofSection: $0, in: context) }
     }
 
-    @Test("applied to the rows of a mapping they give its new rows", arguments: SeededGenerator.seeds(6))
+    @Test("changes applied to the rows of a mapping give its new rows", arguments: SeededGenerator.seeds(6))
     func mapped(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
         let view = mailView()
@@ -203,7 +203,7 @@ struct ViewChangesTests {
         }
     }
 
-    @Test("a mapping of many groups reads nothing of those in which nothing has changed")
+    @Test("a mapping of many groups reads nothing of unchanged groups")
     func manyGroups() throws {
         let database = try Database.counting(Mail.self)
         let view = View<Mail, Int>("ranks", version: "1", groupedBy: \.rank, sortedBy: .ascending(\.subject))
@@ -236,7 +236,7 @@ struct ViewChangesTests {
         }
     }
 
-    @Test("a group that isn't equal to itself is one group, and stays one")
+    @Test("a group value that isn't equal to itself forms a single group")
     func notANumber() throws {
         let view = View<WaterLevel, Double>("levels", version: "1", groupedBy: \.height, sortedBy: .ascending(\.name))
         let database = try Database.inMemory(models: WaterLevel.self, indexes: [view])
@@ -268,7 +268,7 @@ struct ViewChangesTests {
         #expect(list.path(of: ViewPosition(group: .nan, index: 1)) == ListPath(2, 1))
     }
 
-    @Test("groups that a type holds equal and stores apart are groups of their own in a filtered view's list")
+    @Test("group values that are equal but stored differently are separate groups in a filtered view's list")
     func equalGroups() throws {
         let view = View<WaterLevel, AnyCase>(
             "cases", version: "1", groupedBy: { AnyCase(text: $0.name) }, sortedBy: .ascending(\.id))
@@ -290,7 +290,7 @@ struct ViewChangesTests {
         #expect(changes.counts == [2, 1, 1])
     }
 
-    @Test("a count that a damaged file gives makes room for no more than there is")
+    @Test("a count in a damaged file reserves no more memory than the entries need")
     func forgedCounts() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -301,7 +301,7 @@ struct ViewChangesTests {
         }
     }
 
-    @Test("an entity that went and was saved again is one, also where it got another row")
+    @Test("an entity deleted and saved again counts as one, also in another row")
     func again() throws {
         let view = View<Consignment, SoleGroup>("byWeight", version: "1", sortedBy: .ascending(\.weight))
         let database = try Database.inMemory(models: Consignment.self, indexes: [view])
@@ -330,7 +330,7 @@ struct ViewChangesTests {
         #expect(filtered.ids(of: .all) == ["y", "z", "x"])
     }
 
-    @Test("a view must be there in both states, and a mapping in the state that it is moved from")
+    @Test("a view must exist in both states, and a mapping in the state that it is moved from")
     func refusals() throws {
         let database = try Database.inMemory(models: Mail.self)
         let view = mailView()

@@ -53,7 +53,7 @@ struct ViewTests {
         }
     }
 
-    @Test("after any writes a view is what sorting makes of the entities", arguments: SeededGenerator.seeds(4))
+    @Test("after any writes a view equals the sorted entities", arguments: SeededGenerator.seeds(4))
     func model(seed: UInt64) throws {
         var writes = MailWrites(seed: seed)
         let database = try Database.inMemory(models: Mail.self)
@@ -110,7 +110,7 @@ struct ViewTests {
         #expect(try groups { mail -> String?? in .some(mail.id == 0 ? nil : mail.folder) } == [nil, "f1", "f2", "f3"])
     }
 
-    @Test("entities whose ids are no row ids, one list, equal keys")
+    @Test("a view works with ids that aren't row ids, a single list and equal keys")
     func sole() throws {
         let view = View<Consignment, SoleGroup>("byWeight", version: "1", sortedBy: .ascending(\.weight))
         let database = try Database.inMemory(models: Consignment.self, indexes: [view])
@@ -172,7 +172,7 @@ struct ViewTests {
         #expect(error?.message.contains("group by less") == true)
     }
 
-    @Test("what a view refuses")
+    @Test("a view refuses unsuitable definitions and arguments")
     func refusals() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self)
@@ -203,7 +203,7 @@ struct ViewTests {
         }
     }
 
-    @Test("check finds a view whose functions changed and whose version didn't")
+    @Test("check finds a view with changed functions and an unchanged version")
     func check() throws {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [Mail.self], [])

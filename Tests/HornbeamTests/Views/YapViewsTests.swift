@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Views, as YapDatabase has them")
 struct YapViewsTests {
-    @Test("index in a group and entity are told of each other in O(log n), of 100,000 entities")
+    @Test("an index in a group and its entity lead to each other in O(log n), for 100,000 entities")
     func y20() throws {
         let view = mailView()
         let database = try Database.counting(Mail.self)
@@ -66,7 +66,7 @@ struct YapViewsTests {
         #expect(pages < 600)
     }
 
-    @Test("change-sets of several commits are one, in which what came and went again cancels")
+    @Test("change-sets of several commits are combined, and an entity added and removed again cancels out")
     func y23() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -100,7 +100,7 @@ struct YapViewsTests {
         #expect(changes.updates == [five, four, three])
     }
 
-    @Test("the work for a change-set is by what has changed, not by what there is")
+    @Test("the work for a change-set depends on the changes, not on the number of entities")
     func n3() throws {
         let view = mailView()
         let database = try Database.counting(Mail.self)
@@ -120,7 +120,7 @@ struct YapViewsTests {
         #expect(after.hits + after.misses - before.hits - before.misses < 150)
     }
 
-    @Test("what is inserted before a window is one insertion and one deletion at its edges")
+    @Test("an insertion before a window is one insertion and one deletion at its edges")
     func y24() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -168,7 +168,7 @@ struct YapViewsTests {
         #expect(more.insertions == (0..<6).map { ListPath(0, $0) } + (27..<30).map { ListPath(0, $0) })
     }
 
-    @Test("sections come and go, stay where they are wanted, and are told apart by their groups")
+    @Test("sections appear and disappear, stay on request, and are identified by their groups")
     func y24Sections() throws {
         let view = mailView()
         let database = try Database.inMemory(models: Mail.self, indexes: [view])
@@ -221,7 +221,7 @@ struct YapViewsTests {
         #expect(now.version == read.version + 1_000)
     }
 
-    @Test("what a forgotten read holds is seen, and an old one lets go, so that the file stops growing")
+    @Test("a forgotten read's held space is visible, and an old read lets go so that the file stops growing")
     func y32() throws {
         let database = try Database.inMemory(models: Mail.self)
         func churn() throws {
@@ -253,7 +253,7 @@ struct YapViewsTests {
         #expect(database.statistics.fileBytes == size)
     }
 
-    @Test("whether an entity was changed between two states")
+    @Test("a query tells if an entity was changed between two states")
     func y33() throws {
         let database = try Database.inMemory(models: Mail.self, Consignment.self)
         try database.write { context in try Consignment(id: "x", weight: 1).save(to: &context) }
