@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Blocks of ASCII")
 struct ASCIIBlockTests {
-    @Test("Every byte in every place is lower-cased and told apart as it should be")
+    @Test("Every byte in every place is lower-cased and classified correctly")
     func everyByte() {
         let ascii = (UInt8(0)..<0x80).map { Unicode.Scalar($0) }
         let lower = ascii.map { scalar in

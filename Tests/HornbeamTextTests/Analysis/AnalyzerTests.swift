@@ -70,7 +70,7 @@ struct AnalyzerTests {
         write.abort()
     }
 
-    @Test("An analyzer that nobody knows refuses to be used, and says so")
+    @Test("An unknown analyzer refuses to be used, with an error that says so")
     func unknown() throws {
         let store = try TreeStore.inMemory()
         let index = TextIndex(prefix: "t:", analyzer: Analyzer(.unknown("custom:elsewhere")))

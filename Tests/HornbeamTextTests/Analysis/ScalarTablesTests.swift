@@ -35,7 +35,7 @@ struct ScalarTablesTests {
         #expect(wrong.isEmpty)
     }
 
-    @Test("Nothing beyond the last scalar is looked up")
+    @Test("The tables aren't read beyond the last scalar")
     func beyond() {
         for value in [0x11_0000, UTF8Scalars.malformed, 0x7FFF_FFFF] {
             #expect(!ScalarTables.shared.isWord(value))

@@ -33,7 +33,7 @@ struct SourceTokensTests {
     }
 
     @Test(
-        "Both forms give the same tokens, at places that ascend", arguments: analyzers.indices, SeededGenerator.seeds(2)
+        "Both forms give the same tokens, at ascending places", arguments: analyzers.indices, SeededGenerator.seeds(2)
     )
     func agree(_ number: Int, seed: UInt64) {
         let analyzer = Self.analyzers[number]
@@ -60,7 +60,7 @@ struct SourceTokensTests {
         }
     }
 
-    @Test("A tokenizer of a program's own may say the places itself; what isn't there has none")
+    @Test("A custom tokenizer may give the places itself; tokens not in the text have none")
     func custom() {
         let located = CustomTokenizer(name: "test.located", version: 1) { text, emit in
             emit("whole", text.startIndex..<text.endIndex)

@@ -36,7 +36,7 @@ struct StandardAnalyzerTests {
         #expect(tokens("__ _a 'b' c' .5 x.1 1.x") == ["_a", "b", "c", "5", "x", "1", "1", "x"])
     }
 
-    @Test("Texts that are canonically equivalent have the same tokens, scalar by scalar")
+    @Test("Canonically equivalent texts have the same tokens, scalar by scalar")
     func equivalence() {
         for value in UInt32(0x80)..<0x3_0000 where !(0xAC00...0xD7A3).contains(value) || value % 97 == 0 {
             guard let scalar = Unicode.Scalar(value) else { continue }

@@ -62,7 +62,7 @@ struct UnicodeTokenizerTests {
         expect("Ørsted", ["ørsted"], keepsAccents: true)
     }
 
-    @Test("Marks that are no accents stay in their words; what is invisible falls out of them")
+    @Test("Marks other than accents stay in their words; invisible characters are dropped")
     func marks() {
         expect("हिन्दी भाषा", ["हिन्दी", "भाषा"])
         expect("co\u{AD}operate zero\u{200B}width", ["cooperate", "zero", "width"])
@@ -168,7 +168,7 @@ struct UnicodeTokenizerTests {
         }
     }
 
-    @Test("Texts that Swift takes for equal have the same tokens", arguments: SeededGenerator.seeds(2))
+    @Test("Texts that Swift considers equal have the same tokens", arguments: SeededGenerator.seeds(2))
     func equivalence(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let table = FoldingTables.decompositions
@@ -201,7 +201,7 @@ struct UnicodeTokenizerTests {
         }
     }
 
-    @Test("Several marks count as one word in whatever order Unicode lets them stand")
+    @Test("Several marks count as one word in every order that Unicode allows")
     func markOrder() {
         // Vietnamese, as three keyboards write it; a Thai vowel below and a tone; an overlay behind an accent.
         for text in ["\u{1EC7}", "e\u{323}\u{302}", "e\u{302}\u{323}", "\u{EA}\u{323}", "\u{1EB9}\u{302}"] {
@@ -228,7 +228,7 @@ struct UnicodeTokenizerTests {
         expect("ক\u{9C7}\u{9BE} ক\u{9CB}", ["ক\u{9C7}\u{9BE}", "ক\u{9C7}\u{9BE}"])
     }
 
-    @Test("Whatever marks a text has, Swift's equality is that of the tokens", arguments: SeededGenerator.seeds(4))
+    @Test("For texts with any marks, Swift's equality is that of the tokens", arguments: SeededGenerator.seeds(4))
     func markEquivalence(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let table = FoldingTables.classes

@@ -158,7 +158,7 @@ struct TextCheckTests {
     }
 
     @Test(
-        "Damaged pending records that have right checksums are found, or change nothing",
+        "Damaged pending records with right checksums are found, or change nothing",
         arguments: SeededGenerator.seeds(4))
     func pendingDamage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -118,7 +118,7 @@ struct ChangeBufferTests {
 
     /// The story: rows are added, changed and removed in one transaction, many times and in any order; what comes out
     /// is the last state of each document, and whether the index must have held the term before.
-    @Test("the last state of each document comes out, ascending, whatever the order of the changes", .seeded)
+    @Test("the last state of each document comes out, ascending, after changes in any order", .seeded)
     func states() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         let words = ["a", "b", "c", "d"]
@@ -161,7 +161,7 @@ struct ChangeBufferTests {
         }
     }
 
-    @Test("a document that leaves without its terms is told")
+    @Test("a document removed without its terms is reported")
     func leftBehind() {
         var buffer = ChangeBuffer()
         let place = buffer.addDocument(1, 0)

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Fingerprints of texts")
 struct DocumentFingerprintsTests {
-    @Test("A text is told from others, also where only its division is another")
+    @Test("Texts that differ, even only in their division into fields, have different fingerprints")
     func texts() {
         let texts: [[[String]]] = [
             [[""]], [["a"]], [["a b"]], [["a", "b"]], [["a"], ["b"]], [["b"], ["a"]], [["a b"], []], [[], ["a b"]],
@@ -60,7 +60,7 @@ struct DocumentFingerprintsTests {
     }
 
     @Test(
-        "A text of the same words that isn't the one that is there is refused, stored or pending",
+        "A removal with the same words but another text is refused, stored or pending",
         arguments: [PendingLimits.none, .standard])
     func otherTexts(limits: PendingLimits) throws {
         let store = try TreeStore.index(of: "one", "two")
@@ -87,7 +87,7 @@ struct DocumentFingerprintsTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two"])) == [])
     }
 
-    @Test("A fingerprint that is another text's is told by the check")
+    @Test("The check reports a fingerprint that belongs to another text")
     func damage() throws {
         let store = try TreeStore.index(of: "one", "two")
         let transaction = try store.beginWrite()

@@ -61,7 +61,7 @@ struct DocumentMapTests {
         #expect(try store.problems(NaiveIndex(texts: documents.mapValues { _ in "x" })) == [])
     }
 
-    @Test("Rows that follow each other take next to nothing")
+    @Test("Consecutive rows take almost no space")
     func size() throws {
         let store = try TreeStore.inMemory()
         try store.write { writer in for row in 0..<UInt64(2560) { try writer.insert(row << 3, text: "") } }
@@ -102,7 +102,7 @@ struct DocumentMapTests {
 
 @Suite("Sections of documents")
 struct DocumentSectionsTests {
-    @Test("Any division comes back; what isn't one is refused", .seeded)
+    @Test("Any division comes back; an invalid one is refused", .seeded)
     func roundTrips() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<500 {
@@ -159,7 +159,7 @@ struct DocumentSectionsTests {
         transaction.abort()
     }
 
-    @Test("Each text has tokens of its own, whatever the analyzer", arguments: ["trigrams", "words", "unicode"])
+    @Test("Each text has tokens of its own, with every analyzer", arguments: ["trigrams", "words", "unicode"])
     func apart(specification: String) throws {
         let analyzer = try #require(Analyzer(specification: specification))
         var tokens: [String] = []

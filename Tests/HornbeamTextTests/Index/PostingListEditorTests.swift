@@ -55,7 +55,7 @@ struct PostingListEditorTests {
         #expect(try store.problems(model) == [])
     }
 
-    @Test("Documents that hold a word very often share no block when those between them go")
+    @Test("Two documents with very many occurrences of a word share no block once those between them are removed")
     func heavy() throws {
         let store = try TreeStore.inMemory()
         let often = String(repeating: "o ", count: 200_000)
@@ -83,7 +83,7 @@ struct PostingListEditorTests {
 
     /// Lengths are those of the batch already when its terms are folded: an old posting would come with its document's
     /// new length.
-    @Test("Of a neighbour that a shrinking run takes in before its own changes are made, no old posting is a leader")
+    @Test("A run that shrinks and absorbs a neighbour before its own changes makes no old posting a leader")
     func leadersOfJoinedRuns() throws {
         let store = try TreeStore.inMemory()
         var model = NaiveIndex()
@@ -112,7 +112,7 @@ struct PostingListEditorTests {
         #expect(try store.problems(model) == [])
     }
 
-    @Test("What is written of a list passes for all of it only if it is: bounds of other runs, and of fields, stay")
+    @Test("The rewritten part counts as the whole list only if it is: bounds of other runs, and of fields, stay")
     func boundsOfUnwrittenRuns() throws {
         let store = try TreeStore.inMemory()
         var model: [UInt64: DocumentText] = [:]

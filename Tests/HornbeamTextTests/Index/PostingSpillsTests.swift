@@ -49,7 +49,7 @@ struct PostingSpillsTests {
     }
 
     @Test(
-        "A load in parts leaves the trees that one without leaves, byte for byte, and nothing else",
+        "A load in parts leaves exactly the trees of an undivided one, byte for byte",
         arguments: SeededGenerator.seeds(2), [true, false])
     func sameTrees(seed: UInt64, storesPositions: Bool) throws {
         let index = TextIndex(prefix: "t:Article:search:", storesPositions: storesPositions)
@@ -77,7 +77,7 @@ struct PostingSpillsTests {
     }
 
     @Test(
-        "What was put aside can change, leave and come again before the load ends", arguments: SeededGenerator.seeds(3))
+        "Spilled postings can change, go and come again before the load ends", arguments: SeededGenerator.seeds(3))
     func changesAmongThem(seed: UInt64) throws {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
@@ -148,7 +148,7 @@ struct PostingSpillsTests {
     }
 
     @Test(
-        "come out by term and document as they went in, whatever the size of chunks and of what is kept in memory",
+        "come out by term and document as they went in, for all sizes of chunks and of memory",
         arguments: SeededGenerator.seeds(3))
     func merged(seed: UInt64) throws {
         var generator = TextGenerator(seed: seed, wordCount: 60)
@@ -208,7 +208,7 @@ struct PostingSpillsTests {
         }
     }
 
-    @Test("that can't be read are damage, whatever stands in their place", arguments: SeededGenerator.seeds(2))
+    @Test("that can't be read are damage, with any bytes in their place", arguments: SeededGenerator.seeds(2))
     func damaged(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let store = try TreeStore.inMemory()

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Postings of several segments")
 struct GatheredPostingsTests {
-    @Test("come into the order of their documents, each with what belongs to it", arguments: SeededGenerator.seeds(4))
+    @Test("come into the order of their documents, each with its own data", arguments: SeededGenerator.seeds(4))
     func order(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for runs in [0, 1, 2, 3, 4, 7, 8, 9, 40] {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Memory that grows")
 struct GrowingMemoryTests {
-    @Test("keeps what was appended one by one and in pieces, and begins anew when emptied")
+    @Test("keeps everything appended one by one and in pieces, and begins anew when emptied")
     func appended() {
         var memory = GrowingMemory<UInt32>(capacity: 2)
         for _ in 0..<2 {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HornbeamText
 
-@Suite("What is kept of the last pending records")
+@Suite("Kept last pending records")
 struct LastRecordsTests {
     @Test("It is of the history that the last identity stands for", arguments: SeededGenerator.seeds(5))
     func histories(seed: UInt64) {

@@ -235,7 +235,7 @@ struct PendingFoldingTests {
         #expect(PendingLimits.standard.pending(tokens: 3_000_000) == 400_000)
     }
 
-    @Test("A batch begins when as much is pending as the size of the index says", arguments: [0, 4_000])
+    @Test("A batch begins once the pending documents reach the share given by the index's size", arguments: [0, 4_000])
     func beginning(stored: UInt64) throws {
         let store = try TreeStore.index(of: "one", "two")
         let text = (1..<16).map { "word\($0)" }.joined(separator: " ")
@@ -257,7 +257,7 @@ struct PendingFoldingTests {
 
     // MARK: The state of folding
 
-    @Test("Every state of folding is read as it was written, and none that can't be")
+    @Test("Every valid state of folding is read as it was written, and an invalid one is refused")
     func states() {
         var fold = FoldState()
         fold.start = FoldState.Mark(sequence: 300, identity: .max, weight: 1 << 40)
@@ -276,7 +276,7 @@ struct PendingFoldingTests {
         #expect(FoldState(fold.encoded()) == nil, "there were not as many records")
     }
 
-    @Test("Folded records that are missing are told by the check, and do no other harm")
+    @Test("The check reports missing folded records, and they do no other harm")
     func missingRecords() throws {
         let store = try TreeStore.index(of: "one", "two")
         var model = NaiveIndex(texts: [1: "one", 2: "two"])
@@ -315,7 +315,7 @@ struct PendingFoldingTests {
         #expect(throws: StorageError.self) { try store.write { try $0.insert(5, text: "word") } }
     }
 
-    @Test("Postings that a damaged index lacks are met by each commit that folds them, which says what to do")
+    @Test("Each commit that folds postings missing in a damaged index fails, with advice")
     func missingPostings() throws {
         let store = try TreeStore.index(of: "one two", "two three")
         let damaging = try store.beginWrite()
@@ -350,7 +350,7 @@ struct PendingFoldingTests {
         #expect(try store.searcher().matches("four two") == [2, 3])
     }
 
-    @Test("Field totals of the last record that aren't those of the documents are told")
+    @Test("The check reports wrong field totals in the last record")
     func wrongTotals() throws {
         let store = try TreeStore.inMemory()
         let text = DocumentText(fields: [["a b"], ["c"]])
@@ -382,7 +382,7 @@ struct PendingFoldingTests {
         #expect(withBytes(tooMany) { PendingRecord($0) == nil }, "more than all tokens")
     }
 
-    @Test("Of a former layout the records are not read")
+    @Test("Records of a former layout are not read")
     func formerLayout() throws {
         let store = try TreeStore.index(of: "one", "two")
         try store.write(limits: .standard) { try $0.insert(3, text: "three") }

@@ -49,7 +49,7 @@ struct PendingRecordTests {
         #expect(!withBytes(bytes) { PendingRecord.follows($0, after: 6) }, "another history is another record")
     }
 
-    @Test("A record cut off anywhere is refused, and so is one with anything behind it")
+    @Test("A record cut off anywhere is refused, and so is one with trailing bytes")
     func cut() throws {
         var history = PendingHistory(seed: 3)
         for _ in 0..<20 { history.change() }
@@ -60,7 +60,7 @@ struct PendingRecordTests {
         }
     }
 
-    @Test("A changed byte is refused or a record, and never follows the same one", arguments: SeededGenerator.seeds(1))
+    @Test("A record with a changed byte is refused or another one", arguments: SeededGenerator.seeds(1))
     func hostile(seed: UInt64) throws {
         var history = PendingHistory(seed: seed)
         for _ in 0..<40 { history.change() }

@@ -51,7 +51,7 @@ struct PendingRetrievalTests {
         return try PendingState(testIndex, opened.trees, opened.statistics, in: transaction).fold.batch != nil
     }
 
-    @Test("Every form of a query is what the model says", arguments: SeededGenerator.seeds(2))
+    @Test("Every form of a query agrees with the model", arguments: SeededGenerator.seeds(2))
     func forms(seed: UInt64) throws {
         // The model of queries has no words of several tokens, as all are among trigrams.
         try TestAnalyzer.$current.withValue(TestAnalyzer.all[Int(seed % 3)]) { try history(seed) }

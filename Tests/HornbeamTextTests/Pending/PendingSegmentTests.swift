@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Segments of pending documents")
 struct PendingSegmentTests {
-    @Test("One segment of all records says what the texts say", arguments: SeededGenerator.seeds(6))
+    @Test("One segment of all records agrees with the texts", arguments: SeededGenerator.seeds(6))
     func whole(seed: UInt64) throws {
         var history = PendingHistory(seed: seed)
         for _ in 0..<150 { history.change() }
@@ -22,7 +22,7 @@ struct PendingSegmentTests {
         }
     }
 
-    @Test("Cut anywhere and merged in any order it says the same", arguments: SeededGenerator.seeds(10))
+    @Test("Records cut anywhere and merged in any order give the same", arguments: SeededGenerator.seeds(10))
     func cuts(seed: UInt64) throws {
         var history = PendingHistory(seed: seed)
         for _ in 0..<120 { history.change() }
@@ -90,7 +90,7 @@ struct PendingSegmentTests {
         }
     }
 
-    @Test("What is asked for over and over is kept, however many others are asked for once")
+    @Test("Results requested often are kept, even among many requested once")
     func known() {
         var known = KnownPostings()
         known.add(.none, of: [1])
@@ -136,7 +136,7 @@ struct PendingIndexTests {
             identity: try identity(range.upperBound - 1))
     }
 
-    @Test("Views of any snapshots in any order say what their texts say", arguments: SeededGenerator.seeds(8))
+    @Test("Views of any snapshots in any order agree with their texts", arguments: SeededGenerator.seeds(8))
     func snapshots(seed: UInt64) throws {
         var history = PendingHistory(seed: seed)
         let store = try TreeStore.inMemory()
@@ -215,7 +215,7 @@ struct PendingIndexTests {
         }
     }
 
-    @Test("What is read at once is cut into segments by bytes, too, and says the same", arguments: [1, 400, 1 << 20])
+    @Test("Much read at once is cut into segments by bytes, too, and gives the same", arguments: [1, 400, 1 << 20])
     func sizes(limit: Int) throws {
         let store = try TreeStore.inMemory()
         var history = PendingHistory(seed: 12)
@@ -265,7 +265,7 @@ struct PendingIndexTests {
         }
     }
 
-    @Test("Records of an aborted transaction are never taken for those of another one")
+    @Test("Records of an aborted transaction are never mistaken for those of another one")
     func aborted() throws {
         let store = try TreeStore.inMemory()
         var history = PendingHistory(seed: 11)

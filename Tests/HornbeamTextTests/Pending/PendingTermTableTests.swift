@@ -57,7 +57,7 @@ struct PendingTermTableTests {
         #expect(large - table.byteCount >= 60_000 * 8)
     }
 
-    @Test("The first eight bytes of a term are a number in the order of the bytes, of shorter ones with zeros behind")
+    @Test("A term's first eight bytes, padded with zeros, are a number in the order of the bytes")
     func heads() {
         let bytes: [UInt8] = [0xFF, 1, 0x80, 0x7F, 0xFE, 2, 0x81, 3, 9, 9]
         for count in 0...bytes.count {

@@ -90,7 +90,7 @@ struct PendingWritingTests {
         return (state.bounds.end - state.bounds.start, state.weight, state.fold.batch != nil)
     }
 
-    @Test("One document leaves one record and changes nothing else of the index")
+    @Test("One document leaves one record and changes nothing else in the index")
     func oneRecord() throws {
         let store = try TreeStore.index(of: "one", "two")
         let before = try store.beginRead()
@@ -134,7 +134,7 @@ struct PendingWritingTests {
         #expect(try pending(store).records < 80)
     }
 
-    @Test("However large the commits are, what is pending stays bounded", arguments: [1, 3, 40, 200])
+    @Test("The pending documents stay bounded with commits of any size", arguments: [1, 3, 40, 200])
     func bounded(documents: UInt64) throws {
         var random = SeededGenerator(seed: documents)
         let store = try TreeStore.index(of: "one", "two")
@@ -202,7 +202,7 @@ struct PendingWritingTests {
         #expect(try store.searcher().count("short") == 301)
     }
 
-    @Test("An index whose documents have all left is not folded before it is filled again")
+    @Test("An empty index, whose documents were all removed, is not folded before it is filled again")
     func emptied() throws {
         let store = try TreeStore.index(of: "one", "two")
         try store.write(limits: .standard) { writer in
@@ -215,7 +215,7 @@ struct PendingWritingTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "again"])) == [])
     }
 
-    @Test("An index that is dropped in the middle and made anew has nothing of the old one")
+    @Test("An index dropped during folding and made anew has nothing of the old one")
     func dropped() throws {
         let store = try TreeStore.index(of: "one", "two")
         try store.write(limits: .standard) { try $0.insert(3, text: "three") }
@@ -229,7 +229,7 @@ struct PendingWritingTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "other"])) == [])
     }
 
-    @Test("What is kept of one record's making is nothing of the next one's, and not kept if it is much")
+    @Test("Memory from encoding one record doesn't affect the next, and isn't kept if it is large")
     func keptMaker() throws {
         let store = try TreeStore.index(of: "one", "two")
         var model = NaiveIndex(texts: [1: "one", 2: "two"])
@@ -255,7 +255,7 @@ struct PendingWritingTests {
         #expect(index.takeMaker() === kept)
     }
 
-    @Test("An index is opened by the trees that it has now, whatever trees it had before")
+    @Test("An index is opened by its present trees, even after it had others")
     func knownTrees() throws {
         let store = try TreeStore.index(of: "one", "two")
         #expect(try store.searcher().count("one") == 1)
@@ -298,7 +298,7 @@ struct PendingWritingTests {
         #expect(throws: StorageError.self) { try store.write(limits: .standard) { try $0.insert(3, text: "three") } }
     }
 
-    @Test("Who flushes an empty index document by document leaves records behind the first")
+    @Test("An empty index flushed document by document leaves records after the first")
     func flushedOneByOne() throws {
         let store = try TreeStore.inMemory()
         let transaction = try store.beginWrite()
@@ -320,7 +320,7 @@ struct PendingWritingTests {
         #expect(try store.problems(model) == [])
     }
 
-    @Test("What the index doesn't have can't be changed, what it has can't be added, pending or not")
+    @Test("Absent documents can't be changed and present ones can't be added, pending or not")
     func refusals() throws {
         let store = try TreeStore.index(of: "one", "two")
         try store.write(limits: .standard) { try $0.insert(3, text: "three") }
@@ -336,7 +336,7 @@ struct PendingWritingTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two", 3: "back"])) == [])
     }
 
-    @Test("A record whose positions are missing, though the index keeps them, is damage", arguments: [true, false])
+    @Test("A record without positions, in an index with positions, is damage", arguments: [true, false])
     func withoutPositions(storesPositions: Bool) throws {
         let index = TextIndex(prefix: "t:", storesPositions: storesPositions)
         let store = try TreeStore.inMemory()

@@ -79,7 +79,7 @@ struct TermPostingsTests {
     }
 
     @Test(
-        "Any way through them finds what there is, within its bounds", arguments: SeededGenerator.seeds(2),
+        "Any way through them finds the postings, within its bounds", arguments: SeededGenerator.seeds(2),
         [3000, 300, 6])
     func walks(seed: UInt64, count: Int) throws {
         var history = try History(seed: seed)

@@ -35,7 +35,7 @@ struct TermWalkTests {
     /// What a walk goes by: longer terms come in any order behind it.
     private static func head(_ term: [UInt8]) -> ArraySlice<UInt8> { term.prefix(TermDictionary.plainLimit) }
 
-    @Test("A walk through more pending terms than are kept drives out none that is kept")
+    @Test("A walk through more pending terms than the cache holds evicts no cached one")
     func keeps() throws {
         let store = try TreeStore.inMemory()
         // What is first written to an index never is pending.

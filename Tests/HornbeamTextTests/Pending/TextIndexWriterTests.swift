@@ -154,7 +154,7 @@ struct TextIndexWriterTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "kept"])) == [])
     }
 
-    @Test("Texts that are canonically equivalent but not the same bytes are a change")
+    @Test("Canonically equivalent texts with different bytes are a change")
     func equivalentTexts() throws {
         let store = try TreeStore.index(of: "caf\u{E9}")
         try store.write { try $0.update(1, from: "caf\u{E9}", to: "cafe\u{301}") }
@@ -196,7 +196,7 @@ struct TextIndexWriterTests {
         #expect(try store.problems(NaiveIndex(texts: [1: "one", 2: "two words"])) == [])
     }
 
-    @Test("An index without positions answers the same, and says what it can't")
+    @Test("An index without positions gives the same answers, and says which it can't give")
     func withoutPositions() throws {
         var generator = TextGenerator(seed: 5)
         let index = TextIndex(prefix: "t:", storesPositions: false)

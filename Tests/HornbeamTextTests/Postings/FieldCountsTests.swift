@@ -53,7 +53,7 @@ struct FieldCountsTests {
         }
     }
 
-    @Test("Bounds hold for what was added to them, alone or with others, and come back from bytes", .seeded)
+    @Test("Bounds hold for everything added to them, alone or with others, and come back from bytes", .seeded)
     func bounds() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<100 {

@@ -24,7 +24,7 @@ struct LeadersTests {
         return gatherer.leaders
     }
 
-    @Test("They are the best, survive being written, and only lose by what leaves", .seeded)
+    @Test("They are the best, survive being written, and change only by removals", .seeded)
     func model() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<200 {

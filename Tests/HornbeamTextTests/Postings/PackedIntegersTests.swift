@@ -74,7 +74,7 @@ struct PackedIntegersTests {
         #expect(encoded(Array(repeating: .max, count: 128)).bytes.count == 1 + 16 * 32)
     }
 
-    @Test("Bytes that nobody packed are refused, or are integers", .seeded)
+    @Test("Arbitrary bytes are refused, or are integers", .seeded)
     func hostile() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         var refused = 0

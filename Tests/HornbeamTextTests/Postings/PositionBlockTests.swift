@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Positions of single postings")
 struct PositionBlockTests {
-    @Test("An integer alone is the same as among all", .seeded)
+    @Test("An integer read alone is the same as among all", .seeded)
     func integers() {
         var random = SeededGenerator()
         for bits in 0...32 {
@@ -31,7 +31,7 @@ struct PositionBlockTests {
         }
     }
 
-    @Test("First positions anywhere and others near them take the bits of each, and a long document those of its group")
+    @Test("A document takes the bits of its own first and further positions, and a long one those of its group")
     func apart() {
         var postings = PostingsBuffer()
         for docno in 0..<UInt32(128) {

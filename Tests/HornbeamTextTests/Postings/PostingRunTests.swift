@@ -55,7 +55,7 @@ struct PostingRunTests {
         return ([UInt8](run.bytes), [UInt8](positions.bytes), frontier.descending)
     }
 
-    @Test("What is encoded comes back, and its bounds bound it", .seeded)
+    @Test("Encoded postings come back, and their bounds hold", .seeded)
     func roundTrips() throws {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for round in 0..<120 {
@@ -79,7 +79,7 @@ struct PostingRunTests {
     }
 
     /// Searches decode one block behind the other, with room for what each has.
-    @Test("Nothing is written behind the postings of a block", arguments: [1, 2, 3, 200])
+    @Test("Decoding writes nothing beyond the postings of a block", arguments: [1, 2, 3, 200])
     func room(spread: UInt32) throws {
         let mark: UInt32 = 0xA5A5_A5A5
         var random = SeededGenerator(seed: UInt64(spread))
@@ -117,7 +117,7 @@ struct PostingRunTests {
         #expect(encoded(half).run.count < half.count * 2 / 8 + 80)
     }
 
-    @Test("Positions without bits are as many as they say, but no block claims memory without bound")
+    @Test("Positions without bits are as many as their count says, but no block claims memory without bound")
     func bitless() {
         func opens(_ frequencies: [UInt32]) -> Bool {
             let count = frequencies.reduce(0) { $0 + Int($1) } - frequencies.count

@@ -48,7 +48,7 @@ struct PostingSourceTests {
         }
     }
 
-    @Test("A decoded block ends behind a document, where it ends or begins behind it")
+    @Test("A decoded block ends after a document, even if the block ends or begins beyond it")
     func ends() throws {
         let source = ArrayPostings([3, 5, 9, 12], [1, 1, 1, 1])
         let start = try source.decode(from: 4)

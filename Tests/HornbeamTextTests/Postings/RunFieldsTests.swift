@@ -112,7 +112,7 @@ struct RunFieldsTests {
         }
     }
 
-    @Test("Where all stand in one field a block takes a byte, in a run of the first field alone none")
+    @Test("A block with all words in one field takes a byte, and none in a run of the first field alone")
     func oneField() {
         func run(_ place: Int, other: Int?) -> Int {
             encoded(
@@ -127,7 +127,7 @@ struct RunFieldsTests {
         #expect(run(1, other: 0) <= run(0, other: nil) + 24)
     }
 
-    @Test("Damaged bytes are refused, or no posting stands anywhere more often than they say", .seeded)
+    @Test("Damaged bytes are refused, or give no posting more occurrences than they say", .seeded)
     func hostile() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         var refused = 0

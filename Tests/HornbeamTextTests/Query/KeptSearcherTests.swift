@@ -82,7 +82,7 @@ struct KeptSearcherTests {
         read.abort()
     }
 
-    @Test("By a write, which changes and goes back", arguments: SeededGenerator.seeds(2))
+    @Test("By a write that changes the index and rolls back", arguments: SeededGenerator.seeds(2))
     func writes(seed: UInt64) throws {
         let store = try TreeStore.inMemory()
         var history = History(random: SeededGenerator(seed: seed))

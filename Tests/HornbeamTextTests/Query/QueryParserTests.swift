@@ -56,7 +56,7 @@ struct QueryParserTests {
     }
 
     @Test(
-        "Errors say what is wrong, where, and what to write",
+        "Errors name the mistake, its place, and the remedy",
         arguments: [
             ("a )", 2, "this ) closes nothing"), ("x (a b", 2, "this ( has no end"), ("a \"b", 2, "no end"),
             ("AND b", 0, "AND needs something"), ("a AND", 2, "AND needs something"), ("a OR", 2, "OR needs"),
@@ -82,13 +82,13 @@ struct QueryParserTests {
         _ = syntax.parse(lenient: text)
     }
 
-    @Test("A sign behind the name of a field is told where it belongs")
+    @Test("An error about a sign after the name of a field says where the sign belongs")
     func signBehindField() throws {
         let error = try #require(throws: QuerySyntaxError.self) { try syntax.parse("title:-foo") }
         #expect(error.advice == #"write it before the name, -title:, or \- for the character"#)
     }
 
-    @Test("A field that isn't known is named with those that are")
+    @Test("An unknown field is named together with the known ones")
     func unknownField() throws {
         let error = try #require(throws: QuerySyntaxError.self) { try syntax.parse("see http://x.org") }
         #expect("\(error)".contains("“http”") && "\(error)".contains("title, content"))
@@ -96,7 +96,7 @@ struct QueryParserTests {
     }
 
     @Test(
-        "A lenient reading takes for words what can't be read, and keeps the rest",
+        "A lenient reading takes unreadable parts for words, and keeps the rest",
         arguments: [
             ("see http://x.org", .words("see http //x.org")), ("\"copy on wr", .phrase("copy on wr", slop: 0)),
             ("AND then", .words("AND then")), ("a AND", .words("a AND")), ("what is this?", .words("what is this")),
@@ -117,7 +117,7 @@ struct QueryParserTests {
         #expect(syntax.parse(lenient: text) == tree)
     }
 
-    @Test("While somebody types, the last word is a prefix")
+    @Test("During typing, the last word is a prefix")
     func typing() throws {
         let typing = QuerySyntax(fields: ["title"], isTyping: true)
         #expect(typing.parse(lenient: "full te") == .any([.words("full"), .prefix("te")]))
@@ -229,7 +229,7 @@ struct QueryParserTests {
         return (0..<random.below(6)).map { _ in pieces[random.below(pieces.count)] }.joined()
     }
 
-    @Test("Trees that can't be asked for are told so")
+    @Test("Unsuitable trees are refused with the reason")
     func problems() {
         var deep = TextQuery.words("a")
         for _ in 0..<300 { deep = .boost(1, deep) }

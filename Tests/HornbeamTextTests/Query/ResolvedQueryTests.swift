@@ -9,7 +9,7 @@ import Testing
 
 @testable import HornbeamText
 
-@Suite("What the texts of a query ask for")
+@Suite("The terms of a query's texts")
 struct ResolvedQueryTests {
     private static let unicode = Analyzer(.unicode(keepsAccents: false, stemming: nil))
     private static let trigrams = Analyzer(.trigrams(keepsAccents: false))
@@ -49,7 +49,7 @@ struct ResolvedQueryTests {
         #expect(resolved.resolved(.words) == resolved)
     }
 
-    @Test("Without positions such words must have all of their tokens")
+    @Test("Words with several tokens must have all of their tokens without positions")
     func withoutPositions() {
         func resolved(_ query: TextQuery, _ analyzer: Analyzer = .words) -> TextQuery {
             query.resolved(analyzer, hasPositions: false)
@@ -89,7 +89,7 @@ struct ResolvedQueryTests {
     }
 
     @Test(
-        "What asks for nothing counts as not there; if nothing remains that must be there, the rest must",
+        "Clauses without terms count as absent; if no required ones remain, the optional ones are required",
         arguments: [
             (.all([.words("&"), .words("foo")]), .words("foo")),
             (.all([.words("👍"), ResolvedQueryTests.optional]), .words("foo")),
@@ -149,7 +149,7 @@ struct ResolvedQueryTests {
         #expect(try rows("wi-fi NEAR/1 foo") == [0])
     }
 
-    @Test("A required phrase scores as the phrase, and what is excluded scores nothing")
+    @Test("A required phrase scores as the phrase, and excluded words score nothing")
     func scores() throws {
         let searcher = try TreeStore.index(of: "wi-fi foo", "fi only", "wi x fi foo").searcher()
         let phrase = TextQuery.phrase("wi fi", slop: 0)

@@ -106,7 +106,7 @@ struct SignsTests {
     }
 
     @Test(
-        "Where all must be there a plus says nothing new; where any is enough it says what must be",
+        "A plus adds nothing if all words are required; otherwise it marks the required ones",
         arguments: [
             ("alpha beta", true, ["alpha", "beta"]), ("+alpha beta", true, ["alpha", "beta"]),
             ("alpha +beta gamma", true, ["alpha", "beta", "gamma"]), ("+alpha beta", false, ["alpha"]),
@@ -124,7 +124,7 @@ struct SignsTests {
         #expect(found(syntax.parse(lenient: text)) == expected)
     }
 
-    @Test("Random queries find what the sets of documents say, with an index and without", .seeded)
+    @Test("Random queries agree with sets of documents, with an index and without", .seeded)
     func random() throws {
         var random = SeededGenerator()
         let store = try TreeStore.inMemory()
@@ -147,7 +147,7 @@ struct SignsTests {
         }
     }
 
-    @Test("A plus more never finds more, and where all must be there it finds the same", .seeded)
+    @Test("Another plus never finds more, and finds the same if all words are required", .seeded)
     func morePlus() throws {
         var random = SeededGenerator()
         for _ in 0..<1_000 {

@@ -14,7 +14,7 @@ struct StopWordsTests {
     private func rest(_ query: TextQuery) -> TextQuery { query.leavingOut(list) }
 
     @Test(
-        "Are cut out of words, whatever their case and what is between them",
+        "Are removed from words, in any case and with any separators",
         arguments: [
             ("the history of engines", "  history   engines"), ("The-Fox", " -Fox"), ("engines", "engines"),
             ("don't panic", "  panic"), ("DON’T panic", "  panic"), ("theory of then", "theory   then"),
@@ -25,14 +25,14 @@ struct StopWordsTests {
         #expect(rest(.words(text)) == .words(expected))
     }
 
-    @Test("Stay where nothing else remains", arguments: ["the", "of the", "The And OF", "don't"])
+    @Test("Stay if nothing else remains", arguments: ["the", "of the", "The And OF", "don't"])
     func alone(_ text: String) {
         #expect(rest(.words(text)) == .words(text))
         #expect(rest(.any([.words(text), .words("of")])) == .any([.words(text), .words("of")]))
         #expect(rest(.boost(2, .field([0], .words(text)))) == .boost(2, .field([0], .words(text))))
     }
 
-    @Test("Are left out of lists in which something else remains, at any depth")
+    @Test("Are left out of lists with other words, at any depth")
     func lists() {
         #expect(rest(.all([.words("the"), .words("fox")])) == .all([.words("fox")]))
         #expect(
@@ -53,7 +53,7 @@ struct StopWordsTests {
         #expect(rest(.without(.words("the fox"), .words("the"))) == .without(.words("  fox"), .words("the")))
     }
 
-    @Test("What must not be found beside them must not be found all the same")
+    @Test("Excluded words are excluded even if only stop words are beside them")
     func exclusions() {
         let (fox, spam, ham): (TextQuery, TextQuery, TextQuery) = (.words("fox"), .words("spam"), .words("ham"))
         func without(_ query: TextQuery) -> TextQuery { .without(.everything, query) }
@@ -73,7 +73,7 @@ struct StopWordsTests {
         #expect(rest(.without(.words("the"), spam)) == .without(.words("the"), spam))
     }
 
-    @Test("Where words must be there, those that are written as one go together or stay together")
+    @Test("Required words written as one are left out together or stay together")
     func writtenWords() {
         let art = TextQuery.words("state-of-the-art")
         #expect(rest(art) == .words("state- - -art"))
@@ -87,7 +87,7 @@ struct StopWordsTests {
                 ]))
     }
 
-    @Test("If all is left out that must be there, what needn't be there must")
+    @Test("If all required words are left out, the optional ones become required")
     func demands() {
         let optional = TextQuery.any([.everything, .words("fox")])
         #expect(rest(.all([.words("the"), optional])) == .all([.words("fox")]))
@@ -103,7 +103,7 @@ struct StopWordsTests {
         #expect(rest(neither) == neither && rest(optional) == optional)
     }
 
-    @Test("What asks for nothing is nothing that remains")
+    @Test("Clauses without terms don't count as remaining")
     func void() {
         for query: TextQuery in [
             .all([.words("the of"), .words("?")]), .any([.words("&"), .words("the")]),
@@ -113,7 +113,7 @@ struct StopWordsTests {
         #expect(rest(.all([.words("?")])) == .all([.words("?")]))
     }
 
-    @Test("Where every text has them, leaving them out changes nothing", arguments: SeededGenerator.seeds(3))
+    @Test("Leaving out words that every text has changes nothing", arguments: SeededGenerator.seeds(3))
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let words = ["a", "b", "c", "d"]
@@ -147,7 +147,7 @@ struct StopWordsTests {
         }
     }
 
-    @Test("Of several words each is one")
+    @Test("Several words each count as one")
     func several() {
         let list = StopWordList(["as well as", "ÜBER"])
         #expect(TextQuery.words("well über fox").leavingOut(list) == .words("    fox"))

@@ -59,7 +59,7 @@ struct SubstringQueryTests {
         }
     }
 
-    @Test("A part that begins or ends within what a letter folds to is found")
+    @Test("A part that begins or ends within the folding of a letter is found")
     func insideLetters() {
         for value in UInt32(0x80)..<0x2_0000 {
             guard let scalar = Unicode.Scalar(value), case let folded = CaseFolding.folded(String(scalar)),
@@ -74,7 +74,7 @@ struct SubstringQueryTests {
         }
     }
 
-    @Test("Of `words`, whose terms aren't folded, only letters that nothing else folds to are asked for without case")
+    @Test("With the unfolded terms of `words`, only letters that no other letter folds to are matched without case")
     func wordsWithoutCase() {
         func query(_ part: String) -> TextQuery? { Analyzer.words.query(forPart: part, at: .anywhere, isFolded: true) }
         #expect(query("quick brown dog") == .prefix("brown dog"))
@@ -156,7 +156,7 @@ struct SubstringQueryTests {
     }
 
     @Test(
-        "It asks for whole words, and for the beginning of one that may go on",
+        "It requires the whole words, and the beginning of an unfinished one",
         arguments: [
             ("quick brown fox", PartPlace.anywhere, TextQuery.prefix("brown fox")),
             ("quick brown fox ", .anywhere, .phrase("brown fox", slop: 0)),
@@ -170,7 +170,7 @@ struct SubstringQueryTests {
         #expect(Analyzer.words.query(forPart: part, at: place, isFolded: false) == expected)
     }
 
-    @Test("Trigrams are asked for by what is known of the part, pairs by the run")
+    @Test("Trigrams come from the known characters of the part, pairs from the run")
     func runs() {
         let trigrams = Analyzer(.trigrams(keepsAccents: false))
         #expect(trigrams.query(forPart: "gine", at: .anywhere, isFolded: true) == .phrase("gine", slop: 0))
@@ -181,7 +181,7 @@ struct SubstringQueryTests {
         #expect(unicode.query(forPart: "東京都", at: .anywhere, isFolded: true) == .phrase("東京都", slop: 0))
     }
 
-    @Test("Nothing is asked where nothing is known")
+    @Test("An unknown part requires no terms")
     func nothing() {
         for analyzer in analyzers {
             for part in ["", " ", "ab", "é", "\u{301}", "\r\n", "😀😀😀", "字"] {

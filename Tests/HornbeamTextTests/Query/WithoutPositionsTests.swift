@@ -13,7 +13,7 @@ import Testing
 struct WithoutPositionsTests {
     private let index = TextIndex(prefix: "t:without:", storesPositions: false)
 
-    @Test("Every form has its answer, or a wider query that finds what it finds", arguments: SeededGenerator.seeds(3))
+    @Test("Every form has its answer, or a wider query that finds at least that", arguments: SeededGenerator.seeds(3))
     func forms(seed: UInt64) throws {
         var generator = RetrievalTests.Generator(seed: seed)
         let documents = generator.documents(90, fields: 2).compactMap { $0 }
@@ -69,7 +69,7 @@ struct WithoutPositionsTests {
         #expect(wider?.needsPositions(analyzer) != true)
     }
 
-    @Test("What takes nothing away takes nothing away, what it would take away stays")
+    @Test("Exclusions that can't be checked exclude nothing, and their documents stay")
     func exclusions() {
         let (phrase, words) = (TextQuery.phrase("a b", slop: 0), TextQuery.words("c"))
         let both = TextQuery.all([.words("a"), .words("b")])

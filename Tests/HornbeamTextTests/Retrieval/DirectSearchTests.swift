@@ -47,7 +47,7 @@ struct DirectSearchTests {
         }
     }
 
-    @Test("They are what the model says, with and without a limit", arguments: SeededGenerator.seeds(3))
+    @Test("They agree with the model, with and without a limit", arguments: SeededGenerator.seeds(3))
     func model(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         var answered = 0
@@ -90,7 +90,7 @@ struct DirectSearchTests {
         #expect(words > Conjunction.sourceLimit ? direct == nil : direct == hits)
     }
 
-    @Test("Blocks that are passed by hold nothing that counts", arguments: SeededGenerator.seeds(2))
+    @Test("Skipped blocks hold no result", arguments: SeededGenerator.seeds(2))
     func skipping(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let documents = generator.documents(9000, fields: 1)
@@ -137,7 +137,7 @@ struct DirectSearchTests {
         #expect(answered > 60)
     }
 
-    @Test("The same with documents that are pending", arguments: SeededGenerator.seeds(2))
+    @Test("They give the same with pending documents", arguments: SeededGenerator.seeds(2))
     func pending(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let store = try TreeStore.inMemory()

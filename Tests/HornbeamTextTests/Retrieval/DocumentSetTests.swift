@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Sets of documents")
 struct DocumentSetTests {
-    @Test("What is kept of ascending documents are those of the set, with their places", .seeded)
+    @Test("The compact form of ascending documents has the set's members, with their places", .seeded)
     func keeping() {
         var random = SeededGenerator(seed: SeededGenerator.seed)
         for _ in 0..<50 {
@@ -37,7 +37,7 @@ struct DocumentSetTests {
         }
     }
 
-    @Test("Documents that a damaged file makes of rows are none of the set")
+    @Test("Wrong documents for rows in a damaged file are not in the set")
     func outside() {
         let set = DocumentSet(PostingArrays([3, 70, 4_000_000_000]), docnoLimit: 100)
         #expect(set.contains(3) && set.contains(70) && !set.contains(99) && !set.contains(4_000_000_000))
@@ -47,7 +47,7 @@ struct DocumentSetTests {
         #expect(docnos == [70, 5_000, 0] && places == [0, 1, 0])
     }
 
-    @Test("All of some words among many and few rows are those of all rows", arguments: SeededGenerator.seeds(2))
+    @Test("All of some words among many and few rows agree with those of all rows", arguments: SeededGenerator.seeds(2))
     func conjunctions(seed: UInt64) throws {
         var generator = RetrievalTests.Generator(seed: seed)
         let documents = generator.documents(4_000, fields: 1).compactMap { $0 }

@@ -38,7 +38,7 @@ struct FieldRetrievalTests {
 
     /// Postings tell four fields apart; of six the last three are one to them.
     @Test(
-        "Skipping leaves out nothing, whatever fields count and weigh", arguments: SeededGenerator.seeds(2), [3, 1, 6])
+        "Skipping leaves out no result, with any fields and weights", arguments: SeededGenerator.seeds(2), [3, 1, 6])
     func skipping(seed: UInt64, fields: Int) throws {
         var generator = Generator(seed: seed)
         let documents = generator.documents(fields == 3 ? 6_000 : 2_500, fields: fields).compactMap { $0 }
@@ -135,7 +135,7 @@ struct FieldRetrievalTests {
         #expect(pendingStates > 5 && foldingStates > 0, "\(pendingStates), \(foldingStates)")
     }
 
-    @Test("No posting scores more than its bound says, whatever its fields are and weigh", .seeded)
+    @Test("No posting scores more than its bound, with any fields and weights", .seeded)
     func bounds() throws {
         var random = SeededGenerator()
         var generator = Generator(seed: 5)
@@ -163,7 +163,7 @@ struct FieldRetrievalTests {
         }
     }
 
-    @Test("No posting scores more than what bounds its fields says", .seeded)
+    @Test("No posting scores more than its fields' bounds", .seeded)
     func fieldBounds() throws {
         var random = SeededGenerator()
         var generator = Generator(seed: 5)
@@ -312,7 +312,7 @@ struct FieldRetrievalTests {
         }
     }
 
-    @Test("Of ten blocks one is decoded, that with a posting in the field, and of a list without one none is looked at")
+    @Test("Only the one block in ten with a posting in the field is decoded, and no list without one is read")
     func decoded() throws {
         let view = CountingView()
         #expect(try RetrievalTests.search(view, .field([0], .words("common"))).map(\.row) == [900])
@@ -326,7 +326,7 @@ struct FieldRetrievalTests {
 
     /// The story: the bytes that tell fields change under the checksums. A search may then find something else, but
     /// the check says so; or it finds what it found before.
-    @Test("What is damaged of fields is found by the check, or changes nothing", arguments: SeededGenerator.seeds(2))
+    @Test("Damaged fields are found by the check, or change nothing", arguments: SeededGenerator.seeds(2))
     func damage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var generator = Generator(seed: seed)
@@ -370,7 +370,7 @@ struct FieldRetrievalTests {
         #expect(found > 30, "\(found)")
     }
 
-    @Test("What a field alone may score goes by its own weight")
+    @Test("The bound for a field alone follows its own weight")
     func ownWeight() throws {
         var generator = Generator(seed: 5)
         let view = MemoryView(generator.documents(40, fields: 2), fieldCount: 2)
@@ -380,7 +380,7 @@ struct FieldRetrievalTests {
         #expect(context.contributionBound(bound, weight: 1, most: context.mostWeight(in: [1])) == expected)
     }
 
-    @Test("What the fields have in all is what the documents say", arguments: SeededGenerator.seeds(3), [0, 300])
+    @Test("The fields' totals are those of the documents", arguments: SeededGenerator.seeds(3), [0, 300])
     func totals(seed: UInt64, pending: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var texts: [UInt64: DocumentText] = [:]
@@ -423,7 +423,7 @@ struct FieldRetrievalTests {
         }
     }
 
-    @Test("Totals that aren't those of the documents are told")
+    @Test("The check reports wrong totals of fields")
     func wrongTotals() throws {
         let store = try TreeStore.index(of: "one two")
         let transaction = try store.beginWrite()

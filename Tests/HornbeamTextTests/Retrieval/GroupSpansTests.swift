@@ -72,7 +72,7 @@ struct GroupSpansTests {
         #expect(view.read == 400_000 && view.opened <= 20 * 5)
     }
 
-    @Test("Many groups share what one may gather")
+    @Test("Many groups share the limit of one")
     func shares() throws {
         let view = View(documents: 2_000)
         let budget = OccurrenceBudget()

@@ -130,7 +130,7 @@ struct RetrievalTests {
         return (rows.sorted(), try retrieval().count())
     }
 
-    @Test("Every form of a query is what the model says", arguments: SeededGenerator.seeds(4))
+    @Test("Every form of a query agrees with the model", arguments: SeededGenerator.seeds(4))
     func forms(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         for _ in 0..<6 {
@@ -158,7 +158,7 @@ struct RetrievalTests {
         }
     }
 
-    @Test("Skipping leaves out nothing, under any filter", arguments: SeededGenerator.seeds(2))
+    @Test("Skipping leaves out no result, under any filter", arguments: SeededGenerator.seeds(2))
     func skipping(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let documents = generator.documents(9000, fields: 1)

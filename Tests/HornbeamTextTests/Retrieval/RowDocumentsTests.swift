@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Documents of rows")
 struct RowDocumentsTests {
-    @Test("They are those of single look-ups", arguments: SeededGenerator.seeds(3))
+    @Test("They agree with single look-ups", arguments: SeededGenerator.seeds(3))
     func likeLookups(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let store = try TreeStore.inMemory()

@@ -22,7 +22,7 @@ struct RowSelectionTests {
         #expect(!RowSelection((0..<1_000).map { 10 * $0 }).isWorthwhile(5, limit: 10, view), "which asks about five")
     }
 
-    @Test("Those of many rows once searches have asked about so many single ones")
+    @Test("Many rows are read at once after enough single look-ups")
     func many() throws {
         let view = Self.view()
         let rows = (0..<Self.count).filter { $0 % 100 > 0 }
@@ -41,7 +41,7 @@ struct RowSelectionTests {
         #expect(selection.isWorthwhile(1, limit: 1, view), "they are known now")
     }
 
-    @Test("No more rows than a search goes through are always worth it: those that match may be none of them")
+    @Test("A selection no larger than the search's own work always pays: none of its rows may match")
     func fewerThanCost() {
         let view = Self.view()
         let rows = (0..<Self.count).filter { $0 % 100 > 0 }

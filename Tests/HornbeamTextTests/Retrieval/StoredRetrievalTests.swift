@@ -23,7 +23,7 @@ struct StoredRetrievalTests {
         return store
     }
 
-    @Test("Every form of a query is what the model says", arguments: SeededGenerator.seeds(3))
+    @Test("Every form of a query agrees with the model", arguments: SeededGenerator.seeds(3))
     func forms(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         for round in 0..<4 {
@@ -69,7 +69,7 @@ struct StoredRetrievalTests {
         }
     }
 
-    @Test("What can't be asked is refused in words")
+    @Test("An impossible query is refused in words")
     func refusals() throws {
         let searcher = try TreeStore.index(of: "a b").searcher()
         var deep = TextQuery.words("a")

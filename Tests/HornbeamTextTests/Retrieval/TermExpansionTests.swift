@@ -21,7 +21,7 @@ struct TermExpansionTests {
         MemoryView([TestDocument(row: 1, fields: [[words]])], fieldCount: 1)
     }
 
-    @Test("A fuzzy word finds what the whole table of edits says", arguments: SeededGenerator.seeds(3))
+    @Test("A fuzzy word finds the words that the whole table of edits gives", arguments: SeededGenerator.seeds(3))
     func fuzzy(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let words = Self.words(&random, 400)
@@ -82,7 +82,7 @@ struct TermExpansionTests {
         #expect(!matches("*a*b*c", "xaxbxbxcx"))
     }
 
-    @Test("Patterns match what trying every way says", arguments: SeededGenerator.seeds(2))
+    @Test("Patterns match exactly when trying every way does", arguments: SeededGenerator.seeds(2))
     func patternsLikeModel(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<2000 {
@@ -100,7 +100,7 @@ struct TermExpansionTests {
         #expect(WildcardPattern("É*", .words).prefix == Array("é".utf8))
     }
 
-    @Test("What is beside a word in a pattern is part of it")
+    @Test("Characters next to a word in a pattern are part of it")
     func punctuation() {
         let unicode = Analyzer(.unicode(keepsAccents: false, stemming: nil))
         func matches(_ pattern: String, _ term: String, _ analyzer: Analyzer) -> Bool {

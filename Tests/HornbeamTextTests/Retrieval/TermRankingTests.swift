@@ -114,7 +114,7 @@ struct TermRankingTests {
         }
     }
 
-    @Test("What is stored and what is pending are ranked as one", arguments: SeededGenerator.seeds(2))
+    @Test("Stored and pending terms are ranked as one", arguments: SeededGenerator.seeds(2))
     func stored(seed: UInt64) throws {
         var generator = Generator(seed: seed)
         let store = try TreeStore.inMemory()

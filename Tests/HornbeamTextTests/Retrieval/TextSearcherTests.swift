@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Search")
 struct TextSearcherTests {
-    @Test("Without an index, words or room for results there are none")
+    @Test("Without an index, words or room for results there are no results")
     func nothing() throws {
         var searcher = try TreeStore.inMemory().searcher()
         #expect(try searcher.search("a", limit: 10) == [])
@@ -27,7 +27,7 @@ struct TextSearcherTests {
         #expect(try searcher.documentFrequency(of: "") == 0)
     }
 
-    @Test("What has no token is the beginning of no term")
+    @Test("Text without a token is the beginning of no term")
     func emptyPrefix() throws {
         let searcher = try TreeStore.index(of: "rock and roll", "stone", "rock").searcher()
         for text in ["", "!", " "] {
@@ -41,7 +41,7 @@ struct TextSearcherTests {
         #expect(try searcher.matches(typing.parse(lenient: "rock \"")) == [1, 3])
     }
 
-    @Test("A word without a token is not asked for among those that must all be there")
+    @Test("A word without a token isn't required among words that all are")
     func voidWords() throws {
         let searcher = try TreeStore.index(of: "rock and roll", "rock", "roll a rock").searcher()
         let all = QuerySyntax(matchesAll: true)
@@ -71,7 +71,7 @@ struct TextSearcherTests {
         transaction.abort()
     }
 
-    @Test("A phrase with an unknown word weighs nothing beside others, whichever of its words that is")
+    @Test("A phrase with an unknown word weighs nothing beside others, with the word in any place")
     func unknownPhrases() throws {
         let searcher = try TreeStore.index(of: "a b", "b c", "c").searcher()
         let plain = try searcher.search(.near([.words("a"), .words("b")], within: 2), limit: 9)
@@ -104,7 +104,7 @@ struct TextSearcherTests {
         #expect(all.map(\.row) == [1, 70_000, 5000, 900, 13, 12, 5])
     }
 
-    @Test("A filter gives the best of what it lets through", arguments: SeededGenerator.seeds(3))
+    @Test("A filter gives the best of the documents it admits", arguments: SeededGenerator.seeds(3))
     func filters(seed: UInt64) throws {
         var generator = TextGenerator(seed: seed)
         let store = try TreeStore.inMemory()
@@ -162,7 +162,7 @@ struct TextSearcherTests {
         }
     }
 
-    @Test("The vocabulary comes in byte order and stops when told")
+    @Test("The vocabulary comes in byte order and stops on request")
     func vocabulary() throws {
         let store = try TreeStore.index(of: "b a 中 é", "b B", "z 10")
         let searcher = try store.searcher()

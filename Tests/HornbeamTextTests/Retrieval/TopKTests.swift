@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The best k")
 struct TopKTests {
-    @Test("They are the first k of all, sorted, whatever the order of arrival", arguments: SeededGenerator.seeds(3))
+    @Test("They are the first k of all, sorted, in any order of arrival", arguments: SeededGenerator.seeds(3))
     func likeSorting(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<200 {

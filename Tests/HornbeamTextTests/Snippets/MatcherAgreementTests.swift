@@ -77,7 +77,7 @@ struct MatcherAgreementTests {
         try Self.agree(Analyzer(.unicode(keepsAccents: true, stemming: nil)), seed: seed)
     }
 
-    @Test("Trigrams, none of which is of two texts", arguments: SeededGenerator.seeds(2))
+    @Test("Trigrams, with no trigram across two texts", arguments: SeededGenerator.seeds(2))
     func trigrams(seed: UInt64) throws {
         let trigrams = Analyzer(.trigrams(keepsAccents: false))
         try Self.agree(trigrams, seed: seed)
@@ -96,7 +96,7 @@ struct MatcherAgreementTests {
         #expect(terms == ["def", "xab"])
     }
 
-    @Test("Tokens of one's own, whose tokenizer doesn't know where a text ends", arguments: SeededGenerator.seeds(2))
+    @Test("Custom tokens, with a tokenizer that doesn't know where a text ends", arguments: SeededGenerator.seeds(2))
     func custom(seed: UInt64) throws {
         // Between spaces, whatever else it is: also line feeds.
         let pieces = CustomTokenizer(name: "agreement.pieces", version: 1) { text, emit in

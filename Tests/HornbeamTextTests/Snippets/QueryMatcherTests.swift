@@ -13,7 +13,7 @@ struct QueryMatcherTests {
         return QueryMatcher(query, .words).matches(sections)
     }
 
-    @Test("Each form finds what it says")
+    @Test("Each form finds the expected places")
     func forms() {
         #expect(matches(.words("b x"), "a b") && !matches(.words("x"), "a b") && !matches(.words(""), "a b"))
         #expect(matches(.all([.words("a"), .words("b")]), "a", "b") && !matches(.all([]), "a"))
@@ -55,7 +55,7 @@ struct QueryMatcherTests {
         #expect(!tokyo.matches([TextSection(field: 0, text: "東の京")]))
     }
 
-    @Test("Random queries find what their definitions say", arguments: SeededGenerator.seeds(3))
+    @Test("Random queries agree with their definitions", arguments: SeededGenerator.seeds(3))
     func definitions(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var found = 0
@@ -107,7 +107,7 @@ struct QueryMatcherTests {
         }
     }
 
-    @Test("highlights are what the query found, in whole characters, merged where they meet")
+    @Test("highlights are the query's matches, in whole characters, merged where they meet")
     func highlights() {
         #expect(marked(.words("swift b"), "A Swift, b: swift!") == "A [Swift], [b]: [swift]!")
         #expect(marked(.phrase("a b", slop: 0), "a, b and a") == "[a, b] and a")
@@ -168,7 +168,7 @@ struct QueryMatcherTests {
         #expect(try passage(.words("a"), ["", "!"], 2) == nil)
     }
 
-    @Test("What is marked beyond an edge of the passage is marked up to the edge")
+    @Test("A match across an edge of the passage is marked up to the edge")
     func edges() throws {
         let trigrams = Analyzer(.trigrams(keepsAccents: false))
         let base = TextQuery.phrase("database", slop: 0)

@@ -27,7 +27,7 @@ struct SuggestionsTests {
         #expect(try TreeStore.inMemory().searcher().completions(of: "a", limit: 5).isEmpty)
     }
 
-    @Test("Of many words the commonest are found, whatever the limit", arguments: [1, 7, 64, 900, 5_000, .max])
+    @Test("The commonest of many words are found, with any limit", arguments: [1, 7, 64, 900, 5_000, .max])
     func manyCompletions(limit: Int) throws {
         let store = try TreeStore.inMemory()
         // Word n stands in n % 5 + 1 documents.
@@ -43,7 +43,7 @@ struct SuggestionsTests {
         #expect(found.map(\.term) == all.prefix(limit).map(\.word))
     }
 
-    @Test("Long words go on too, in whatever order they stand", arguments: [199, 200, 201, 230])
+    @Test("Long words are completed too, in any order", arguments: [199, 200, 201, 230])
     func longCompletions(size: Int) throws {
         let head = String(repeating: "x", count: size)
         // Behind 200 bytes the index has them by their hashes.
@@ -56,7 +56,7 @@ struct SuggestionsTests {
         #expect(found == endings.map { head + $0 }.sorted())
     }
 
-    @Test("A word is corrected to the nearest term, to the commonest of those as near")
+    @Test("A word is corrected to the nearest term, and to the commonest of equally near ones")
     func corrections() throws {
         let searcher = try searcher()
         func corrections(_ word: String) throws -> [String] {
@@ -70,7 +70,7 @@ struct SuggestionsTests {
         #expect(try searcher.corrections(of: Array("data".utf8), limit: 0).isEmpty)
     }
 
-    @Test("Of a query words that no document holds are corrected, and beginnings of none; all else stays as it was")
+    @Test("Unknown words of a query are corrected, but no beginnings; all else stays as it was")
     func queries() throws {
         let searcher = try searcher()
         let query = TextQuery.any([.words("the Swfit, data!"), .phrase("databsae index", slop: 0), .prefix("indxe")])
@@ -85,7 +85,7 @@ struct SuggestionsTests {
         #expect(try searcher.corrected(.without(.words("data"), .words("swfit"))) == nil)
     }
 
-    @Test("What says most about a text is what it has often and few others have")
+    @Test("Words that are frequent in a text and rare in others describe it best")
     func characteristicWords() throws {
         let searcher = try searcher()
         let words = try searcher.characteristicWords(of: ["Tree, tree and TREE; index", "rare"], limit: 5)
@@ -94,7 +94,7 @@ struct SuggestionsTests {
         #expect(try searcher.characteristicWords(of: [], limit: 5).isEmpty)
     }
 
-    @Test("A query for what is alike asks for the terms of the text and for no others")
+    @Test("A query for similar documents requires the terms of the text and no others")
     func alike() throws {
         func query(_ analyzer: Analyzer, _ texts: String...) throws -> TextQuery {
             try TestAnalyzer.$current.withValue(analyzer) {
