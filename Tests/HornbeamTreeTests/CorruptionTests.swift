@@ -48,7 +48,7 @@ struct CorruptionTests {
     }
 
     @Test(
-        "One flipped byte anywhere gives right answers or an error that says where", .seeded, arguments: [false, true])
+        "After one flipped byte, answers are right or the error gives the place", .seeded, arguments: [false, true])
     func flips(isClosed: Bool) throws {
         let (open, closed, states) = try makeStore()
         let image = isClosed ? closed : open
@@ -81,7 +81,7 @@ struct CorruptionTests {
         #expect(refused > 20)
     }
 
-    @Test("A leaf of another tree in its place is told at every look, also by who reads it second")
+    @Test("A leaf of another tree in a leaf's place is reported at every read, also at a second reader's")
     func foreignLeaf() throws {
         let (_, image, _) = try makeStore()
         let file = try DamagedFile(file: try SimulatedDisk(image: image))

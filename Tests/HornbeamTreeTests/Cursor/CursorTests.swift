@@ -121,7 +121,7 @@ struct CursorTests {
     }
 
     @Test(
-        "Many entries in one call are those that single steps meet, in a read and between changes", .seeded,
+        "Many entries in one call are those of single steps, in a read and between changes", .seeded,
         arguments: KeyKind.allCases)
     func reads(kind: KeyKind) throws {
         var random = SeededGenerator()
@@ -268,7 +268,7 @@ struct CursorTests {
         return other
     }
 
-    @Test("In an empty tree no move succeeds, and none does after the transaction's end but throws")
+    @Test("In an empty tree no move succeeds, and after the transaction's end each throws")
     func emptyAndEnded() throws {
         let store = try TreeStore.inMemory()
         let transaction = try store.beginWrite()
@@ -341,7 +341,7 @@ struct CursorTests {
         transaction.abort()
     }
 
-    @Test("When its tree is emptied a cursor comes to the end; when it is dropped a move says so")
+    @Test("A cursor comes to the end when its tree is emptied, and a move throws when the tree is dropped")
     func emptiedAndDropped() throws {
         var random = SeededGenerator()
         let transaction = try store(fill(.random, 500, &random)).beginWrite()
@@ -360,7 +360,7 @@ struct CursorTests {
         #expect(try !cursor.first())
     }
 
-    @Test("A scan may delete what it stands on, or put beside it", .seeded)
+    @Test("A scan may delete the current entry, or put one next to it", .seeded)
     func changesDuringScan() throws {
         var random = SeededGenerator()
         let model = fill(.random, 1000, &random)

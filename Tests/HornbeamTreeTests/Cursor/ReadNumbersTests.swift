@@ -26,7 +26,7 @@ struct ReadNumbersTests {
         return found
     }
 
-    @Test("They are those of the keys, in a read and in the transaction that wrote them", .seeded)
+    @Test("They agree with the keys, in a read and in the transaction that wrote them", .seeded)
     func likeKeys() throws {
         var random = SeededGenerator()
         for headSize in [0, 1, 8, 40] {
@@ -60,7 +60,7 @@ struct ReadNumbersTests {
         }
     }
 
-    @Test("A key that is too short for one has none")
+    @Test("A key too short for a number has none")
     func short() throws {
         let store = try TreeStore.inMemory()
         let write = try store.beginWrite()

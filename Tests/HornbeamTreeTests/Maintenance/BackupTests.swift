@@ -62,7 +62,7 @@ struct BackupTests {
         try model.expect(TreeStore.open(file: salvaged))
     }
 
-    @Test("of a store without entries, or without trees, is one", arguments: [false, true])
+    @Test("of a store without entries, or without trees, is a valid one", arguments: [false, true])
     func empty(hasTree: Bool) throws {
         let store = try TreeStore.inMemory()
         let write = try store.beginWrite()
@@ -75,7 +75,7 @@ struct BackupTests {
         #expect(try copy.check { Issue.record("\($0)") })
     }
 
-    @Test("is that of the moment it began, whatever is committed beside it", .seeded)
+    @Test("has the state from its beginning, even with commits meanwhile", .seeded)
     func besideWriter() throws {
         var (_, store, model) = try sparse()
         let old = model
@@ -95,7 +95,7 @@ struct BackupTests {
         try model.expect(store)
     }
 
-    @Test("takes a free name alone, and leaves nothing when it is stopped", .seeded)
+    @Test("takes only a free name, and leaves nothing when it is stopped", .seeded)
     func names() throws {
         let (_, store, model) = try sparse()
         let folder = try TemporaryFolder()
@@ -119,7 +119,7 @@ struct BackupTests {
         try copy.close()
     }
 
-    @Test("ends at a damaged page, and says which keys are concerned", .seeded)
+    @Test("ends at a damaged page, with an error that names the affected keys", .seeded)
     func damage() throws {
         let (disk, store, model) = try sparse()
         try store.close()
@@ -174,7 +174,7 @@ struct BackupTests {
 
     // A backup counted the bytes of compressed leaves as its trees see them, and took more of these than the file has
     // for a file that leads it in circles: the better a store compressed, the surer it could not be backed up.
-    @Test("of a store that holds more than its file has bytes is whole, and its progress ends at the total")
+    @Test("of a store with more content than the file's size is whole, and its progress ends at the total")
     func compressed() throws {
         let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)
         let write = try store.beginWrite()
@@ -212,7 +212,7 @@ struct BackupTests {
     private static func text(_ number: Int) -> [UInt8] { key(number) + [UInt8](repeating: 7, count: 1_000) }
 
     // The bound on what a backup copies told of a wrong number of entries, which there was not.
-    @Test("ends where a hostile file leads it to the same pages again and again, and says so")
+    @Test("ends with an error where a hostile file leads it to the same pages repeatedly")
     func circles() throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)

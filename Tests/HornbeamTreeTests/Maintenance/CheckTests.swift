@@ -61,7 +61,7 @@ struct CheckTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("names a page whose bytes are not what was written, with its tree and its keys")
+    @Test("names a page whose bytes were altered, with its tree and its keys")
     func checksum() throws {
         let image = try makeImage()
         for kind in [PageKind.leaf, .longValue] {
@@ -104,7 +104,7 @@ struct CheckTests {
         #expect(moved.contains { $0.contains("page \(leaf) ") && $0.contains("separator after it") }, "\(moved)")
     }
 
-    @Test("names a page that two places refer to, and the one that nothing refers to then")
+    @Test("names a page with two references, and the page left without one")
     func twice() throws {
         let image = try makeImage()
         let branch = try #require(try pages(image, kind: .branch, level: 1).first)
@@ -117,7 +117,7 @@ struct CheckTests {
         #expect(found.contains { $0.contains("two places refer to it") && $0.contains("tree “t”") }, "\(found)")
     }
 
-    @Test("names sectors that are in use and belong to nothing, and pages whose sectors are free")
+    @Test("names used sectors that belong to nothing, and pages whose sectors are free")
     func space() throws {
         let image = try makeImage()
         let map = try #require(try pages(image, kind: .spaceMap).first)
@@ -148,7 +148,7 @@ struct CheckTests {
         #expect(problems == ["header slot \(slot) is damaged: the store depends on the other one"])
     }
 
-    @Test("tells a header slot that can't be read from one that is damaged", arguments: [0, 1])
+    @Test("distinguishes an unreadable header slot from a damaged one", arguments: [0, 1])
     func unreadableHeader(slot: UInt64) throws {
         let disk = try SimulatedDisk(image: try makeImage())
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -161,7 +161,7 @@ struct CheckTests {
             ])
     }
 
-    @Test("sees one state whatever is committed while it runs", .seeded)
+    @Test("sees one state during commits", .seeded)
     func besideWriter() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -60,7 +60,7 @@ struct ChurnTests {
 
     /// What the last checkpoint reaches and the next state doesn't is 16 MiB at most in a small store, and a
     /// transaction more; the ring is small, and the file grows in small steps.
-    @Test("Random lives leave no file much longer than what it needs, at any commit", .seeded, arguments: 0..<4)
+    @Test("Random lives never leave a file much longer than it needs to be", .seeded, arguments: 0..<4)
     func bounded(life: Int) throws {
         var random = SeededGenerator(seed: SeededGenerator.seed &+ UInt64(life))
         let store = try TreeStore.open(file: try SimulatedDisk(), options: SparseStore.options)

@@ -19,7 +19,7 @@ struct CompactionTests {
         #expect(disk.size() <= used + used / 16 + (2 << 20), place)
     }
 
-    @Test("leaves a file of little more than what is in use, with the same content", .seeded)
+    @Test("leaves a file little larger than the pages in use, with the same content", .seeded)
     func shrinks() throws {
         let (disk, store, model) = try SparseStore.thinned(count: 3000, kept: 12)
         let before = disk.size()
@@ -44,7 +44,7 @@ struct CompactionTests {
         try model.expect(store)
     }
 
-    @Test("a second time does nothing, wherever the journal's ring has grown to", .seeded)
+    @Test("a second time does nothing, with the journal's ring at any place", .seeded)
     func secondTime() throws {
         var random = SeededGenerator()
         let disk = try SimulatedDisk()
@@ -68,7 +68,7 @@ struct CompactionTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("goes on beside commits, which keep their changes", .seeded)
+    @Test("works while others commit, and keeps their changes", .seeded)
     func besideWriter() throws {
         var (disk, store, model) = try SparseStore.thinned()
         var steps = 0
@@ -88,7 +88,7 @@ struct CompactionTests {
         try model.expect(store)
     }
 
-    @Test("leaves what a reader sees, and finishes once it has gone", .seeded)
+    @Test("leaves pages that a reader sees, and finishes once it has ended", .seeded)
     func besideReader() throws {
         var (disk, store, model) = try SparseStore.thinned()
         let old = model
@@ -157,7 +157,7 @@ struct CompactionTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("takes one at a time, refuses a store that can't be written, and has nothing to do in memory", .seeded)
+    @Test("runs once at a time, refuses a read-only store, and has nothing to do in memory", .seeded)
     func refusals() throws {
         let (disk, store, _) = try SparseStore.thinned(count: 300)
         try store.compact { _ in
@@ -231,7 +231,7 @@ struct CompactionTests {
         }
     }
 
-    @Test("cuts nothing off that a header slot still names, when the other one could not be written", .seeded)
+    @Test("cuts off no page that a header slot still names, after a failed write of the other slot", .seeded)
     func halfCut() throws {
         let (first, store, model) = try SparseStore.thinned(count: 250, kept: 5)
         try store.close()

@@ -30,7 +30,7 @@ struct GrownTailTests {
         return (disk, store, model)
     }
 
-    @Test("goes when the store is closed, all but a little, and the next closing leaves the file alone", .seeded)
+    @Test("is cut off when the store is closed, except for a little, and only once", .seeded)
     func isCut() throws {
         let (disk, store, model) = try grown()
         let before = disk.size()
@@ -129,7 +129,7 @@ struct GrownTailTests {
         return (disk, store, model)
     }
 
-    @Test("grows by what a large transaction put aside, when the little that lies behind that has moved", .seeded)
+    @Test("grows by the space from a large transaction, once the few pages beyond that have moved", .seeded)
     func isMoved() throws {
         let (disk, store, model) = try loaded()
         let before = disk.size()
@@ -142,7 +142,7 @@ struct GrownTailTests {
         try model.expect(again)
     }
 
-    @Test("has lost nothing wherever a crash or a failing call ends the moving", .seeded, arguments: [0, EIO, ENOSPC])
+    @Test("has lost nothing after a crash or a failing call during the moving", .seeded, arguments: [0, EIO, ENOSPC])
     func everyEndOfMoving(code: Int32) throws {
         var (call, told) = (1, 0)
         while true {
@@ -166,7 +166,7 @@ struct GrownTailTests {
         if code == EIO { #expect(told > 1, "\(told) of \(call) failures") }
     }
 
-    @Test("stays while somebody reads, and closing says that alone", .seeded)
+    @Test("stays during a read, and closing reports only that", .seeded)
     func whileRead() throws {
         let (disk, store, model) = try loaded()
         let read = try store.beginRead()
@@ -185,7 +185,7 @@ struct GrownTailTests {
         #expect(disk.size() < size - (10 << 20))
     }
 
-    @Test("stays while somebody writes, whom closing doesn't wait for", .seeded)
+    @Test("stays during a write, and closing doesn't wait for it", .seeded)
     func whileWritten() throws {
         let (disk, store, model) = try loaded()
         let size = disk.size()
@@ -203,7 +203,7 @@ struct GrownTailTests {
         #expect(disk.size() < size - (10 << 20))
     }
 
-    @Test("stays of a store that has failed, which closes as ever", .seeded)
+    @Test("stays in a store that has failed, and closing works as usual", .seeded)
     func afterFailure() throws {
         let (disk, store, _) = try loaded()
         let write = try store.beginWrite()

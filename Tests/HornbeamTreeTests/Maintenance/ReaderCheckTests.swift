@@ -45,7 +45,7 @@ struct ReaderCheckTests {
 
     // It compared numbers of transactions, before it looked for the newest state, and then told pages of that state
     // which the former map has as free.
-    @Test("finds nothing wrong once another process has written, and closed or not")
+    @Test("finds nothing wrong after another process has written, whether it closed or not")
     func afterWriter() throws {
         let reader = try reader()
         try expectSound(reader)
@@ -58,7 +58,7 @@ struct ReaderCheckTests {
     }
 
     // A transaction's number says nothing of the map: a compaction ends with checkpoints of the same transaction.
-    @Test("finds nothing wrong once another process has made another checkpoint of the same transaction")
+    @Test("finds nothing wrong after another process has made another checkpoint of the same transaction")
     func sameTransaction() throws {
         let reader = try reader()
         let writer = try writer()
@@ -70,7 +70,7 @@ struct ReaderCheckTests {
     }
 
     // The map of a store that was opened beside a writer was never read; it was believed once nobody wrote any more.
-    @Test("finds nothing wrong where it was opened beside a writer that changed nothing")
+    @Test("finds nothing wrong after it was opened during another process's write without changes")
     func besideIdleWriter() throws {
         let first = try writer()
         let reader = try reader()
@@ -79,7 +79,7 @@ struct ReaderCheckTests {
         try expectSound(reader)
     }
 
-    @Test("finds nothing wrong if a writer comes just when it takes its snapshot")
+    @Test("finds nothing wrong if a writer begins just when it takes its snapshot")
     func meanwhile() throws {
         let reader = try reader()
         let isDone = Once()

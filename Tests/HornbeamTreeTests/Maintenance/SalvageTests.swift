@@ -110,7 +110,7 @@ struct SalvageTests {
         return image
     }
 
-    @Test("gives nothing that was not there, and reports what is missing", .seeded, arguments: Damage.allCases)
+    @Test("gives no invented entries, and reports the missing ones", .seeded, arguments: Damage.allCases)
     func damage(_ damage: Damage) throws {
         let (closed, open, states) = try makeImages()
         var random = SeededGenerator()
@@ -203,7 +203,7 @@ struct SalvageTests {
         return (try #require(disk.killedImage()), model, commits)
     }
 
-    @Test("follows the journal from record to record without a header, and stops before one that is missing", .seeded)
+    @Test("follows the journal from record to record without a header, and stops before a missing one", .seeded)
     func chain() throws {
         let (image, model, commits) = try lappedImage()
         let headless = [UInt8](repeating: 0, count: 8192) + image[8192...]
@@ -268,7 +268,7 @@ struct SalvageTests {
         #expect(isPart(trees, report, of: model, isComplete: false))
     }
 
-    @Test("keeps built-in reductions, and names those that it can't")
+    @Test("keeps built-in reductions, and names the others")
     func reductions() throws {
         let sum = Reduction.sum(of: Int64.self, at: 3)
         let own = Reduction(
@@ -308,7 +308,7 @@ struct SalvageTests {
         #expect(try new.check { Issue.record("\($0)") })
     }
 
-    @Test("keeps what may be outdated apart when the space map is lost with the branches", .seeded)
+    @Test("keeps possibly outdated entries apart if both space map and branches are lost", .seeded)
     func spaceMap() throws {
         let (closed, _, states) = try makeImages()
         let branches = try pages(closed, kind: .branch)
@@ -371,7 +371,7 @@ struct SalvageTests {
         #expect(try read.opened(found).pointee.isCompressed)
     }
 
-    @Test("leaves out what the journal tells and no store can take, and goes on with the rest")
+    @Test("leaves out journal entries that no store can take, and continues with the rest")
     func refused() throws {
         let (closed, _, _) = try makeImages()
         let file = try DamagedFile(file: try SimulatedDisk(image: closed))
@@ -436,7 +436,7 @@ struct SalvageTests {
         }
     }
 
-    @Test("refuses what is no store, or a name that is taken, and leaves no file", .seeded)
+    @Test("refuses a file that isn't a store, or a name already taken, and leaves no file", .seeded)
     func refusals() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -36,7 +36,7 @@ struct ShrinkingTests {
         try model.expect(again)
     }
 
-    @Test("is what commits have not needed lately, as long as they go on", .seeded)
+    @Test("is the space that recent commits haven't needed, as long as they continue", .seeded)
     func busy() throws {
         var (disk, store, model) = try SparseStore.thinned(count: 3000, kept: 12)
         let size = disk.size()
@@ -86,7 +86,7 @@ struct ShrinkingTests {
         return try read.treeNames().map { try read.contents(try #require(try read.tree($0))) }
     }
 
-    @Test("is not what a reader sees", .seeded)
+    @Test("doesn't include pages that a reader sees", .seeded)
     func besideReader() throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -129,7 +129,7 @@ struct ShrinkingTests {
         #expect(calls > 8)
     }
 
-    @Test("stays, and nothing is lost, when a call fails", .seeded, arguments: [EIO, ENOSPC])
+    @Test("stays in the file, and nothing is lost, when a call fails", .seeded, arguments: [EIO, ENOSPC])
     func everyFault(code: Int32) throws {
         let (first, store, model) = try SparseStore.thinned(count: 1000, kept: 12)
         try store.checkpoint()
@@ -149,7 +149,7 @@ struct ShrinkingTests {
         }
     }
 
-    @Test("gives way to a compaction that somebody asks for", .seeded)
+    @Test("gives way to a requested compaction", .seeded)
     func compaction() throws {
         let (disk, store, model) = try SparseStore.thinned(count: 3000, kept: 12)
         #expect(try store.pages.beginShrinking(isIdle: true) != nil)
@@ -164,7 +164,7 @@ struct ShrinkingTests {
         try model.expect(store)
     }
 
-    @Test("comes by the store's thread, once nothing was committed for a while", .seeded)
+    @Test("is returned by the store's thread, after a while without commits", .seeded)
     func thread() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }

@@ -9,7 +9,7 @@ import Testing
 @Suite("Entry list")
 struct EntryListTests {
     @Test(
-        "A split leaves two nodes that fit and hold all entries, whatever the keys", .seeded,
+        "A split leaves two nodes that fit and hold all entries, with any keys", .seeded,
         arguments: KeyKind.allCases)
     func splits(kind: KeyKind) throws {
         var random = SeededGenerator()

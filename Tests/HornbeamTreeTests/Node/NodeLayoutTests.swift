@@ -12,7 +12,7 @@ struct NodeLayoutTests {
         range.map { node.bytes.load(fromByteOffset: $0, as: UInt8.self) }
     }
 
-    @Test("A leaf has its counts, key heads, slots, cells and prefix where the format says")
+    @Test("A leaf has its counts, key heads, slots, cells and prefix in the places given by the format")
     func leafBytes() {
         let node = TestNode()
         #expect(node.build([(Array("user/ann".utf8), [1]), (Array("user/bobby".utf8), [])]))

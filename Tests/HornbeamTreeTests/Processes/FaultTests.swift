@@ -193,7 +193,7 @@ struct FaultTests {
 
     // A cursor's moves don't ask; the entries that they gave were zeros, and a read that had ended within that leaf was
     // told that all was well.
-    @Test("gives no entry of zeros to a cursor, and tells a read at its end")
+    @Test("gives no entry of zeros to a cursor, and a read at its end throws")
     func scans() throws {
         let store = try TreeStore.open(at: path)
         let write = try store.beginWrite()
@@ -225,7 +225,7 @@ struct FaultTests {
         } while try cursor.next()
     }
 
-    @Test("doesn't say that there is no such tree")
+    @Test("doesn't make an existing tree seem absent")
     func catalogue() throws {
         let store = try store()
         let write = try store.beginWrite()

@@ -15,7 +15,7 @@ struct LimitsTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    @Test("on address space works with a smaller mapping, and says so when there is none")
+    @Test("on address space works with a smaller mapping, and reports if there is none")
     func addressSpace() throws {
         let worker = try WorkerProcess(under: "ulimit -v 3000000")
         try worker.ask("write \(path)")
@@ -33,7 +33,7 @@ struct LimitsTests {
         }
     }
 
-    @Test("on the size of files gets an error for what goes beyond it, and keeps what it has")
+    @Test("on the size of files gets an error for writes beyond it, and keeps its content")
     func fileSize() throws {
         // In units of 512 bytes: 4 MiB.
         let worker = try WorkerProcess(under: "ulimit -f 8192")
@@ -64,7 +64,7 @@ struct LimitsTests {
 
     /// The name was given, and then the directory could not be opened to make it durable: the caller heard that there
     /// is no file, and his next attempt was refused because there was one. Now the name goes again.
-    @Test("on open files leaves no file that it says it could not make", arguments: 0..<4)
+    @Test("on open files leaves no file after it failed to make one", arguments: 0..<4)
     func creation(descriptors: Int) throws {
         let worker = try WorkerProcess(under: "ulimit -n 64")
         try worker.ask("exhaust \(descriptors)")
@@ -79,7 +79,7 @@ struct LimitsTests {
 
     /// Where /proc is not mounted, in a chroot say, an unnamed file can be made but never be given a name: no store
     /// could be created. Now it has a temporary name from the start.
-    @Test("without /proc creates stores all the same", .enabled(if: WorkerProcess.canHideProc))
+    @Test("without /proc can still create stores", .enabled(if: WorkerProcess.canHideProc))
     func withoutProc() throws {
         let worker = try WorkerProcess(hidesProc: true)
         try worker.ask("write \(path)")
@@ -103,7 +103,7 @@ struct LimitsTests {
     /// The guard called whatever was there before it if that had asked for three arguments, also where it was no
     /// handler: a SIGBUS that concerned no store ended the process at address 0, with another signal and a useless
     /// core.
-    @Test("passes on a signal that is none of its own, whatever was there before")
+    @Test("passes a foreign signal on, whether a handler was there before or not")
     func formerHandler() throws {
         let worker = try WorkerProcess()
         try worker.ask("defaultHandler")

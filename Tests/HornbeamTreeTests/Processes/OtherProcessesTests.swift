@@ -31,7 +31,7 @@ struct OtherProcessesTests {
         return reader
     }
 
-    @Test("see each durable commit, keep their snapshots, and see nothing less than durable")
+    @Test("see each durable commit, keep their snapshots, and see only durable states")
     func follow() throws {
         let writer = try writer()
         let reader = try reader()
@@ -55,7 +55,7 @@ struct OtherProcessesTests {
         #expect(try reader.ask("sum") == Self.total)
     }
 
-    @Test("tell what of the file is used as its writer did that closed it")
+    @Test("report the same space in use as the writer that closed the file")
     func used() throws {
         var options = StoreOptions()
         let store = try TreeStore.open(at: path, options: options)
@@ -72,7 +72,7 @@ struct OtherProcessesTests {
         try reader.close()
     }
 
-    @Test("tell what of the file is used, its checkpoint and its journal, with a writer and without")
+    @Test("report the space in use, the checkpoint and the journal, with a writer and without")
     func figures() throws {
         var options = StoreOptions.withLargeRing
         options.readOnly = true
@@ -104,7 +104,7 @@ struct OtherProcessesTests {
         try next.ask("close")
     }
 
-    @Test("count as held by snapshots, once, what is read here and by others, and nothing else")
+    @Test("count exactly the pages held by snapshots, here and elsewhere, as held, once each")
     func snapshotBytes() throws {
         let store = try TreeStore.open(at: path, options: StoreOptions.withLargeRing)
         func put(_ value: UInt8) throws {
@@ -140,7 +140,7 @@ struct OtherProcessesTests {
         try store.close()
     }
 
-    @Test("go on when the writer dies; a new reader or writer recovers the file and is blocked by none of them")
+    @Test("continue when the writer dies; a new reader or writer recovers the file and is blocked by none of them")
     func deadWriter() throws {
         let writer = try writer()
         let reader = try reader()
@@ -226,7 +226,7 @@ struct OtherProcessesTests {
         try writer.ask("check")
     }
 
-    @Test("a second store of the file in one process is refused, whatever it is for")
+    @Test("a second store of the file in one process is refused, in every mode")
     func oneProcess() throws {
         let store = try TreeStore.open(at: path)
         var reading = StoreOptions.withLargeRing

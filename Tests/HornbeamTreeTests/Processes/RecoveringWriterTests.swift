@@ -18,7 +18,7 @@ struct RecoveringWriterTests {
         try write.commit()
     }
 
-    @Test("waits for what is recovered, and is never shown the checkpoint before it")
+    @Test("waits for the recovered state, and is never shown the older checkpoint")
     func waits() throws {
         let disk = try SimulatedDisk()
         let shared = SimulatedProcess.Shared()

@@ -171,7 +171,7 @@ struct ReductionFolderTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("what a replay without the code leaves unknown is completed, above leaves that are known too")
+    @Test("unknown reductions, left by a replay without the code, are completed, above known leaves too")
     func completion() throws {
         let disk = try SimulatedDisk()
         let first = try TreeStore.open(file: disk, options: smallPages, reductions: [marks])
@@ -197,7 +197,7 @@ struct ReductionFolderTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("reductions that always have a value stay as they are: small, and known to whoever changes the tree")
+    @Test("reductions that always have a value stay small, and known to all that change the tree")
     func others() throws {
         let store = try TreeStore.inMemory()
         let sum = Reduction.sum(of: Int64.self)

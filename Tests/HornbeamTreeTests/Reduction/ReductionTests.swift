@@ -59,7 +59,7 @@ struct ReductionTests {
         return options
     }
 
-    @Test("Any range gives what a fold over its entries gives, after any changes", .seeded, arguments: KeyKind.allCases)
+    @Test("Any range gives the fold over its entries, after any changes", .seeded, arguments: KeyKind.allCases)
     func model(kind: KeyKind) throws {
         var random = SeededGenerator()
         var counter: UInt64 = 0
@@ -195,7 +195,7 @@ struct ReductionTests {
         #expect(ReducedStatistics<Double>(try transaction.reduce(trees[0], to: [0])) == ReducedStatistics())
     }
 
-    @Test("A program without a tree's reduction reads the tree, and is told what it lacks when it changes it")
+    @Test("A program without a tree's reduction reads the tree, and a change throws with the missing one")
     func unknown() throws {
         let sum = Reduction.sum(of: Int64.self)
         let disk = try SimulatedDisk()
@@ -245,7 +245,7 @@ struct ReductionTests {
         #expect(throws: StorageError.self) { try transaction.reduce(#require(try transaction.tree("plain"))) }
     }
 
-    @Test("Check names a reduced value that is not what the entries come to")
+    @Test("Check names a reduced value that disagrees with the entries")
     func damaged() throws {
         let sum = Reduction.sum(of: Int64.self)
         let store = try TreeStore.inMemory(options: smallPages, reductions: [sum])
@@ -268,7 +268,7 @@ struct ReductionTests {
 
     // Sums in branches are read from the file and were added with a check for overflow: a forged pair of them ended the
     // program.
-    @Test("Sums that no values can come to are added all the same")
+    @Test("Sums that no entries can have are added without a trap")
     func impossibleSums() {
         let largest = withUnsafeBytes(of: Int128.max) { Array($0) }
         var statistics = bytes(1) + bytes(0) + [UInt8](repeating: 0, count: 24)

@@ -108,7 +108,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("what takes no more than it frees works, what takes more is refused and undone")
+    @Test("a transaction that takes no more than it frees works; one that takes more is refused and undone")
     func replacing() throws {
         var random = SeededGenerator()
         let (store, keys) = try full(&random, isCompressed: false, longest: 300)
@@ -181,7 +181,7 @@ struct FullDiskTests {
         #expect(refused[0] > 90 && refused[0] == refused[1], "\(refused)")
     }
 
-    @Test("updates while a reader holds what they replace leave room for deletions")
+    @Test("updates of pages that a reader holds leave room for deletions")
     func besideReader() throws {
         var random = SeededGenerator()
         let (store, keys) = try full(&random, isCompressed: false, longest: 300)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamTree
 
-@Suite("Places for what waits")
+@Suite("Places for idle objects")
 struct IdlePlacesTests {
     private let places = IdlePlaces()
 
@@ -36,7 +36,7 @@ struct IdlePlacesTests {
         }
     }
 
-    @Test("a thread takes what it gave, as often as it gave it")
+    @Test("a thread takes back the object it gave, as often as it gave it")
     func own() {
         #expect(places.take() == nil)
         for number in 1...4 { #expect(places.give(address(number))) }
@@ -60,7 +60,7 @@ struct IdlePlacesTests {
         #expect(places.take() == nil)
     }
 
-    @Test("all of it is taken at the end, whoever gave it")
+    @Test("all objects are taken at the end, from every thread")
     func all() {
         for number in 1...3 { #expect(places.give(address(number))) }
         elsewhere { places in

@@ -38,7 +38,7 @@ struct IdleReadsTests {
         try transaction.commit()
     }
 
-    @Test("has its trees open while the state is the same, and sees the newest one after a commit")
+    @Test("has its trees open if the state is unchanged, and sees the newest state after a commit")
     func states() throws {
         var tree = TreeID(rawValue: 0)
         try write { (transaction) in

@@ -17,7 +17,7 @@ extension Transaction {
 
 @Suite("Inserting")
 struct InsertTests {
-    @Test("puts an entry unless its key has one; the journal brings back the same", .seeded)
+    @Test("puts an entry unless its key has one; the journal restores the same entries", .seeded)
     func random() throws {
         var random = SeededGenerator()
         let disk = try SimulatedDisk()

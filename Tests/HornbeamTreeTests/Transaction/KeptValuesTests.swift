@@ -7,7 +7,7 @@ import Testing
 @testable import HornbeamPages
 @testable import HornbeamTree
 
-@Suite("A value that lies in the page cache")
+@Suite("A value in the page cache")
 struct KeptValuesTests {
     private static let ways: [(access: PageAccess, isCompressed: Bool)] = [
         (.mapped, true), (.read, true), (.read, false),
@@ -164,7 +164,7 @@ struct KeptValuesTests {
         read.abort()
     }
 
-    @Test("is not copied where it is long and mapped, though its entry lies in a compressed leaf")
+    @Test("is not copied if it is long and mapped, even with its entry in a compressed leaf")
     func longValue() throws {
         let (store, _) = try Self.store((.mapped, true), cacheBytes: 1 << 20, count: 1000)
         let long = [UInt8](repeating: 7, count: 1 << 20)

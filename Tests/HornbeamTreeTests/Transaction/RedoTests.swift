@@ -49,7 +49,7 @@ struct RedoTests {
     }
 
     @Test(
-        "A run of entries comes back as the puts or deletes that it stands for, and one that is damaged not at all"
+        "A run of entries comes back as its puts or deletes, and a damaged one not at all"
     )
     func runs() throws {
         let log = RedoLog()
@@ -155,7 +155,7 @@ struct RedoTests {
 
     // A record with a key beyond the limit gave the error of a program that had asked for too much. Opening such a file
     // said "invalid argument" of an argument that nobody had given.
-    @Test("What no program can have done is damage of the record")
+    @Test("Operations impossible for a program are damage of the record")
     func impossible() throws {
         func replay(_ fill: (RedoLog) -> Void) throws {
             let store = try PageStore.open(

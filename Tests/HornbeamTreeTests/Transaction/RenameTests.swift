@@ -17,7 +17,7 @@ struct RenameTests {
         return tree
     }
 
-    @Test("the tree is found by its new name alone, whole, and after opening the file again")
+    @Test("the tree is found only by its new name, whole, and after opening the file again")
     func renamed() throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk)
@@ -60,7 +60,7 @@ struct RenameTests {
         #expect(try read.treeNames() == ["old"])
     }
 
-    @Test("a name that is taken or can't be is refused, and so is a rename behind a savepoint")
+    @Test("a taken or impossible name is refused, and so is a rename after a savepoint")
     func refused() throws {
         let store = try TreeStore.inMemory()
         _ = try filled(store)

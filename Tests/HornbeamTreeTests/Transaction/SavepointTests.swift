@@ -152,7 +152,7 @@ struct SavepointTests {
         #expect(store.statistics.usedBytes == before.usedBytes)
     }
 
-    @Test("nested at random leaves what a stack of models says", .seeded, arguments: [0, 64 << 10, 1 << 20])
+    @Test("savepoints nested at random agree with a stack of models", .seeded, arguments: [0, 64 << 10, 1 << 20])
     func model(cacheBytes: Int) throws {
         let store = try store(cacheBytes: cacheBytes)
         var script = NestedScript(random: SeededGenerator(seed: SeededGenerator.seed &+ UInt64(cacheBytes)))
@@ -184,7 +184,7 @@ struct SavepointTests {
     }
 
     // Every savepoint walked all branches in memory of every compressed tree, changed since the last one or not.
-    @Test("has nothing to do in a compressed tree that has not changed since the last one")
+    @Test("has nothing to do in a compressed tree that is unchanged since the last one")
     func unchangedCompressedTree() throws {
         let write = try store().beginWrite()
         let tree = try #require(try write.tree("t", create: true, options: TreeOptions(isCompressed: true)))

@@ -22,7 +22,7 @@ struct SpillTests {
         withUnsafeBytes(of: UInt32(number).bigEndian) { Array($0) }
     }
 
-    @Test("holds what was put, deleted and put again, to itself and after commit", .seeded, arguments: [0, 40_000])
+    @Test("keeps all entries put, deleted and put again, for itself and after commit", .seeded, arguments: [0, 40_000])
     func content(cacheBytes: Int) throws {
         let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options(cacheBytes: cacheBytes))
         var random = SeededGenerator()

@@ -18,7 +18,7 @@ struct TransactionTests {
         return (store, tree)
     }
 
-    @Test("A read sees the state at its start, whatever is committed meanwhile")
+    @Test("A read sees the state at its start, even after later commits")
     func isolation() throws {
         let (store, tree) = try storeWithTree([([1], [1])])
         let before = try store.beginRead()
@@ -36,7 +36,7 @@ struct TransactionTests {
         #expect(after.version == before.version + 1)
     }
 
-    @Test("An aborted transaction leaves nothing: no entry, no tree, no page")
+    @Test("An aborted transaction leaves no entry, no tree and no page")
     func aborts() throws {
         let (store, tree) = try storeWithTree([([1], [1])])
         let used = store.statistics.usedBytes
@@ -91,7 +91,7 @@ struct TransactionTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("A handle whose creation was aborted never means another tree")
+    @Test("A handle whose creation was aborted never refers to another tree")
     func abortedHandle() throws {
         let store = try TreeStore.inMemory()
         let first = try store.beginWrite()
@@ -221,7 +221,7 @@ struct TransactionTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    @Test("What was just read may be put, also under the same key")
+    @Test("A value just read may be put, also under the same key")
     func putsWhatItRead() throws {
         let (store, tree) = try storeWithTree()
         let write = try store.beginWrite()
@@ -245,7 +245,7 @@ struct TransactionTests {
 
     /// The redo record was taken after the change, from slices that the change may have moved: the live tree was right,
     /// and recovery gave other values. The transaction before a crash must be recovered as it was made.
-    @Test("What was read and put is recovered as it was put")
+    @Test("A value read and put is recovered as it was put")
     func recoversWhatItRead() throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk)

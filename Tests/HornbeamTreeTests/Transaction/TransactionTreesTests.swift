@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The trees that are present")
 struct TransactionTreesTests {
-    @Test("are the same whatever is put into them, and others once one comes or goes")
+    @Test("stay the same after any puts, and differ once a tree is added or dropped")
     func changes() throws {
         let store = try TreeStore.inMemory()
         let first = try store.beginWrite()

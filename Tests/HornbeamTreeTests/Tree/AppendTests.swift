@@ -11,7 +11,7 @@ import Testing
 struct AppendTests {
     private func number(_ value: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(value).bigEndian) { Array($0) } }
 
-    @Test("Appends among other changes of several trees leave what the model says", .seeded, arguments: [false, true])
+    @Test("Appends among other changes of several trees agree with the model", .seeded, arguments: [false, true])
     func model(isReduced: Bool) throws {
         var random = SeededGenerator()
         var options = StoreOptions.withLargeRing
@@ -71,7 +71,7 @@ struct AppendTests {
         }
     }
 
-    @Test("Keys that are prefixes of each other, and ones that share nothing, come in their order")
+    @Test("Keys that are prefixes of each other, and keys without common bytes, come in order")
     func prefixes() throws {
         let store = try TreeStore.inMemory()
         let transaction = try store.beginWrite()
@@ -85,7 +85,7 @@ struct AppendTests {
         #expect(try transaction.contents(tree).keys == keys)
     }
 
-    @Test("Many lookups at once give what single ones give", .seeded, arguments: KeyKind.allCases)
+    @Test("Many lookups at once give the results of single ones", .seeded, arguments: KeyKind.allCases)
     func getMany(kind: KeyKind) throws {
         var random = SeededGenerator()
         var counter: UInt64 = 0

@@ -71,7 +71,7 @@ struct CompressedTreeTests {
         #expect(used[1] * 2 < used[0], "\(used)")
     }
 
-    @Test("costs what doesn't compress nothing but its larger leaves", .seeded)
+    @Test("with incompressible values costs only its larger leaves", .seeded)
     func incompressible() throws {
         var random = SeededGenerator()
         let store = try TreeStore.inMemory(options: Self.options())
@@ -176,7 +176,7 @@ struct CompressedTreeTests {
         return places
     }
 
-    @Test("tells damage to a compressed leaf as such, and reads the others", .seeded)
+    @Test("reports damage to a compressed leaf as such, and reads the others", .seeded)
     func damage() throws {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: Self.options())
@@ -373,7 +373,7 @@ struct CompressedTreeTests {
     // A delete of a key that isn't there, or a refused append, counted as a change: the next read let the memory of
     // values go that had been handed out, and a program that put one of them again stored other bytes.
     @Test(
-        "keeps the values it has handed out through calls that change nothing", arguments: [PageAccess.mapped, .read])
+        "keeps the values it has handed out during calls that change nothing", arguments: [PageAccess.mapped, .read])
     func refusals(access: PageAccess) throws {
         let store = try TreeStore.open(file: try SimulatedDisk(), options: Self.options(access))
         try Self.fill(store, "t", Self.lz4, 0..<100)

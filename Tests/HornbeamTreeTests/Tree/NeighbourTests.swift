@@ -90,7 +90,7 @@ struct NeighbourTests {
         }
     }
 
-    @Test("runs among other changes leave what the model says", .seeded, arguments: Kind.allCases)
+    @Test("runs among other changes agree with the model", .seeded, arguments: Kind.allCases)
     func runs(kind: Kind) throws {
         var random = SeededGenerator()
         var options = StoreOptions.withLargeRing

@@ -34,7 +34,7 @@ struct NumberLookupTests {
 
     private func key(_ number: UInt64) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
-    @Test("the same as by bytes", .seeded, arguments: Kind.allCases, [false, true])
+    @Test("give the same as by bytes", .seeded, arguments: Kind.allCases, [false, true])
     func sameAsBytes(kind: Kind, hasOtherSizes: Bool) throws {
         var random = SeededGenerator()
         let store = try TreeStore.inMemory()
@@ -68,7 +68,7 @@ struct NumberLookupTests {
         read.abort()
     }
 
-    @Test("in an empty tree there is none")
+    @Test("find nothing in an empty tree")
     func empty() throws {
         let write = try TreeStore.inMemory().beginWrite()
         let tree = try #require(try write.tree("t", create: true))

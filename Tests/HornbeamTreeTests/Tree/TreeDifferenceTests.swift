@@ -122,7 +122,7 @@ struct TreeDifferenceTests {
         try store.close()
     }
 
-    @Test("is that of their contents, with positions", .seeded, arguments: KeyKind.allCases)
+    @Test("agrees with their contents, with positions", .seeded, arguments: KeyKind.allCases)
     func model(kind: KeyKind) throws {
         var options = StoreOptions.withLargeRing
         options.pageSize = 4096
@@ -137,7 +137,7 @@ struct TreeDifferenceTests {
         try run(.random, options, isCompressed: isCompressed, rounds: 15)
     }
 
-    @Test("reads what has changed and the way there, and nothing of what is the same")
+    @Test("reads the changed pages and the way there, and no unchanged ones")
     func nodes() throws {
         let store = try TreeStore.inMemory()
         func key(_ number: Int) -> [UInt8] { withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) } }
@@ -182,7 +182,7 @@ struct TreeDifferenceTests {
         #expect(seen == 1)
     }
 
-    @Test("is that of two reads of one store alone")
+    @Test("needs two reads of the same store")
     func refusals() throws {
         let (store, other) = (try TreeStore.inMemory(), try TreeStore.inMemory())
         for store in [store, other] {

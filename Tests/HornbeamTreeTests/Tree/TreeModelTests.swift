@@ -11,7 +11,7 @@ import Testing
 @Suite("Trees against a model")
 struct TreeModelTests {
     @Test(
-        "Any script leaves what the model says, in memory", .seeded, arguments: KeyKind.allCases, [4096, 8192, 65536])
+        "Any script agrees with the model, in memory", .seeded, arguments: KeyKind.allCases, [4096, 8192, 65536])
     func inMemory(kind: KeyKind, pageSize: Int) throws {
         var options = StoreOptions.withLargeRing
         options.pageSize = pageSize
@@ -22,7 +22,7 @@ struct TreeModelTests {
     }
 
     @Test(
-        "Any script leaves what the model says with compressed leaves", .seeded, arguments: [4096, 8192], [true, false])
+        "Any script agrees with the model with compressed leaves", .seeded, arguments: [4096, 8192], [true, false])
     func compressed(pageSize: Int, isMapped: Bool) throws {
         var options = StoreOptions.withLargeRing
         options.pageSize = pageSize
@@ -43,7 +43,7 @@ struct TreeModelTests {
     }
 
     @Test(
-        "Any script leaves what the model says, in a file that is closed or dropped and opened again", .seeded,
+        "Any script agrees with the model, in a file that is closed or dropped and opened again", .seeded,
         arguments: [
             KeyKind.random, .fewBytes, .long,
         ])

@@ -111,7 +111,7 @@ struct TreeShapeTests {
     }
 
     @Test(
-        "No node but the root stays emptier than a quarter, in whatever order entries go", .seeded,
+        "No node but the root stays less than a quarter full, after deletions in any order", .seeded,
         arguments: Order.allCases, [0, 300])
     func fill(order: Order, keySize: Int) throws {
         var random = SeededGenerator()

@@ -33,7 +33,7 @@ struct ValueReaderTests {
         #expect(try transaction.valueReader(tree, [200])?.size == nil)
     }
 
-    @Test("Any part of a value is what was put", .seeded, arguments: [PageAccess.mapped, .read])
+    @Test("Any part of a value is as it was put", .seeded, arguments: [PageAccess.mapped, .read])
     func parts(access: PageAccess) throws {
         var random = SeededGenerator()
         var options = StoreOptions.withLargeRing

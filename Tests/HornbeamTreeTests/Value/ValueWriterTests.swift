@@ -183,7 +183,7 @@ struct ValueWriterTests {
 
     // A page that was finished for an entry that could not be put, and one whose writer was never finished, belonged to
     // nothing after the commit: their sectors were lost, and check said so for ever.
-    @Test("A value whose tree was dropped, or that isn't finished at the commit, leaves no space in use")
+    @Test("A value in a dropped tree, or unfinished at the commit, leaves no space in use")
     func leftOver() throws {
         let store = try TreeStore.inMemory()
         var write = try store.beginWrite()
