@@ -24,7 +24,7 @@ struct PagesReadTests {
         }
     }
 
-    @Test("a look-up by an index takes few rows, a scan all of them, in memory and in a file", arguments: [false, true])
+    @Test("an index look-up takes few rows, a scan all, in memory and in a file", arguments: [false, true])
     func counted(inFile: Bool) throws {
         let folder = try TemporaryFolder()
         var database = try Database.inMemory(models: Reading.self)
