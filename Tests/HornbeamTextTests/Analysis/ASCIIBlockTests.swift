@@ -46,7 +46,7 @@ struct ASCIIBlockTests {
         }
     }
 
-    /// What `words` means, said as plainly as possible.
+    /// The tokens of `words`, computed as plainly as possible.
     private static func tokens(_ text: String) -> [String] {
         text.lowercased().unicodeScalars.split { scalar in
             switch scalar.properties.generalCategory {
@@ -91,7 +91,7 @@ struct ASCIIBlockTests {
             }
             #expect(tokens.map { String(decoding: $0, as: UTF8.self) } == expected)
         }
-        // One that is longer than any block, between others.
+        // A word that is longer than any block, between others.
         let long = String(repeating: "Long", count: 10_000)
         let tokens = Analyzer.words.tokens(of: "a " + long + " b").map { String(decoding: $0, as: UTF8.self) }
         #expect(tokens == ["a", long.lowercased(), "b"])

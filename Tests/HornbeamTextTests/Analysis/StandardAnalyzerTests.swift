@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analyzer of indexes that name none: its words are those that people see, canonically equivalent texts have equal
-// words, and reading ASCII by blocks gives the same tokens as reading it scalar by scalar.
+// The default analyzer: its words are those that people see, canonically equivalent texts have equal words, and reading
+// ASCII by blocks gives the same tokens as reading it scalar by scalar.
 
 import Foundation
 import HornbeamKeys

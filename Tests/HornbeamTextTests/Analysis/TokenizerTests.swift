@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `words` makes of texts: by example for each rule, and against the naive analyzer on random ones.
+// The tokens that `words` makes of texts: by example for each rule, and compared with the naive analyzer on random
+// ones.
 
 import HornbeamTestSupport
 import HornbeamText

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `unicode` makes of texts: by example for each rule, and beside ICU's word breaks and Swift's canonical
-// equivalence on random ones.
+// The tokens that `unicode` makes of texts: by example for each rule, and compared with ICU's word breaks and Swift's
+// canonical equivalence on random ones.
 
 import CICU
 import Foundation
@@ -80,7 +80,7 @@ struct UnicodeTokenizerTests {
         expect("ｶﾞｷﾞﾊﾟ カ\u{3099}", ["ガギ", "ギパ", "パ", "ガ"])
         // Letters of Hangul make syllables.
         expect("\u{1112}\u{1161}\u{11AB}\u{1100}\u{116E}\u{11A8}", ["한국", "국"])
-        // One of the compatibility ideographs.
+        // A compatibility ideograph.
         expect("\u{F900}", ["\u{8C48}"])
     }
 

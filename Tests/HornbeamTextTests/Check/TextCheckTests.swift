@@ -24,12 +24,13 @@ struct TextCheckTests {
         return (store, model)
     }
 
-    /// The same with documents that are added, changed and gone as records, some of them being folded or about to be.
+    /// Like `sample`, with documents added, changed and removed by records. Some records are being folded or about to
+    /// be.
     private func samplePending(seed: UInt64, writes: UInt64 = 14) throws -> (TreeStore, NaiveIndex) {
         var (store, model) = try sample(seed: seed, count: 160)
         var generator = TextGenerator(seed: seed + 1)
         for row in 0..<writes {
-            // What the last one leaves is in no batch.
+            // The last write is in no batch.
             let pending: UInt64 = row + 1 < writes ? 60 : 1_000_000
             try store.write(limits: PendingLimits(pending: pending, slice: 30)) { writer in
                 let (text, changed) = (generator.text(upTo: 8), generator.text(upTo: 8))
@@ -120,8 +121,8 @@ struct TextCheckTests {
     }
 
     /// The story: bytes of the trees change under checks that should have caught them (or a hostile file was given
-    /// valid checksums). Whatever is done with the index then must end with an answer or an error, never a trap; and
-    /// if the check finds nothing, the answers must be right.
+    /// valid checksums). Every later use of the index must end with an answer or an error, never a trap; and if the
+    /// check finds nothing, the answers must be right.
     @Test("Damaged entries give typed errors or right answers, never a trap", arguments: SeededGenerator.seeds(6))
     func damage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -136,7 +137,7 @@ struct TextCheckTests {
             ]
             try tamper(store, names[round % 6]) { transaction, tree in
                 try damageEntry(transaction, tree, &random)
-                // With checksums that are right, so that what the records say is what is looked at.
+                // With right checksums, so that the content of the records is examined.
                 if isPending { try testIndex.sealPending(in: transaction) }
             }
             let problems = try store.problems(model)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gathers before a flush: chains of bytes, terms by their bytes, documents in any order, and what comes out of
-// them for a term.
+// The changes collected before a flush: chains of bytes, terms by their bytes, documents in any order, and the
+// resulting changes of a term.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -116,8 +116,8 @@ struct ChangeBufferTests {
         }
     }
 
-    /// The story: rows are added, changed and removed in one transaction, many times and in any order; what comes out
-    /// is the last state of each document, and whether the index must have held the term before.
+    /// The story: rows are added, changed and removed in one transaction, many times and in any order. The result must
+    /// be the last state of each document, and whether the index must have held the term before.
     @Test("the last state of each document comes out, ascending, after changes in any order", .seeded)
     func states() {
         var random = SeededGenerator(seed: SeededGenerator.seed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a text to tell it from others: it is kept of every document, whatever way it came, and a change of
-// another text than the one that is there is refused.
+// The stored fingerprint of a text: every document has one, however it was added, and a change that starts from another
+// text than the stored one is refused.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -76,7 +76,7 @@ struct DocumentFingerprintsTests {
                 try store.write(limits: .standard) { try $0.update(3, from: other, to: DocumentText("x")) }
             }
         }
-        // Within one transaction, too.
+        // Also within one transaction.
         #expect(throws: StorageError.self) {
             try store.write(limits: .standard) { writer in
                 try writer.update(3, from: text, to: DocumentText("x y"))

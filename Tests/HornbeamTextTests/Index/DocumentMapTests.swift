@@ -142,7 +142,7 @@ struct DocumentSectionsTests {
         }
         #expect(try problems() == [])
         for (row, text) in texts {
-            // The tokens are those of the joined text.
+            // They are the tokens of the joined text.
             for token in analyzer.tokens(of: text.fields.joined().joined(separator: "\n")) {
                 let found = try TextSearcher(index, in: transaction).matches(String(decoding: token, as: UTF8.self))
                 #expect(found.contains(row))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a long list lies in its trees after changes all over it: what searches go through is few runs of many postings.
+// The runs of a long list after changes all over it: searches go through few runs of many postings.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -81,8 +81,8 @@ struct PostingListEditorTests {
         #expect(problems == [])
     }
 
-    /// Lengths are those of the batch already when its terms are folded: an old posting would come with its document's
-    /// new length.
+    /// While the terms of a batch are folded, the lengths are already those of the batch: an old posting would come
+    /// with its document's new length.
     @Test("A run that shrinks and absorbs a neighbour before its own changes makes no old posting a leader")
     func leadersOfJoinedRuns() throws {
         let store = try TreeStore.inMemory()
@@ -101,7 +101,7 @@ struct PostingListEditorTests {
             }
         }
         try store.write { try remove([Array(300..<1_024), Array(1_324..<2_048)].joined(), $0) }
-        // Of each of the words.
+        // The runs of each of the words.
         #expect(try runs(store) == [300, 300, 300, 300])
         try store.write { writer in
             try remove(0..<100, writer)
@@ -131,7 +131,7 @@ struct PostingListEditorTests {
         }
         try store.write { try remove([Array(200..<1_024), Array(1_424..<2_048)].joined(), $0) }
         #expect(try runs(store) == [200, 400, 1])
-        // As many postings go behind the first run as are in the last one.
+        // As many postings are moved after the first run as are in the last one.
         try store.write { writer in
             try writer.update(0, from: text("w"), to: text("w w"))
             model[0] = text("w w")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads that outgrow the writer's memory: what they put aside in parts must make the index that one part makes.
+// Loads that outgrow the writer's memory: spilled in parts, they must make the same index as in one part.
 
 import HornbeamPages
 import HornbeamTestSupport

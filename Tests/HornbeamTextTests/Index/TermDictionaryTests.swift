@@ -113,7 +113,7 @@ struct TermDictionaryTests {
         #expect(try entry().listNumber == 0 && entry().shortest == 1)
         try change(6...25) { "other\($0 % 4) word other word" }
         #expect(try entry().listNumber == 0 && entry().shortest == 2)
-        // One shorter than all.
+        // A document shorter than all others.
         try change(26...26) { _ in "word" }
         #expect(try entry().listNumber == 0 && entry().shortest == 1)
         try change(2...9) { _ in nil }

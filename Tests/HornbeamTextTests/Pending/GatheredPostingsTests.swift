@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Postings of several segments in the order of their documents: however many segments there are, and however their
-// documents lie between each other.
+// Postings of several segments in the order of their documents: with any number of segments, and with documents
+// interleaved in any way.
 
 import HornbeamTestSupport
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that grows: what is in it stays, in its order, whichever way it came.
+// Memory that grows: its content stays, in its order, however it was added.
 
 import Testing
 

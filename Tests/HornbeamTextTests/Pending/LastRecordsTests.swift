@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of the last records is that of the history that is asked for, or nothing: also when a transaction that
-// wrote some was given up, and others took their sequences.
+// The cached last records belong to the requested history, or there are none: also after a transaction that wrote some
+// was aborted, and others took their sequences.
 
 import HornbeamTestSupport
 import Testing
@@ -17,7 +17,7 @@ struct LastRecordsTests {
         var (found, missed) = (0, 0)
         for step in 0..<2_000 {
             if random.below(4) == 0 {
-                // Given up: nobody is told.
+                // Aborted: nothing is reported.
                 history.removeLast(min(history.count, random.below(6)))
             } else {
                 // Some were there before anybody kept anything.

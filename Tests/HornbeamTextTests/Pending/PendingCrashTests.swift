@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small transactions with full text, folding in between, cut by a crash or a failure at every file operation: what was
-// acknowledged is there, the index is what the texts of one commit make it, and it goes on from there.
+// Small transactions with full text, folding in between, cut by a crash or a failure at every file operation: all
+// acknowledged commits are there, the index agrees with the texts of one commit, and it continues from there.
 
 import Glibc
 import HornbeamPages
@@ -75,7 +75,7 @@ private struct PendingScript {
     private var states: [NaiveIndex]
     /// The newest state that was acknowledged.
     private var acknowledged = 0
-    /// What was going on in the states that it has made.
+    /// The phases of folding in the states that it has made.
     private(set) var phases: Set<PendingFoldingTests.Phase> = []
 
     init(seed: UInt64, _ model: NaiveIndex) {

@@ -12,7 +12,7 @@ import Testing
 
 @Suite("Batches that are folded in slices")
 struct PendingFoldingTests {
-    /// What is going on in a state of an index.
+    /// A phase of folding in a state of an index.
     enum Phase: String, CaseIterable {
         case gathering, documents, terms, records
 
@@ -102,7 +102,7 @@ struct PendingFoldingTests {
             let transaction = try store.beginRead()
             let phase = try Phase(in: transaction)
             met[phase, default: 0] += 1
-            // Of each phase the second state, and some others.
+            // The second state of each phase, and some others.
             guard met[phase, default: 0] == 2 || step % 8 == 0, !documents.isEmpty else {
                 transaction.abort()
                 continue
@@ -137,7 +137,7 @@ struct PendingFoldingTests {
         #expect(met.count == Phase.allCases.count)
     }
 
-    // MARK: What a commit costs
+    // MARK: The cost of a commit
 
     /// Bytes of pages that a commit of one change writes.
     private func written(_ store: TreeStore, _ limits: PendingLimits, _ change: (TextIndexWriter) throws -> Void)
@@ -218,7 +218,7 @@ struct PendingFoldingTests {
             commits += 1
             largest = max(largest, size)
         }
-        // Of twenty words with twenty runs each, three at a time.
+        // Twenty words with twenty runs each, three at a time.
         #expect(commits >= 6 && largest < 150_000, "\(commits) commits of up to \(largest) bytes")
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of pending documents: what is written is read, and what can't have been written is refused.
+// Records of pending documents: written records are read back, and impossible ones are refused.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every form of a query while documents are pending: before, in the middle of and after the folding of a batch the
-// answers are those of the model, to the last bit of every score.
+// Every form of a query while documents are pending: before, during and after the folding of a batch the answers are
+// those of the model, to the last bit of every score.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -53,7 +53,7 @@ struct PendingTermTableTests {
                 #expect(found == UInt32(number))
             }
         }
-        // Slots are emptied each time; what else is kept costs nothing.
+        // Slots are emptied each time; keeping the rest costs nothing.
         #expect(large - table.byteCount >= 60_000 * 8)
     }
 

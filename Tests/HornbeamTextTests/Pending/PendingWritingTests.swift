@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small transactions leave records, large ones write postings, and folding makes the first into the second; whatever
-// the history, every snapshot answers as the texts that it should hold, to the last bit.
+// Small transactions leave records, large ones write postings, and folding turns records into postings. After any
+// history, every snapshot gives the answers of its texts, to the last bit.
 
 import Foundation
 import HornbeamPages
@@ -82,7 +82,7 @@ struct PendingWritingTests {
         try model.expectAnswers(in: store.beginRead(), &generator, "at the end, HORNBEAM_SEED=\(seed)")
     }
 
-    /// How many records are pending, what they weigh, and whether a batch is being folded.
+    /// The number and weight of pending records, and whether a batch is being folded.
     private func pending(_ store: TreeStore) throws -> (records: UInt64, weight: UInt64, isFolding: Bool) {
         let transaction = try store.beginRead()
         let opened = try #require(try testIndex.open(in: transaction))
@@ -184,14 +184,14 @@ struct PendingWritingTests {
             for row in UInt64(10)..<310 { try writer.insert(row, text: "short \(row)") }
         }
         #expect(try pending(store).records == small.records + 300)
-        // Of a quarter of a megabyte, but few different words.
+        // A quarter of a megabyte, but few different words.
         let long = String(repeating: "long words that are said again and again ", count: 6_000)
         try store.write(limits: .standard) { try $0.insert(500, text: long) }
         try store.write(limits: .standard) { try $0.update(500, from: long, to: "short") }
         #expect(try pending(store).records == small.records + 302)
         #expect(try store.searcher().count("short") == 301)
         #expect(try store.searcher().count("again") == 0)
-        // One that changes as much as is pending folds it first and leaves no record.
+        // A transaction with as many changes as are pending folds the pending ones first and leaves no record.
         try store.write(limits: .standard) { writer in
             for row in UInt64(2_000)..<4_000 {
                 try writer.insert(row, text: "many documents \(row) \(row % 7) at once")

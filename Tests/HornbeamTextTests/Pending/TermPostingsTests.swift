@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A term's postings, stored and pending, against the texts: whichever way somebody goes through them, they keep what
-// `PostingSource` promises, and bounds and leaders are of the postings that there are.
+// A term's postings, stored and pending, compared with the texts: in any way of going through them, they keep the
+// promises of `PostingSource`, and bounds and leaders belong to existing postings.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -35,7 +35,7 @@ struct TermPostingsTests {
             return String(repeating: "x ", count: count) + String(repeating: "o ", count: random.below(30))
         }
 
-        /// Adds so many documents in one transaction, `share` percent of them with the term.
+        /// Adds `count` documents in one transaction, `share` percent of them with the term.
         mutating func add(_ count: Int, share: Int, limits: PendingLimits) throws {
             try store.write(limits: limits) { writer in
                 for _ in 0..<count {
@@ -119,7 +119,7 @@ struct TermPostingsTests {
             let first = try #require(all.indices.first { all[$0].docno >= source.blockFirst }, note)
             #expect(first <= start && start < end, note)
             #expect(all[end - 1].docno == source.blockLast && source.count >= end - start, note)
-            // Of those before the target nothing is promised.
+            // Nothing is promised about postings before the target.
             let wanted = all[start..<end]
             #expect(
                 wanted.allSatisfy { source.blockBound.covers($0.bound) || source.secondBlockBound.covers($0.bound) },
@@ -170,7 +170,7 @@ struct TermPostingsTests {
                 let start = try #require(buffer.baseAddress)
                 try source.decodeBlock(to: start, start + room)
             }
-            // Where it stands it may be asked for then, too.
+            // The source may also be decoded at its present place.
             if random.below(2) == 0 {
                 _ = try source.decode(from: 0)
                 #expect(memory[..<source.count].elementsEqual((0..<source.count).map { source.docnos[$0] }), note)

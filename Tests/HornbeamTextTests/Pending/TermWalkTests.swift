@@ -32,13 +32,13 @@ struct TermWalkTests {
         return counts
     }
 
-    /// What a walk goes by: longer terms come in any order behind it.
+    /// The part of a term that orders a walk: longer terms with equal heads come in any order.
     private static func head(_ term: [UInt8]) -> ArraySlice<UInt8> { term.prefix(TermDictionary.plainLimit) }
 
     @Test("A walk through more pending terms than the cache holds evicts no cached one")
     func keeps() throws {
         let store = try TreeStore.inMemory()
-        // What is first written to an index never is pending.
+        // The first documents of an index are never pending.
         try store.write { try $0.insert(50, text: "first") }
         try store.write(limits: PendingLimits(pending: 1_000_000, slice: 40)) { writer in
             for row in 0..<UInt64(50) {

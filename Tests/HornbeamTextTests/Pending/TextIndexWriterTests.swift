@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamText
 
-/// Where the numbers of documents lie: side by side, far apart, anywhere.
+/// How numbers of documents are distributed: side by side, far apart, anywhere.
 enum DocumentNumbers: CaseIterable {
     case dense
     case sparse
@@ -50,7 +50,7 @@ struct TextIndexWriterTests {
         for step in 0..<12 {
             let analyzer = TestAnalyzer.current.specification
             let note: Comment = "step \(step), \(numbers), \(analyzer), HORNBEAM_SEED=\(seed)"
-            // From flushes after every change to one at the end, from many documents to few.
+            // From flushes after every change to a single flush at the end, from many documents to few.
             let budget = [0, 20_000, 64 << 20][step % 3]
             let range: UInt64 = step < 6 ? 700 : step < 9 ? 80 : 700
             try store.write(budget: budget) { writer in
@@ -243,7 +243,7 @@ struct TextIndexWriterTests {
             let transaction = try store.beginWrite()
             let writer = try TextIndexWriter(
                 index, in: transaction, limits: row == 0 ? .none : PendingLimits(pending: 200, slice: 40))
-            // More positions than a buffer has room for at first.
+            // More positions than a buffer can hold at first.
             let text = generator.text(upTo: 10) + String(repeating: " often", count: row % 5 == 0 ? 900 : 1)
             try writer.insert(row, text: text)
             model[row] = text

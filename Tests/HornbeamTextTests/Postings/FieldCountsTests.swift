@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where fields end among a document's tokens, how often a term stands in each, and what bounds that.
+// The ends of fields among a document's tokens, the occurrences of a term in each field, and their bounds.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -27,7 +27,7 @@ struct FieldCountsTests {
         #expect(try ends([[4], [3]]).counts([3, 4, 6]) == [1, 2, 0, 0])
         #expect(try ends([[0], [3]]).counts([0, 2]) == [0, 2, 0, 0])
         #expect(withBytes([]) { FieldEnds(sections: $0) } == .one)
-        // One section can't be written as several are.
+        // A single section can't be encoded in the form of several.
         #expect(withBytes([3, 5]) { FieldEnds(sections: $0) } == nil)
     }
 

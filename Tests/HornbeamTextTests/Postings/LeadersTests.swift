@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaders are of postings that are there: gathered, written, read and taken away. That searches which begin with them
-// find the same is for the suites of retrieval.
+// Leaders belong to existing postings: collected, written, read and removed. The suites of retrieval test that searches
+// that begin with leaders find the same.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -38,7 +38,7 @@ struct LeadersTests {
             for count in 0...11 {
                 let known = leaders.score(of: count, weight: 2, averageLength: 30)
                 #expect((known == nil) == (count == 0 || count > min(10, postings.count)))
-                // Of two that differ by rounding alone either may be taken for the better one.
+                // If two differ only by rounding, either may be taken for the better one.
                 guard let known else { continue }
                 let best = scores()[count - 1]
                 #expect(known <= best && known > best * (1 - 1e-12))

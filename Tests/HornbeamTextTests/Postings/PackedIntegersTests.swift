@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of integers of every size and width: what is packed comes back, in as few bytes as planned; bytes that nobody
-// packed are refused or are a group.
+// Groups of integers of every size and width: packed integers come back, in as few bytes as planned; arbitrary bytes
+// are refused or are a group.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -34,7 +34,7 @@ struct PackedIntegersTests {
         }
     }
 
-    /// What the format takes for so many bits.
+    /// The size in the format for integers of `bits` bits.
     private static func size(_ values: [UInt32], bits: Int) -> Int {
         let widths = values.map { 32 - $0.leadingZeroBitCount }.filter { $0 > bits }
         let exceptions = widths.reduce(widths.isEmpty ? 0 : 1) { $0 + 1 + ($1 - bits + 6) / 7 }
@@ -87,7 +87,7 @@ struct PackedIntegersTests {
             if decoded(bytes, count: count) == nil { refused += 1 }
         }
         #expect(refused > 500)
-        // What is above the bits must be there, must fit, and places must ascend.
+        // The higher bits must be present and must fit, and places must ascend.
         for tail: [UInt8] in [
             [0], [1, 5, 0], [1, 10, 1], [2, 5, 1, 5, 1], [1, 5, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F], [1, 5],
         ] {

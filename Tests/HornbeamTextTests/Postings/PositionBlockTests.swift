@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One integer taken out of a packed group is the one that unpacking all gives; positions in any order of postings.
+// An integer read alone from a packed group is the one that unpacking all gives; positions in any order of postings.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -17,7 +17,7 @@ struct PositionBlockTests {
                 let limit = bits == 32 ? UInt32.max : (1 << UInt32(bits)) - 1
                 let values = (0..<count).map { _ in UInt32.random(in: 0...limit, using: &random) }
                 let size = PackedIntegers.payloadSize(count: count, bits: bits)
-                // One byte more than there is, so that what reads too far reads something else.
+                // One more byte than the group has, so that reading too far reads something else.
                 let memory = UnsafeMutableRawPointer.allocate(byteCount: size + 1, alignment: 16)
                 defer { memory.deallocate() }
                 PackedIntegers.pack(values, count: count, bits: bits, to: memory)

@@ -71,7 +71,7 @@ struct PostingRunTests {
                 #expect(bounds.contains { $0.covers(bound) })
                 #expect(block.bounds[place / 128].contains { $0.covers(bound) })
             }
-            // One posting's positions, without those before it.
+            // The positions of a single posting, without those before it.
             for place in [0, count / 2, count - 1] {
                 #expect(block.positions(of: place, positions) == model[place].positions)
             }
@@ -212,7 +212,7 @@ private final class DecodedRun {
         return true
     }
 
-    /// Those of one posting, from the bytes anew.
+    /// The positions of a single posting, decoded anew from the bytes.
     func positions(of place: Int, _ positionRun: [UInt8]) -> [UInt32] {
         let block = place / 128
         let size = min(128, frequencies.count - block * 128)

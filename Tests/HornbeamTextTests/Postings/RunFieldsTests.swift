@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs tell of fields: what was encoded comes back for any of the places, who doesn't ask doesn't notice, and
-// damaged bytes are refused or stay within what they claim.
+// Fields in runs: encoded fields come back for any of the places, a reader that doesn't ask for them notices nothing,
+// and damaged bytes are refused or stay within their claims.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A searcher that is kept: it says that it is current exactly where one made anew would answer the same of the same
-// state, and answers so; through suspended reads, commits of others, checkpoints, and changes of its own transaction.
+// A cached searcher: it claims to be current exactly if a new one would give the same answers in the same state, and
+// gives these answers; through suspended reads, commits of others, checkpoints, and changes of its own transaction.
 
 import HornbeamPages
 import HornbeamTestSupport

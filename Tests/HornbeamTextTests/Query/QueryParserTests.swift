@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The language of queries: what each form means, where errors point, that what is printed is read as the same tree.
+// The query language: the meaning of each form, the places of errors, and that printed queries are read as the same
+// tree.
 
 import HornbeamTestSupport
 import Testing

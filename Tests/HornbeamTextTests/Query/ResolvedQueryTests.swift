@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a query's texts ask for under an analyzer: words of several tokens, letters of scripts without spaces, and texts
-// that ask for nothing; with an index and without one.
+// The terms of a query's texts under an analyzer: words of several tokens, letters of scripts without spaces, and texts
+// without terms; with an index and without one.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -117,7 +117,7 @@ struct StopWordsTests {
     func differential(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let words = ["a", "b", "c", "d"]
-        // Also what asks for nothing, and so excludes nothing.
+        // Also a query without terms, which excludes nothing.
         let exclusions = words + ["?"]
         let store = try TreeStore.inMemory()
         try store.write { writer in

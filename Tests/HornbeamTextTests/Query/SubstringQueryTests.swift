@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an index is asked for a part of a text: every text in which the part is found must match, however it is written;
-// and the query must say as much as the tokens allow.
+// The index query for a part of a text: every text with the part must match, however it is written; and the query must
+// be as narrow as the tokens allow.
 
 import Foundation
 import HornbeamKeys

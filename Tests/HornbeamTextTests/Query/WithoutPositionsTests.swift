@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of an index without positions: those that need none get the same answers, to the last bit of every score, and
-// of the others a wider query finds all that they find.
+// Queries of an index without positions: queries that need none get the same answers, to the last bit of every score,
+// and for the others a wider query finds all their results.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -79,7 +79,7 @@ struct WithoutPositionsTests {
         let void = TextQuery.all([words, .phrase("&", slop: 0)])
         #expect(!void.needsPositions(.words) && void.withoutPositions(.words) == void)
         #expect(TextQuery.field([0], words).withoutPositions(.words) == words)
-        // What it takes away may stand in another field.
+        // The exclusion may be in another field.
         #expect(TextQuery.field([0], .any([.without(words, both)])).withoutPositions(.words) == .any([words]))
         #expect(TextQuery.prefix("a b").withoutPositions(.words) == .all([.words("a"), .prefix("b")]))
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lists of many documents have in common, where blocks are as wide as a table of places: documents between two
-// blocks, whose lower bits are those of one in the block behind them, are not taken for it.
+// The common documents of lists with many documents, where blocks are as wide as a table of places: a document between
+// two blocks, with the same lower bits as one in the next block, is not mistaken for it.
 
 import HornbeamPages
 import HornbeamTestSupport

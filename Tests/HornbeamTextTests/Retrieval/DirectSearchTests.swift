@@ -14,7 +14,7 @@ import Testing
 struct DirectSearchTests {
     typealias Generator = RetrievalTests.Generator
 
-    /// What is answered there, nil if it isn't.
+    /// The answer of a direct search; nil if the query has none.
     static func direct(
         _ view: IndexView, _ query: TextQuery, limit: Int, filter: TextFilter = .all, after: TextHit? = nil,
         tieBreak: TextTieBreak? = nil
@@ -24,7 +24,7 @@ struct DirectSearchTests {
         return try best.sorted()
     }
 
-    /// A query of those that are answered there, but for words that are too frequent.
+    /// A query with a direct search, unless its words are too frequent.
     static func query(_ generator: inout Generator) -> TextQuery {
         func one() -> TextQuery { .words(generator.word()) }
         func phrase() -> TextQuery {
@@ -169,7 +169,7 @@ struct DirectSearchTests {
         for round in 0..<60 {
             let query = round % 5 == 0 ? TextQuery.words(generator.text(1...4)) : Self.query(&generator)
             let note: Comment = "\(query), HORNBEAM_SEED=\(seed)"
-            // What the windows give of plain arrays; other suites hold that to the model.
+            // The answer of the windows over plain arrays; other suites compare that with the model.
             let expected = try RetrievalTests.search(view, query)
             #expect(try searcher.search(query, limit: 5) == Array(expected.prefix(5)), note)
             #expect(try searcher.search(query, limit: .max) == expected, note)

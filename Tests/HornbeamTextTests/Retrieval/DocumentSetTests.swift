@@ -42,7 +42,7 @@ struct DocumentSetTests {
         let set = DocumentSet(PostingArrays([3, 70, 4_000_000_000]), docnoLimit: 100)
         #expect(set.contains(3) && set.contains(70) && !set.contains(99) && !set.contains(4_000_000_000))
         var (docnos, places): ([UInt32], [Int32]) = ([0, 0, 0], [0, 0, 0])
-        // The first that isn't in the index is passed on, for whoever asks for its length to tell of.
+        // The first document beyond the index is passed on, so that a reader of its length can report it.
         #expect(set.keep([70, 5_000, 6_000], 0, 3, to: &docnos, &places) == 2)
         #expect(docnos == [70, 5_000, 0] && places == [0, 1, 0])
     }

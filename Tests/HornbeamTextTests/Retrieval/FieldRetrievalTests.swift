@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields and their weights: what is skipped could not have been among the best, and what each field's tokens are in all
-// is right after any history.
+// Fields and their weights: skipped documents could not have been among the best, and the totals of each field's tokens
+// are right after any history.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -36,7 +36,7 @@ struct FieldRetrievalTests {
         }
     }
 
-    /// Postings tell four fields apart; of six the last three are one to them.
+    /// Postings distinguish four fields; with six, the last three count as one.
     @Test(
         "Skipping leaves out no result, with any fields and weights", arguments: SeededGenerator.seeds(2), [3, 1, 6])
     func skipping(seed: UInt64, fields: Int) throws {
@@ -267,7 +267,7 @@ struct FieldRetrievalTests {
         }
     }
 
-    /// Those of “common”, with their fields.
+    /// The postings of “common”, with their fields.
     private final class FieldPostings: PostingSource {
         private let source: PostingSource
         private unowned let view: CountingView
@@ -324,8 +324,8 @@ struct FieldRetrievalTests {
         #expect(view.decoded == 10)
     }
 
-    /// The story: the bytes that tell fields change under the checksums. A search may then find something else, but
-    /// the check says so; or it finds what it found before.
+    /// The story: the bytes of the fields change under the checksums. A search may then find something else, but the
+    /// check reports it; or it finds the same as before.
     @Test("Damaged fields are found by the check, or change nothing", arguments: SeededGenerator.seeds(2))
     func damage(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

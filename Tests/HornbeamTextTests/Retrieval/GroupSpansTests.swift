@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where any of many terms stands: how much is read for how many documents, and what a damaged file may claim.
+// The places of any of many terms: the amount read for a number of documents, and the claims of a damaged file.
 
 import HornbeamPages
 import Testing

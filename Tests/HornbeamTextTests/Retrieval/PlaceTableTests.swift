@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's documents are found at their places and no others are, whatever blocks came before.
+// A block's documents, and no others, are found at their places, after any earlier blocks.
 
 import HornbeamTestSupport
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The documents of many rows: those that a look-up of each gives, and no document of another row; whatever order rows
-// came in, with gaps, with rows that left and came again, stored and pending.
+// The documents of many rows: they agree with a look-up of each, and no document belongs to another row; with rows
+// added in any order, with gaps, with rows removed and added again, stored and pending.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -51,7 +51,7 @@ struct RowDocumentsTests {
                 let looked = try sorted.compactMap { try view.docno(of: $0) }
                 #expect(Set(looked).isSubset(of: found), note)
                 #expect(looked.count == sorted.count { texts[$0] != nil }, note)
-                // Those that have left beside them.
+                // The removed documents among them.
                 for docno in Set(found).subtracting(looked) {
                     let row = try view.row(of: docno)
                     #expect(rows.contains(row), note)

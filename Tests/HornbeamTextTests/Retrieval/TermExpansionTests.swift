@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which terms a prefix, a pattern or a misspelt word stands for, against looking at every term.
+// The terms that match a prefix, a pattern or a misspelt word, compared with examining every term.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of words have an evaluation of their own. It must give, to the last bit, what the general one does, which
-// other suites compare with the model: for rare and common words, any limit, filter, page and tie break, and for an
-// index that is stored, pending, changed and partly deleted.
+// Queries of words have an evaluation of their own. It must give, to the last bit, the results of the general one,
+// which other suites compare with the model: for rare and common words, any limit, filter, page and tie break, and for
+// an index that is stored, pending, changed and partly deleted.
 
 import HornbeamPages
 import HornbeamTestSupport

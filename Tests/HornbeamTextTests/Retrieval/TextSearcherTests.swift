@@ -32,7 +32,7 @@ struct TextSearcherTests {
         let searcher = try TreeStore.index(of: "rock and roll", "stone", "rock").searcher()
         for text in ["", "!", " "] {
             #expect(try searcher.count(.prefix(text)) == 0, "\(text)")
-            // Beside another one it isn't asked for.
+            // Next to another word it isn't required.
             #expect(try searcher.matches(.near([.words("rock"), .prefix(text)], within: 9)) == [1, 3], "\(text)")
         }
         let typing = QuerySyntax(isTyping: true)

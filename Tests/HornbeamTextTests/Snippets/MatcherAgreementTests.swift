@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query means the same with an index and without: what the index finds is what the matcher finds in the texts, for
-// every analyzer.
+// A query means the same with an index and without: the index and the matcher find it in the same texts, for every
+// analyzer.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -13,7 +13,7 @@ import Testing
 struct MatcherAgreementTests {
     typealias Generator = RetrievalTests.Generator
 
-    /// Words with what lies between them, in any case.
+    /// Words with separators, in any case.
     private static func text(_ generator: inout Generator) -> String {
         let odd = ["東京都", "CAN'T", "Zu\u{308}rich", "&", "...", "wörter", "3.14", "İx", "ΟΔΟΣ", "x"]
         return (0..<generator.random.below(9)).map { _ in
@@ -98,7 +98,7 @@ struct MatcherAgreementTests {
 
     @Test("Custom tokens, with a tokenizer that doesn't know where a text ends", arguments: SeededGenerator.seeds(2))
     func custom(seed: UInt64) throws {
-        // Between spaces, whatever else it is: also line feeds.
+        // The parts between spaces, with any characters, including line feeds.
         let pieces = CustomTokenizer(name: "agreement.pieces", version: 1) { text, emit in
             for piece in text.split(separator: " ") { emit(String(piece)) }
         }

@@ -29,7 +29,7 @@ struct QueryMatcherTests {
         #expect(!matches(copy, "copy") && matches(copy, "copy x copy") && !matches(copy, "copy", "copy"))
         #expect(!matches(.near([.words("a"), .words("a"), .words("a")], within: 2), "a a b"))
         #expect(matches(.near([.words("a b"), .words("b a")], within: 2), "a b"), "two of any of both")
-        // From the end of the first to the beginning of the last.
+        // From the end of the first part to the beginning of the last.
         let pages = TextQuery.near([.phrase("copy on write", slop: 0), .words("pages")], within: 1)
         #expect(matches(pages, "copy on write pages") && matches(pages, "pages copy on write"))
         #expect(!matches(pages, "copy on write x pages") && !matches(pages, "pages x copy on write"))
@@ -296,7 +296,7 @@ private struct TextModel {
                 return Self.distance(word, term) <= distance ?? 0 && word.prefix(letters) == term.prefix(letters)
             }
         case .near(let parts, let distance):
-            // Of words and phrases without slop; each as often as it is there.
+            // Words, and phrases without slop; each as often as it occurs.
             var counted: [(part: TextQuery, words: [Substring], count: Int)] = []
             for part in parts where !isVoid(part) {
                 let words = words(part)
@@ -323,7 +323,7 @@ private struct TextModel {
         }
     }
 
-    /// Those of a phrase in their order, of others each once.
+    /// The words of a phrase in order, of other queries each once.
     private func words(_ query: TextQuery) -> [Substring] {
         switch query {
         case .words(let text): Set(text.split(separator: " ")).sorted()

@@ -46,7 +46,7 @@ struct SuggestionsTests {
     @Test("Long words are completed too, in any order", arguments: [199, 200, 201, 230])
     func longCompletions(size: Int) throws {
         let head = String(repeating: "x", count: size)
-        // Behind 200 bytes the index has them by their hashes.
+        // After 200 bytes the index orders them by their hashes.
         let endings = (0..<40).map { number in
             String(repeating: ["a", "b", "y", "z"][number % 4], count: 1 + number / 4)
         }

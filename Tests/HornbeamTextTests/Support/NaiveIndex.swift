@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model: what an index of these texts must answer, computed from the texts alone and as plainly as possible. What
-// an analyzer other than `words` makes of a text is asked of it: other suites say what that should be.
+// The model: the right answers of an index of these texts, computed from the texts alone and as plainly as possible.
+// The tokens of analyzers other than `words` come from the analyzer itself: other suites test them.
 
 import Foundation
 import HornbeamText
@@ -33,7 +33,7 @@ struct NaiveIndex {
         analyzer == .words ? Self.tokens(of: text).map { Array($0.utf8) } : analyzer.tokens(of: text)
     }
 
-    /// What words are looked for by. Those of two letters of a script without spaces are their pair.
+    /// The terms to search for words. Two letters of a script without spaces are searched by their pair.
     private func queryTerms(of text: String) -> [[UInt8]] {
         analyzer == .words ? terms(of: text) : analyzer.queryTokens(of: text).map(\.term)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of queries: what each form matches and scores, from the documents alone and as plainly as possible.
+// The model of queries: the matches and scores of each form, from the documents alone and as plainly as possible.
 
 import Foundation
 import HornbeamPages
@@ -66,7 +66,7 @@ struct NaiveQuery {
 
     private func idf(_ token: String) -> Double { idf { $0.tokens.contains { $0.token == token } } }
 
-    /// The scoring parts of the query in their order, those of each form that has any together.
+    /// The scoring parts of the query in order, grouped by form.
     private func leaves(_ query: TextQuery) -> [[Scoring]] {
         switch query {
         case .words(let text):
@@ -117,12 +117,12 @@ struct NaiveQuery {
 
     private func exists(_ token: String) -> Bool { documents.contains { $0.tokens.contains { $0.token == token } } }
 
-    /// Where one word stands.
+    /// The places of a word.
     private func word(_ token: String, _ document: TestDocument) -> [(start: Int, end: Int)] {
         document.tokens.enumerated().filter { $0.element.token == token }.map { ($0.offset, $0.offset) }
     }
 
-    /// Where a phrase or the like stands.
+    /// The places of a phrase or a similar form.
     private func spans(_ query: TextQuery, _ document: TestDocument) -> [(start: Int, end: Int)] {
         switch query {
         case .words(let text): return union(tokens(text).map { word($0, document) })
@@ -260,13 +260,13 @@ extension NaiveQuery {
         spans.contains { fields?.contains(document.tokens[$0.start].field) ?? true }
     }
 
-    /// Of “everything or these” these.
+    /// For “everything or these”, the latter.
     private func alternatives(_ query: TextQuery) -> [TextQuery]? {
         guard case .any(let parts) = query, parts.count > 1, parts.contains(.everything) else { return nil }
         return parts.filter { $0 != .everything }
     }
 
-    /// What must be there of the parts of `all`, and what asks for nothing.
+    /// The required parts of `all`, and the parts without terms.
     private func demanded(_ parts: [TextQuery]) -> (asked: [TextQuery], void: [TextQuery]) {
         let required = parts.filter { alternatives($0) == nil }
         var rest = parts

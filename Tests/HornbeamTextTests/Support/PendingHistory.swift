@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A history of changed documents, as records and as plain texts: what the suites of pending documents share.
+// A history of changed documents, as records and as plain texts, for the suites of pending documents.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -18,7 +18,7 @@ struct PendingHistory {
     private(set) var documents: [UInt32: Document] = [:]
     /// The records' bytes in order.
     private(set) var records: [[UInt8]] = []
-    /// What the documents were after each record; those before the first one come first.
+    /// The documents after each record; the first state is from before the first record.
     private(set) var states: [[UInt32: Document]]
     private(set) var identity: UInt64
     private var nextDocno: UInt32
@@ -99,7 +99,7 @@ struct PendingHistory {
 
     /// Everything that a part says of the records in a range, as the texts before and after them say it.
     struct Answers: Equatable {
-        /// Of each word: documents that hold it now, frequencies, lengths; those of the documents before; positions.
+        /// For each word: its present documents, frequencies, lengths; the documents before; positions.
         var terms: [String: [[UInt32]]] = [:]
         var rows: [UInt64: UInt32?] = [:]
         var lengths: [UInt32: Int64] = [:]

@@ -5,7 +5,7 @@
 import HornbeamText
 
 enum TestAnalyzer {
-    /// Of `testIndex` and the models.
+    /// The analyzer of `testIndex` and the models.
     @TaskLocal static var current = Analyzer.words
 
     static let all = [
@@ -13,6 +13,6 @@ enum TestAnalyzer {
         Analyzer(.unicode(keepsAccents: false, stemming: .english)), Analyzer(.trigrams(keepsAccents: false)),
     ]
 
-    /// - Parameter number: of one run among those of a seed, so that few seeds go through all analyzers.
+    /// - Parameter number: the number of a run among those of a seed, so that few seeds cover all analyzers.
     static func of(_ seed: UInt64, _ number: Int = 0) -> Analyzer { all[(Int(seed % 4) + number) % all.count] }
 }

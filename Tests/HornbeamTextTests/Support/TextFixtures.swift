@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the suites of this module share: random texts, and short cuts to an index in memory.
+// Helpers shared by the suites of this module: random texts, and short cuts to an index in memory.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -9,7 +9,7 @@ import Testing
 @testable import HornbeamText
 
 extension NaiveIndex {
-    /// One random change of a document, in the index and here.
+    /// A random change of a document, in the index and here.
     mutating func change(_ row: UInt64, by writer: TextIndexWriter, _ generator: inout TextGenerator) throws {
         let text = generator.text(upTo: 12)
         switch (self[row], Int.random(in: 0..<10, using: &generator.random)) {
