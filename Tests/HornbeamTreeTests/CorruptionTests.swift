@@ -52,7 +52,8 @@ struct CorruptionTests {
     func flips(isClosed: Bool) throws {
         let (open, closed, states) = try makeStore()
         let image = isClosed ? closed : open
-        // A journal's last record, damaged, can't be told from one that a crash cut off: the commit before it counts.
+        // A damaged last record of a journal can't be distinguished from one cut off by a crash: the commit before it
+        // counts.
         let possible = isClosed ? [states[1]] : states
         let sectors = usedSectors(image)
         var random = SeededGenerator()

@@ -106,7 +106,7 @@ struct CursorTests {
         }
     }
 
-    /// What `read` gives, copied.
+    /// The entries from `read`, copied.
     private func read(_ cursor: inout Cursor, _ isForward: Bool, _ capacity: Int) throws -> [([UInt8], [UInt8])] {
         let parts = UnsafeMutablePointer<EntryPart>.allocate(capacity: 2 * capacity)
         defer { parts.deallocate() }
@@ -171,7 +171,7 @@ struct CursorTests {
         var isCalled: Bool { self == .called || self == .compressedAndCalled }
     }
 
-    /// A tree of so many levels above its leaves, in a file that was opened anew.
+    /// A tree with `levels` levels above its leaves, in a file that was opened anew.
     private func store(
         _ kind: KeyKind, _ reading: Reading, levels: Int, _ random: inout SeededGenerator
     ) throws -> (store: TreeStore, model: ModelTree) {
@@ -394,8 +394,8 @@ struct CursorTests {
         }
     }
 
-    // A move to an entry whose long value can't be read threw, and left the cursor on that entry's key with the value
-    // of the one before: whoever asked again got an entry that was never there.
+    // A move to an entry whose long value can't be read threw, and left the cursor on that entry's key with the
+    // previous value: the next access got an entry that was never there.
     @Test("After a move that failed a cursor stands on no entry", arguments: [PageAccess.mapped, .read])
     func failedMove(access: PageAccess) throws {
         let disk = try SimulatedDisk()

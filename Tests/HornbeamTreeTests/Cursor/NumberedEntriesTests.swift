@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries read by the numbers that their keys begin with are those that the cursor gives one by one, whatever leaves
-// have as their common prefix.
+// Entries read by the numbers at the beginning of their keys agree with those that the cursor gives one by one, with
+// any common prefix of a leaf's keys.
 
 import HornbeamPages
 import HornbeamTestSupport

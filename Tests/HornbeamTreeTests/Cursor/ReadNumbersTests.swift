@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers at the ends of keys, read in batches: those of the keys themselves, however much of a number stands in
-// the prefix that a leaf's keys have in common.
+// The numbers at the ends of keys, read in batches: they agree with the keys themselves, even if part of a number is in
+// the common prefix of a leaf's keys.
 
 import HornbeamTestSupport
 import Testing

@@ -55,7 +55,7 @@ struct BackupTests {
         try changed.change(copy)
         try changed.expect(copy)
         try copy.close()
-        // Its pages lie where a salvage without headers looks for them.
+        // Its pages are in the places where a salvage without headers looks for them.
         let headless = try SimulatedDisk(image: [UInt8](repeating: 0, count: 8192) + image[8192...])
         let salvaged = try SimulatedDisk()
         _ = try Salvage.run(DamagedFile(file: headless), to: salvaged) {}
@@ -276,7 +276,7 @@ struct BackupTests {
         #expect((size > Int(PagePointer.sectors(leaf.page)) * FileFormat.sectorSize) == isCompressible)
     }
 
-    // What goes into the copy must be what was verified: bytes in the mapping can change under it, to zeros at least.
+    // The copied bytes must be the verified ones: bytes in the mapping can change meanwhile, to zeros at least.
     @Test("reads every sector by a call, though it is mapped and was verified", .seeded)
     func byCall() throws {
         var options = SparseStore.options

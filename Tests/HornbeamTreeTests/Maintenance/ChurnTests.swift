@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Space after churn: what is deleted makes room for what is inserted, however often.
+// Space after churn: deletions make room for insertions, any number of times.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -52,14 +52,14 @@ struct ChurnTests {
             #expect(store.statistics.fileBytes <= fresh * 13 / 10, "round \(round)")
         }
         #expect(try store.check { Issue.record("\($0)") })
-        // What is in use is no more than it was, so that a compaction gives the rest back.
+        // No more space is in use than before, so that a compaction gives the rest back.
         try store.compact()
         #expect(store.statistics.fileBytes <= fresh)
         try store.close()
     }
 
-    /// What the last checkpoint reaches and the next state doesn't is 16 MiB at most in a small store, and a
-    /// transaction more; the ring is small, and the file grows in small steps.
+    /// Pages that the last checkpoint reaches and the next state doesn't take 16 MiB at most in a small store, and one
+    /// more transaction; the ring is small, and the file grows in small steps.
     @Test("Random lives never leave a file much longer than it needs to be", .seeded, arguments: 0..<4)
     func bounded(life: Int) throws {
         var random = SeededGenerator(seed: SeededGenerator.seed &+ UInt64(life))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compaction in place: the file gets short, the content stays, beside readers and writers, and whatever stops it leaves
-// a whole store that can be compacted again.
+// Compaction in place: the file becomes short, the content stays, with readers and writers at work, and an interruption
+// leaves a whole store that can be compacted again.
 
 import Glibc
 import HornbeamPages

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load leaves free behind the last page is given back when the store is closed, and nothing is lost wherever
-// that is cut off.
+// The free space after the last page, left by a load, is given back when the store is closed, and nothing is lost
+// wherever that is cut off.
 
 import Glibc
 import HornbeamPages
@@ -11,7 +11,7 @@ import Testing
 
 @Suite("The free end of a file")
 struct GrownTailTests {
-    /// A store that has just let go of several megabytes at the end of its file.
+    /// A store that has just freed several megabytes at the end of its file.
     private func grown() throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
         var random = SeededGenerator()
         let disk = try SimulatedDisk()
@@ -92,7 +92,7 @@ struct GrownTailTests {
             var isThrown = false
             do { try store.close() } catch { isThrown = true }
             let isStruck = disk.calls >= opened + call
-            // For want of room the end stays, and what is written twice may fail once: neither is told.
+            // Without enough room the end stays, and a write that is done twice may fail once: neither is reported.
             #expect(isStruck || !isThrown, "call \(call)")
             told += isThrown ? 1 : 0
             let left = try SimulatedDisk(image: disk.powerLossImage(seed: UInt64(call)))
@@ -105,8 +105,8 @@ struct GrownTailTests {
         if code == EIO { #expect(told >= call / 2, "\(told) of \(call) failures") }
     }
 
-    /// A store whose last large transaction has put ten megabytes aside, then stored some more behind them, and let go
-    /// of them in the end.
+    /// A store whose last large transaction has freed ten megabytes, then stored more after them, and freed that in the
+    /// end.
     private func loaded() throws -> (disk: SimulatedDisk, store: TreeStore, model: SparseStore) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -197,7 +197,7 @@ struct GrownTailTests {
         #expect(throws: StorageError.self) { try store.pages.cutTail(.no) }
         write.abort()
         try model.expect(store)
-        // The limit that stayed is in nobody's way.
+        // The remaining limit blocks nothing.
         try store.compact()
         try store.close()
         #expect(disk.size() < size - (10 << 20))

@@ -17,7 +17,7 @@ struct PackingTests {
             target.storeBytes(of: sum, as: UInt64.self)
         })
 
-    /// What a tree may be like.
+    /// Kinds of trees.
     enum Kind: CaseIterable { case plain, compressed, reducing, longKeys, largeEntries }
 
     private func open(_ disk: SimulatedDisk) throws -> TreeStore {
@@ -94,8 +94,8 @@ struct PackingTests {
         try store.compact()
         try expect(store, model, kind)
         let after = store.statistics.usedBytes - store.statistics.journalCapacityBytes
-        // Of large entries few more have room. A compressed leaf takes no more than it needs: fewer leaves, but hardly
-        // fewer bytes.
+        // Hardly more large entries have room. A compressed leaf takes only the space it needs: fewer leaves, but
+        // hardly fewer bytes.
         if kind == .compressed {
             #expect(after <= used, "\(after) of \(used)")
         } else {

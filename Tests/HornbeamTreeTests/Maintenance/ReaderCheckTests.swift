@@ -69,7 +69,7 @@ struct ReaderCheckTests {
         try expectSound(reader)
     }
 
-    // The map of a store that was opened beside a writer was never read; it was believed once nobody wrote any more.
+    // The map of a store that was opened beside a writer was never read, but was trusted once the writer had ended.
     @Test("finds nothing wrong after it was opened during another process's write without changes")
     func besideIdleWriter() throws {
         let first = try writer()
@@ -106,7 +106,7 @@ struct ReaderCheckTests {
         }
     }
 
-    // The file's length is not the store's to choose where another process is just growing it: one that is no multiple
+    // The store can't choose the file's length while another process is just growing it: a length that isn't a multiple
     // of 64 sectors was an index out of range.
     @Test("accounts for files of any length")
     func length() {

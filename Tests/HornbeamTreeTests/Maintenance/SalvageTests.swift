@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Salvage: of a file damaged in any way, what comes out was in it, what is missing is reported, and nothing traps.
+// Salvage of a file damaged in any way: it gives only entries of the file, reports missing ones, and never traps.
 
 import HornbeamTestSupport
 import Testing
@@ -28,7 +28,7 @@ struct SalvageTests {
         return (closed, try #require(disk.killedImage()), states)
     }
 
-    /// What comes out of a damaged image.
+    /// The report and the trees salvaged from a damaged image.
     private func salvage(_ image: [UInt8]) throws -> (report: SalvageReport, trees: [String: ModelTree]) {
         let target = try SimulatedDisk()
         let report = try Salvage.run(DamagedFile(file: try SimulatedDisk(image: image)), to: target) {}
@@ -185,8 +185,8 @@ struct SalvageTests {
         }
     }
 
-    /// A journal that has gone round its ring many times, so that a record lies on both sides of the ring's end, with
-    /// commits that no record has; and how many commits follow the last checkpoint.
+    /// A journal that has gone round its ring many times, so that a record crosses the ring's end, with commits without
+    /// a record; and the number of commits since the last checkpoint.
     private func lappedImage() throws -> (image: [UInt8], model: SparseStore, commits: Int) {
         let disk = try SimulatedDisk()
         let store = try TreeStore.open(file: disk, options: SparseStore.options)
@@ -459,7 +459,7 @@ struct SalvageTests {
 }
 
 extension HeaderSlot {
-    /// The one that an image's first sector holds.
+    /// The header slot in an image's first sector.
     fileprivate static func whole(_ image: [UInt8]) throws -> HeaderSlot? {
         guard case .valid(let header) = image[..<4096].withUnsafeBytes({ read($0) }) else { return nil }
         return header

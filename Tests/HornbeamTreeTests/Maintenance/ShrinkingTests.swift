@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Space that comes back by itself: what the store's thread does after a checkpoint, wherever it is cut off.
+// Space that comes back by itself: the store's thread returns it after a checkpoint, and may be cut off anywhere.
 
 import Foundation
 import HornbeamPages

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores with a lot of free space, and the models of their trees: what compaction, backup and salvage work on.
+// Stores with a lot of free space, and the models of their trees, for the tests of compaction, backup and salvage.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -44,7 +44,7 @@ struct SparseStore {
         try write.commit()
     }
 
-    /// One random entry more.
+    /// Puts another random entry.
     mutating func put(_ write: Transaction, _ tree: TreeID, _ name: String, longOneIn: Int) throws {
         let key = random.bytes(1 + random.below(20))
         let value = random.bytes(random.oneIn(longOneIn) ? 3000 + random.below(30_000) : random.below(300))

@@ -20,7 +20,7 @@ struct NodeEditorTests {
                 let node = TestNode()
                 let others = (0...count).filter { $0 != position }
                 #expect(node.build(others.map { (key($0), [UInt8($0)]) }))
-                // With one entry the prefix is its whole key, and the node must be rebuilt for another.
+                // With one entry the prefix is its whole key, and the node must be rebuilt for another entry.
                 guard node.insert(at: position, key(position), [UInt8(position)]) != .no else {
                     #expect(count == 1)
                     continue

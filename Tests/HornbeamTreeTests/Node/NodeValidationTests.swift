@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile pages: whatever validation lets through, no reader or editor may leave the page. Each runs between two guard
+// Hostile pages: if validation accepts a page, no reader or editor may leave the page. Each runs between two guard
 // pages, so that one byte too far ends the test.
 
 import HornbeamPages
@@ -41,7 +41,7 @@ struct NodeValidationTests {
                 value.withUnsafeBytes { editor.insert(at: at, key: key, value: CellValue(bytes: $0, isLong: false)) }
             }
         }
-        // Values may be anything: no cell's sizes lie within another's value.
+        // Values may be anything: no cell's sizes are inside another's value.
         for index in 0..<node.count where !isBranch && !node.cell(index).isLong {
             let value = [UInt8](repeating: 255, count: node.cell(index).valueBytes.count)
             value.withUnsafeBytes {

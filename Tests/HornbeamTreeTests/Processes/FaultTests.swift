@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is cut short under a store that has it mapped: what is read beyond its end must be an error, neither the
-// end of the process nor zeros that pass for data.
+// A file that is cut short while a store has it mapped: reading beyond its end must be an error, neither the end of the
+// process nor zeros that pass for data.
 
 import Foundation
 import Glibc
@@ -35,7 +35,7 @@ struct FaultTests {
     private static func key(_ number: Int) -> [UInt8] { Array("\(10_000 + number)".utf8) }
     private static func value(_ number: Int) -> [UInt8] { [UInt8](repeating: UInt8(number % 251) + 1, count: 2_500) }
 
-    /// What each key gives in one transaction.
+    /// The answer for each key in one transaction.
     private enum Answer: Equatable { case right, wrong, unreadable }
 
     private func answers(_ transaction: Transaction, _ tree: TreeID) throws -> [Answer] {
@@ -43,7 +43,7 @@ struct FaultTests {
             do throws(StorageError) {
                 guard let value = try transaction.get(tree, Self.key(number)) else { return .wrong }
                 let isRight = Array(value) == Self.value(number)
-                // What was read counts only if the next call does not say otherwise.
+                // The answer counts only if the next call doesn't contradict it.
                 try transaction.view.checkIsWhole()
                 return isRight ? .right : .wrong
             } catch .io(_, _, EIO) {
@@ -85,8 +85,8 @@ struct FaultTests {
         return Array(bytes)
     }
 
-    // A leaf was looked at as it is stored, and a value read in parts block by block, without saying that nobody
-    // trusted it yet: one sector that couldn't be read ended the whole store until it was opened again.
+    // A leaf was examined as it is stored, and a value read in parts block by block, without mentioning that it wasn't
+    // trusted yet: one unreadable sector ended the whole store until it was opened again.
     @Test("refuses compressed leaves and parts of values that it never saw, and goes on with the others")
     func untouchedParts() throws {
         let options = StoreOptions.withLargeRing
@@ -108,7 +108,7 @@ struct FaultTests {
             try write.commit()
             try store.close()
         }
-        // Where the pages lie that lead to these is nobody's business here: some cut leaves them, and not all the rest.
+        // The places of the pages above these don't matter here: some cuts leave them, and not all the rest.
         let whole = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
         var isHalf = [false, false]
         for cut in stride(from: whole - 1 << 18, to: 1 << 20, by: -(1 << 18)) {
@@ -215,7 +215,7 @@ struct FaultTests {
         #expect(throws: StorageError.self) { try read.commit() }
     }
 
-    /// From the first entry on; each has the key that it should have.
+    /// Reads from the first entry on; each must have the expected key.
     private func scan(_ cursor: inout Cursor) throws {
         var number = 0
         repeat {
@@ -255,7 +255,7 @@ struct FaultTests {
             }
             guard let found else { return false }
             let isRight = Array(found) == Self.value(number)
-            // For a value's own bytes whoever reads them asks.
+            // A reader of a value's own bytes has to ask itself.
             try transaction.checkIsWhole()
             return isRight
         }

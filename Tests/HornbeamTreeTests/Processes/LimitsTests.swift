@@ -77,8 +77,8 @@ struct LimitsTests {
         }
     }
 
-    /// Where /proc is not mounted, in a chroot say, an unnamed file can be made but never be given a name: no store
-    /// could be created. Now it has a temporary name from the start.
+    /// If /proc is not mounted, for example in a chroot, an unnamed file can be made but never be given a name: no
+    /// store could be created. Now it has a temporary name from the start.
     @Test("without /proc can still create stores", .enabled(if: WorkerProcess.canHideProc))
     func withoutProc() throws {
         let worker = try WorkerProcess(hidesProc: true)
@@ -94,15 +94,14 @@ struct LimitsTests {
     @Test("without /proc leaves no temporary file of a store it can't create", .enabled(if: WorkerProcess.canHideProc))
     func temporaryName() throws {
         let worker = try WorkerProcess(under: "ulimit -n 64", hidesProc: true)
-        // One for the file, none for its locks.
+        // One descriptor for the file, none for its locks.
         try worker.ask("exhaust 1")
         #expect(throws: WorkerProcess.Refused.self) { try worker.ask("write \(path)") }
         #expect(try folder.names().isEmpty)
     }
 
-    /// The guard called whatever was there before it if that had asked for three arguments, also where it was no
-    /// handler: a SIGBUS that concerned no store ended the process at address 0, with another signal and a useless
-    /// core.
+    /// The guard called the former action if it had asked for three arguments, even if it was no handler: a SIGBUS that
+    /// concerned no store ended the process at address 0, with another signal and a useless core.
     @Test("passes a foreign signal on, whether a handler was there before or not")
     func formerHandler() throws {
         let worker = try WorkerProcess()

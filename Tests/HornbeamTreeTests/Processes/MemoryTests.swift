@@ -7,9 +7,9 @@ import Testing
 
 @Suite("Anonymous memory")
 struct MemoryTests {
-    /// Beside the budget: the megabyte of frames that is nobody else's, the redo that a transaction keeps until it
-    /// proves to be large (half of a ring of 1 MiB), the list of pages that it frees, the code's own, and what malloc
-    /// keeps.
+    /// In addition to the budget: the megabyte of frames that only this process has, the redo that a transaction keeps
+    /// until it proves to be large (half of a ring of 1 MiB), the list of pages that it frees, the code's own memory,
+    /// and the memory that malloc keeps.
     private static let besideKiB = 3 << 10
     private static let budgetKiB = 4 << 10
 

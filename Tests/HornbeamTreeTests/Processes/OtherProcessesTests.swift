@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process writes, others read: what they see, what they hold, and that the death of any of them blocks nobody.
+// One process writes, others read: they see the right states, hold their snapshots, and none of their deaths blocks
+// another.
 
 import Foundation
 import Glibc
@@ -90,7 +91,7 @@ struct OtherProcessesTests {
         let figures = alone.statistics
         #expect(figures.usedBytes > 20_000 && figures.journalBytes == 0)
         #expect(figures.checkpoint > told.checkpoint)
-        // A writer that has told nothing yet, to a reader that was there before and to one that comes.
+        // A writer that has reported nothing yet, to an earlier reader and to a later one.
         let next = try WorkerProcess()
         try next.ask("write \(path)")
         try alone.beginRead().abort()

@@ -39,7 +39,7 @@ struct RecoveringWriterTests {
         first.kill()
         store = nil
 
-        // At each call of the recovery somebody else looks, in a thread of its own: it has to wait.
+        // At each call of the recovery another reader looks, in a thread of its own: it has to wait.
         let seen = Mutex<[UInt64]>([])
         let group = DispatchGroup()
         disk.whenCalled = { _ in

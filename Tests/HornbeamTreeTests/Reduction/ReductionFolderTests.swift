@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions whose values may be absent: any range gives what a fold over its entries gives, whoever changed or
-// recovered the tree, and however large the values are.
+// Reductions whose values may be absent: any range gives the fold over its entries, however the tree was changed or
+// recovered, and with values of any size.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -114,7 +114,7 @@ struct ReductionFolderTests {
             committed = model
             if random.oneIn(3) {
                 knows = random.oneIn(2)
-                // The journal is replayed by whoever opens the file.
+                // The journal is replayed when the file is opened.
                 disk = try SimulatedDisk(image: disk.killedImage())
                 store = try TreeStore.open(file: disk, reductions: knows ? [marks] : [])
                 if random.oneIn(2) {

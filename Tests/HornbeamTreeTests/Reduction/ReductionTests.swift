@@ -204,7 +204,7 @@ struct ReductionTests {
         let tree = try #require(try write.tree("t", create: true, options: TreeOptions(reduction: sum)))
         try write.put(tree, [1], bytes(5))
         try write.commit()
-        // What the journal holds can't be repeated without it, and the file stays as it is.
+        // The journal's changes can't be repeated without it, and the file stays as it is.
         let killed = try #require(disk.killedImage())
         #expect(performing: { try TreeStore.open(file: try SimulatedDisk(image: killed)) }, throws: namesTheSum)
         let again = try TreeStore.open(file: try SimulatedDisk(image: killed), reductions: [sum])
@@ -288,7 +288,7 @@ struct ReductionTests {
         }
     }
 
-    /// What the views of a store held beside the page cache at most.
+    /// The most bytes that the views of a store held in addition to the page cache.
     private final class Peak: @unchecked Sendable {
         // Sendable: one thread uses it.
         var store: TreeStore?

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tree should be: two sorted arrays. As simple as can be, because it decides who is right.
+// The model of a tree: two sorted arrays, as simple as possible, because the model decides which result is right.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -87,7 +87,7 @@ extension Transaction {
 
 /// Kinds of keys that trees treat differently.
 enum KeyKind: CaseIterable {
-    /// 16 random bytes: heads tell them apart.
+    /// 16 random bytes: their heads differ.
     case random
     /// Big-endian numbers in growing order.
     case ascending

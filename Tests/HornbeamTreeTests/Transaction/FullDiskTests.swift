@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store on a full disk: what is in it can be deleted, and then there is room again.
+// A store on a full disk: its content can be deleted, and then there is room again.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -47,7 +47,7 @@ struct InsertTests {
             for (key, value) in expected { #expect(try read.value(tree, key) == value) }
         }
         try check(store)
-        // Never closed: what was committed since the last checkpoint comes from the journal.
+        // Never closed: everything committed since the last checkpoint comes from the journal.
         try check(try TreeStore.open(file: SimulatedDisk(image: disk.killedImage())))
     }
 

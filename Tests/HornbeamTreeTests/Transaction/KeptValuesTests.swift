@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that lie in the page cache: slices of its pages, which stay as long as was promised, within the budget.
+// Values in the page cache: slices of its pages, which stay as long as promised, within the budget.
 
 import HornbeamTestSupport
 import Testing
@@ -62,7 +62,7 @@ struct KeptValuesTests {
         let (store, _) = try Self.store(way, cacheBytes: 16 << 20, count: 3000)
         let read = try store.beginRead()
         let tree = try #require(try read.tree("t"))
-        // Where leaves are compressed single values are decoded from parts of them, until the cache has the whole.
+        // In compressed leaves single values are decoded from parts, until the cache has the whole leaf.
         do {
             var cursor = try read.cursor(tree)
             while try cursor.next() {}
@@ -96,7 +96,7 @@ struct KeptValuesTests {
         let first = store.statistics.cache.readers
         #expect(first.pinnedBytes <= UInt64(budget * 3 / 8) && first.pinnedBytes > UInt64(budget / 4))
         #expect(first.copiedBytes > 0 && first.privateBytes == 0)
-        // One that comes later finds a share, too, and room for pages to come and go.
+        // A later read finds a share, too, and room for pages to come and go.
         let second = try store.beginRead()
         let sameTree = try #require(try second.tree("t"))
         for number in 0..<count { #expect(try second.value(sameTree, Self.key(number)) == Self.text(number)) }
@@ -118,7 +118,7 @@ struct KeptValuesTests {
         for number in 0..<100 {
             let place = number * 97
             let value = try #require(try write.get(tree, Self.key(place)))
-            // To another place, and once more after that change from the same page.
+            // Moved to another place, and once more after that changed from the same page.
             try Self.key(count + number).withBytes { try write.put(tree, $0, value) }
             let again = try #require(try write.get(tree, Self.key(place)))
             if number % 10 == 0 { try Self.readAll(store, count) }

@@ -79,7 +79,7 @@ struct RedoTests {
         ]
         let deletes: [[UInt8]] = [[4, 7, 1, 2, 10, 0xFF], [4, 7, 3, 4, 20, 0xFF], [4, 7, 5, 6, 30, 0xFF]]
         #expect(try read() == puts + [[3, 8] + entries + [0xFF]] + deletes + [[2, 9, 0xFF]])
-        // Behind the first header: no key, or an entry that the run ends within.
+        // After the first header: no key, or an entry that extends past the run.
         for sizes: [UInt8] in [[0, 1], [2, 2], [0, 0], [9, 1]] {
             bytes.replaceSubrange(RedoLog.headerSize..<RedoLog.headerSize + 2, with: sizes)
             #expect(throws: StorageError.self) { try read() }
@@ -154,7 +154,7 @@ struct RedoTests {
     }
 
     // A record with a key beyond the limit gave the error of a program that had asked for too much. Opening such a file
-    // said "invalid argument" of an argument that nobody had given.
+    // reported an "invalid argument" without there being one.
     @Test("Operations impossible for a program are damage of the record")
     func impossible() throws {
         func replay(_ fill: (RedoLog) -> Void) throws {

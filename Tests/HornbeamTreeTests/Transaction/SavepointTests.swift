@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Savepoints: what going back restores, what releasing keeps, and random nests of them against a stack of models.
+// Savepoints: going back restores the earlier state, releasing keeps the changes, and random nests agree with a stack
+// of models.
 
 import Glibc
 import HornbeamPages

@@ -30,7 +30,7 @@ struct CompressedTreeTests {
             """.utf8)
     }
 
-    /// What trees use: the journal's ring may have grown.
+    /// The bytes that trees use, because the journal's ring may have grown.
     private static func treeBytes(_ store: TreeStore) -> UInt64 {
         let figures = store.pages.statistics
         return figures.usedBytes - figures.journalCapacityBytes
@@ -166,7 +166,7 @@ struct CompressedTreeTests {
         #expect(try store.check { Issue.record("\($0)") })
     }
 
-    /// Where headers of leaves with the flag of compressed pages are.
+    /// The places of the headers of leaves with the flag of compressed pages.
     private static func compressedLeaves(_ image: [UInt8]) -> [Int] {
         var places: [Int] = []
         for place in stride(from: 4 * 4096, to: image.count, by: 4096) {
@@ -203,7 +203,7 @@ struct CompressedTreeTests {
         #expect(try !damaged.check { _ in })
     }
 
-    /// Keys with much in common at their start, so that key heads alone don't tell them apart.
+    /// Keys with long common beginnings, so that key heads alone don't distinguish them.
     private static func similarKey(_ random: inout SeededGenerator) -> [UInt8] {
         let prefix = ["", "a", "shop", "shop/order", "shop/order/item/"][random.below(5)]
         return Array(prefix.utf8) + (0...random.below(6)).map { (_) in UInt8(random.below(3)) }
@@ -231,7 +231,7 @@ struct CompressedTreeTests {
                 model[key] = value
             }
             if random.oneIn(3) {
-                // Beside the open transaction's own leaves those of the state below are read by parts.
+                // In addition to the open transaction's own leaves, those of the earlier state are read by parts.
                 for _ in 0..<100 {
                     let key = Self.similarKey(&random)
                     #expect(try write.value(tree, key) == model[key])
@@ -243,7 +243,7 @@ struct CompressedTreeTests {
             var values: [Bytes?] = []
             for key in keys { values.append(try read.get(tree, key)) }
             if model.count > 500 { #expect(read.view.hold?.partialReads ?? 0 > 20, "nothing was read by parts") }
-            // What was handed out lives as long as the read.
+            // Returned values live as long as the read.
             for (key, value) in zip(keys, values) { #expect(value.map { Array($0) } == model[key]) }
             read.abort()
         }
@@ -281,8 +281,8 @@ struct CompressedTreeTests {
         read.abort()
     }
 
-    // What a search looks at first was taken to be in the head and the tail of a stored leaf. A file that divided its
-    // leaves in another way, with right checksums, had it look at memory that nothing had been decoded into.
+    // A search assumed that the bytes it reads first are in the head and the tail of a stored leaf. A file that divided
+    // its leaves in another way, with right checksums, made it read memory into which nothing had been decoded.
     @Test("reads leaves that are divided in another way than it would", .seeded)
     func otherParts() throws {
         let disk = try SimulatedDisk()
@@ -293,7 +293,7 @@ struct CompressedTreeTests {
         var changed = 0
         for place in Self.compressedLeaves(image) {
             let size = Int(image[place + 20]) * 4096
-            // What is left of a page that has gone may reach into the place of another.
+            // The rest of a former page may extend into the place of another.
             let isWhole = image[place..<min(place + size, image.count)].withUnsafeBytes { stored in
                 stored.baseAddress.map { PageHeader(reading: $0).checksum }
                     == PageHeader.checksum(of: stored, number: UInt64(place / 4096))
@@ -391,7 +391,7 @@ struct CompressedTreeTests {
     }
 
     // The number of a leaf that has no place yet is a place in the open transaction's memory. A file that gave such a
-    // number for a page had the transaction free its own leaf.
+    // number for a page made the transaction free its own leaf.
     @Test("frees a leaf in memory only for its own parent")
     func foreignPointer() throws {
         let store = try TreeStore.inMemory()

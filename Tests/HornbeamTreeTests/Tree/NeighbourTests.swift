@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Putting keys that lie close together: each is put from the path to the one before, where that still leads to the
-// right leaf, and whatever else happens in between it leaves what the model says.
+// Putting keys that are close together: each is put from the path to the one before, if that still leads to the right
+// leaf. The result agrees with the model, with any other operations in between.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -8,7 +8,7 @@ import Testing
 
 @testable import HornbeamTree
 
-/// One that can be added up.
+/// A value that can be added up.
 private func value(_ size: Int, _ random: inout SeededGenerator) -> [UInt8] {
     [UInt8(random.below(200)), 0, 0, 0, 0, 0, 0, 0] + random.bytes(size)
 }
@@ -25,7 +25,8 @@ struct NeighbourTests {
         }
     }
 
-    /// A store of one tree that is killed and opened again: what no checkpoint had written comes back from the journal.
+    /// A store of one tree that is killed and opened again: the changes since the last checkpoint come back from the
+    /// journal.
     private struct KilledStore {
         let kind: Kind
         private var disk: SimulatedDisk
@@ -59,7 +60,7 @@ struct NeighbourTests {
             models[place].put(key, value)
         }
 
-        /// What may come between two of a run.
+        /// A random operation between two of a run.
         mutating func disturb(_ place: Int, _ random: inout SeededGenerator) throws {
             let tree = trees[place]
             let keys = models[place].keys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of eight bytes looked up together as numbers: the same as one by one by their bytes, whatever other keys there
-// are, whatever prefix they share, and whatever their nodes' heads tell.
+// Keys of eight bytes looked up together as numbers give the same as one by one by their bytes, with any other keys,
+// any common prefix, and any heads of their nodes.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -10,11 +10,11 @@ import Testing
 
 @Suite("Look-ups by numbers")
 struct NumberLookupTests {
-    /// What numbers are like.
+    /// Kinds of numbers.
     enum Kind: CaseIterable {
         /// Neighbours, with zeros before them.
         case small
-        /// Behind 2^40, as row ids that are handed out.
+        /// Above 2^40, like assigned row ids.
         case assigned
         /// All bytes different.
         case random

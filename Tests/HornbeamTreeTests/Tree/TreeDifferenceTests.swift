@@ -158,7 +158,7 @@ struct TreeDifferenceTests {
         let first = try differences(tree, old, one)
         #expect(first.entries == [Entry(key: key(70_001), old: nil, new: [], oldIndex: 35_001, newIndex: 35_001)])
         #expect(first.nodesRead <= 2 * height)
-        // Two commits as one; what was undone between them is no difference.
+        // Two commits as one; a change undone between them is no difference.
         let two = try change {
             _ = try $0.delete(tree, key(70_001))
             try $0.put(tree, key(199_998), [4])
@@ -173,7 +173,7 @@ struct TreeDifferenceTests {
         let third = try differences(tree, two, cut)
         #expect(third.entries.count == 5_000)
         #expect(third.nodesRead < 100)
-        // The walk ends when it is told to.
+        // The walk ends on request.
         var seen = 0
         try cut.forEachDifference(in: tree, since: old) { _ in
             seen += 1

@@ -67,7 +67,7 @@ struct TreeModelTests {
     }
 }
 
-/// Holds the only reference to a store, so that it can be let go of.
+/// Holds the only reference to a store, so that it can be released.
 private final class StoreHolder {
     var store: TreeStore?
     init(_ store: TreeStore) { self.store = store }
@@ -158,7 +158,7 @@ private struct Script {
         return kind.key(&random, maximum: maximumKey, counter: &counter)
     }
 
-    /// Mostly one that is there.
+    /// Mostly a present key.
     private mutating func someKey(_ place: Int) -> [UInt8] {
         if !random.oneIn(4), current[place].count > 0 { return current[place].keys[random.below(current[place].count)] }
         return kind.key(&random, maximum: maximumKey, counter: &counter)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pages look like after typical loads: how full nodes are, and that nothing is left behind.
+// The pages after typical loads: how full nodes are, and that nothing is left behind.
 
 import HornbeamPages
 import HornbeamTestSupport

@@ -44,7 +44,7 @@ struct ValueReaderTests {
         let write = try store.beginWrite()
         let tree = try #require(try write.tree("t", create: true))
         for (index, value) in values.enumerated() { try write.put(tree, [UInt8(index)], value) }
-        // The transaction's own, then published ones, then those of a store opened anew.
+        // The transaction's own values, then published ones, then those of a store opened anew.
         try compare(write, tree, values, &random)
         try write.commit()
         try compare(try store.beginRead(), tree, values, &random)
@@ -95,7 +95,7 @@ struct ValueReaderTests {
         try write.put(tree, [1], [UInt8](repeating: 3, count: 100_000))
         var reader = try #require(try write.valueReader(tree, [1]))
         #expect(try part(reader, 5, 2) == [3, 3])
-        // One that the transaction itself has put: after any change another value may lie in its place.
+        // A value that the transaction itself has put: after any change another value may be in its place.
         try write.put(tree, [2], [UInt8](repeating: 5, count: 100_000))
         #expect(throws: StorageError.self) { try part(reader, 99_999, 2) }
         reader = try #require(try write.valueReader(tree, [1]))
@@ -123,8 +123,8 @@ struct ValueReaderTests {
         #expect(throws: StorageError.self) { try part(reader, 5, 2) }
     }
 
-    // Readers of the transaction's own values looked for the page where the transaction had begun: one that was put
-    // after a savepoint, had been spilled or was written in parts was reported as damage.
+    // Readers of the transaction's own values looked for the page in the transaction's first state: a value that was
+    // put after a savepoint, had been spilled or was written in parts was reported as damage.
     @Test("A transaction's own values can be read wherever they are", .seeded, arguments: [PageAccess.mapped, .read])
     func own(access: PageAccess) throws {
         var random = SeededGenerator()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values put in parts: what comes out is what went in, whatever else the transaction does; given up, rolled back, cut
-// by a crash or a failing call they leave nothing.
+// Values put in parts: they come out as they went in, with any other operations in the transaction; cancelled, rolled
+// back, or cut by a crash or a failing call they leave nothing.
 
 import Glibc
 import HornbeamTestSupport
@@ -123,9 +123,9 @@ struct ValueWriterTests {
         try [UInt8](repeating: byte, count: Int(writer.size)).withUnsafeBytes { try writer.append($0) }
     }
 
-    // Whether a writer's place was still its own was asked of the place alone. One that was begun after a savepoint and
-    // outlived going back there took the place's next owner for itself: giving it up freed that value's page, and a
-    // third value was written over it.
+    // Whether a writer's place was still its own was decided by the place alone. A writer that was begun after a
+    // savepoint and outlived going back there took the place's next owner for itself: cancelling it freed that value's
+    // page, and a third value was written over it.
     @Test("A writer that outlives a rollback doesn't touch the value that has its place now")
     func outlivesRollback() throws {
         let store = try TreeStore.inMemory()
@@ -170,7 +170,7 @@ struct ValueWriterTests {
         #expect(try write.value(tree, [1]) == [UInt8](repeating: 1, count: 100_000))
         try write.rollback(to: savepoint)
         #expect(try write.value(tree, [1]) == nil)
-        // This one was there at the savepoint, and goes on.
+        // This writer was there at the savepoint, and continues.
         try fill(second, 2)
         let inner = try write.savepoint()
         try second.finish()
@@ -206,7 +206,7 @@ struct ValueWriterTests {
         #expect(throws: StorageError.self) { try fill(unfinished, 2) }
         #expect(throws: StorageError.self) { try orphan.finish() }
 
-        // Of a transaction that changes nothing else, too.
+        // Also in a transaction that changes nothing else.
         write = try store.beginWrite()
         let alone = try write.valueWriter(kept, [4], size: 300_000)
         try write.commit()
