@@ -276,7 +276,7 @@ struct EntityRulesTests {
             decoder.relationDecodingStrategy = decoding
             return try decoder.decode(Shelf.self, from: try encoder.encode(shelf))
         }
-        /// What is linked after a shelf of books 1 and 2, owned by 3, is saved over by a copy of `shelf`.
+        /// Returns the links after a shelf of books 1 and 2, owned by 3, is saved over by a copy of `shelf`.
         func links(
             _ shelf: Shelf, _ encoding: RelationEncodingStrategy, _ decoding: RelationDecodingStrategy
         ) throws -> (books: [Int], owner: Int?) {
