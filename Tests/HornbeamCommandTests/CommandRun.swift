@@ -11,7 +11,7 @@ struct CommandRun {
     var errors: String
     var code: Int32
 
-    /// The binary lies beside the test bundle.
+    /// The binary is beside the test bundle.
     static let binary = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("hornbeam")
 
@@ -53,7 +53,7 @@ struct CommandRun {
     }
 }
 
-/// A pseudo-terminal; what is written to `slave` can be read back.
+/// A pseudo-terminal; bytes written to `slave` can be read back.
 final class PseudoTerminal {
     private let master: Int32
     let slave: FileHandle

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The manual page of the command tells the truth: every example is run, in order, and prints what stands there.
+// The manual page of the command is right: every example is run, in order, and prints the output shown there.
 
 import Foundation
 import HornbeamTestSupport

@@ -54,7 +54,7 @@ struct Library {
         try #require(run.code == 0 && run.errors.isEmpty, "\(run)")
     }
 
-    /// What a query prints, one line each.
+    /// The output of a query, line by line.
     func lines(_ words: String...) throws -> [String] {
         let run = try CommandRun(words.isEmpty ? [] : [words[0], file] + words.dropFirst())
         try #require(run.code == 0, "\(run)")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--output` does with everything that can be at a path: it replaces nothing by surprise.
+// The effect of `--output` on everything that can be at a path: it replaces nothing by surprise.
 
 import Foundation
 import Glibc

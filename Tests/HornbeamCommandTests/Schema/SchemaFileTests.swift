@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schema files as people write them, and what they are told when they slip.
+// Schema files as people write them, and the messages for their mistakes.
 
 import Foundation
 import Hornbeam
