@@ -6,7 +6,7 @@ import HornbeamProof
 import HornbeamTestSupport
 
 /// Opens a store file that `input` has damaged, and uses all of it. Four bytes are a change: the part of the file, the
-/// offset in it, what is flipped there. Checksums are then made right again, unless the first byte is odd.
+/// offset in it, and the flipped bits. Checksums are then made right again, unless the first byte is odd.
 public func fuzzFile(_ input: UnsafeRawBufferPointer) {
     guard let mode = input.first else { return }
     var image = HostileImage()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: any text as a query. It is read or refused with a place; what is read is written and read as itself; and
-// what it finds in a text is ranges of that text.
+// Fuzz target: any text as a query. It is read or refused with a place; a query is printed and read as itself; and its
+// matches in a text are ranges of that text.
 
 import HornbeamText
 

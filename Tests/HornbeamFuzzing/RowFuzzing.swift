@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: rows. Any bytes read as a row of many types of columns give values or typed errors; what they give is
+// Fuzz target: rows. Any bytes read as a row of many types of columns give values or typed errors; the values are
 // written to a row that gives the same again.
 
 import Hornbeam

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: any text as a statement. It is run or refused with a typed error, which has a place if it is one of the
-// text; what it finds is JSON that the reader of JSON accepts.
+// Fuzz target: any text as a statement. It is run or refused with a typed error, which has a place if it is an error in
+// the text; its results are JSON that the reader of JSON accepts.
 
 import Foundation
 import Hornbeam

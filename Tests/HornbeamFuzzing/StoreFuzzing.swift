@@ -23,7 +23,7 @@ private struct StoreRun {
     private var place = 0
     private var disk: SimulatedDisk
     private var store: TreeStore
-    /// What the last acknowledged commit left.
+    /// The state after the last acknowledged commit.
     private var committed = ModelStore()
     /// Whether a fault was armed since the store was opened.
     private var isFaulty = false
@@ -96,7 +96,7 @@ private struct StoreRun {
         }
     }
 
-    /// One change, said by two bytes; false at the input's end.
+    /// Makes a change given by two bytes; false at the input's end.
     private mutating func change(_ transaction: Transaction, _ model: inout ModelStore) throws(StorageError) -> Bool {
         guard let kind = byte(), let number = byte() else { return false }
         let name = Self.names[Int(number >> 6)]

@@ -8,7 +8,7 @@ import HornbeamTree
 
 /// The first byte chooses the tree, the second the entry. Its value becomes the rest of `input`; with bit 6 of the
 /// first byte the rest changes it, in pairs of a place and a byte. Unless bit 7 is set, pending records are given right
-/// checksums: else nothing in them would be looked at.
+/// checksums, because otherwise nothing in them would be examined.
 public func fuzzText(_ input: UnsafeRawBufferPointer) {
     guard input.count >= 2 else { return }
     do throws(StorageError) {
@@ -57,10 +57,10 @@ private func leavePending(_ index: TextIndex, _ transaction: Transaction) throws
     }
 }
 
-/// The entry, a run or its positions of a list of several blocks become `input` behind its first byte. That chooses
-/// which of these (its lowest two bits), whether they are changed instead, in pairs of a place and a byte (bit 5), and
-/// by its highest bits what the documents are: of one field, of three fields, of one without positions, of three with
-/// pending records beside.
+/// The entry, a run or its positions of a list of several blocks become `input` after its first byte. That chooses the
+/// changed part (its lowest two bits), whether it is changed instead, in pairs of a place and a byte (bit 5), and by
+/// its highest bits the kind of documents: with one field, with three fields, with one and no positions, with three and
+/// pending records.
 public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     do throws(StorageError) {
@@ -95,7 +95,7 @@ public func fuzzPostings(_ input: UnsafeRawBufferPointer) {
     } catch {}
 }
 
-/// What is behind the first byte of the input, or the value with that as its changes.
+/// The input after its first byte, or the value with that as its changes.
 private func changed(_ value: [UInt8], _ input: UnsafeRawBufferPointer, _ keeps: Bool) -> [UInt8] {
     guard keeps, !value.isEmpty else { return Array(input.dropFirst()) }
     var value = value
@@ -128,7 +128,7 @@ public func fuzzTokens(_ input: UnsafeRawBufferPointer) {
     precondition(count <= 3 * text.unicodeScalars.count, "\(count) tokens")
 }
 
-/// - Parameter text: what row 3 has.
+/// - Parameter text: the text of row 3.
 private func use(
     _ index: TextIndex, _ transaction: Transaction, _ text: DocumentText = DocumentText("common word3 rare3 5")
 ) {
@@ -145,7 +145,7 @@ private func use(
             .all([.near([.words("common"), .words("word3")], within: 4), .phrase("common word3", slop: 0)]),
         ]
         for query in queries {
-            // What one of them finds damaged another may not need.
+            // Damage found by one search may be irrelevant to another.
             do throws(StorageError) { _ = try searcher.search(query, limit: 3, weights: [2]) } catch {}
             do throws(StorageError) { _ = try searcher.search(query, limit: 12) } catch {}
             do throws(StorageError) { _ = try searcher.count(query, filter: .documents([3, 6, 30])) } catch {}
