@@ -159,7 +159,7 @@ struct CollationTests {
                     "\(prefix.debugDescription) \(text.debugDescription)")
             }
         }
-        // And it is a bound, not merely everything.
+        // It is a bound, not merely everything.
         let bound = try key { try $0.append(prefix: "fo", collator: collator) }
         #expect(try !bytes("fa", collator).starts(with: bound))
     }

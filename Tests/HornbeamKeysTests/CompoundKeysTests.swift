@@ -38,7 +38,7 @@ private indirect enum ComponentType {
         }
     }
 
-    /// From few values, so that many are equal and the next component decides.
+    /// One of few values, so that many are equal and the next component decides.
     func value(_ generator: inout SeededGenerator) -> ComponentValue {
         switch self {
         case .bool: .bool(generator.oneIn(2))

@@ -137,7 +137,7 @@ struct StringKeysTests {
 struct NormalisationTests {
     @Test("Scalars taken for inert never change and never change their neighbours")
     func inertScalars() {
-        // What can join a scalar before it: all that stands behind the first place of some decomposition.
+        // The scalars that can join an earlier scalar: all that occur after the first place of some decomposition.
         var joining: Set<Unicode.Scalar> = []
         var all: [Unicode.Scalar] = []
         for value in 0...UInt32(0x1_FFFF) {
