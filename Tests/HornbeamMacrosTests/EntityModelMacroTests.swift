@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `@EntityModel` writes, word for word, and what it refuses. That the result compiles and works is shown in
-// HornbeamTests, where every form is used.
+// The code that `@EntityModel` writes, word for word, and the declarations that it refuses. HornbeamTests, which uses
+// every form, shows that the result compiles and works.
 
 import Testing
 
