@@ -6,7 +6,7 @@ import HornbeamPages
 import HornbeamTestSupport
 import Testing
 
-/// One change: cell `cell` becomes `value` with a long value of `longSectors` (0: none).
+/// A change: cell `cell` becomes `value` with a long value of `longSectors` (0: none).
 struct ToyChange: Equatable {
     var cell: Int
     var value: UInt64
@@ -39,7 +39,7 @@ struct ToyChange: Equatable {
     }
 }
 
-/// What the store should hold: by cell the value and the size of its long value.
+/// The expected content of the store: each cell's value and the size of its long value.
 struct ToyCell: Equatable {
     var value: UInt64 = 0
     var longSectors: UInt32 = 0
@@ -126,7 +126,7 @@ enum Toy {
         leaf.storeBytes(of: writer.birth, toByteOffset: 48, as: UInt64.self)
     }
 
-    /// The largest value that needs so many sectors, which are few.
+    /// The largest value that needs `sectors` sectors, which are few.
     private static func longSize(_ sectors: UInt32) -> UInt64 {
         let blocks = (UInt64(sectors) + 15) / 16
         return UInt64(sectors) * 4096 - 32 - 8 * blocks
@@ -183,7 +183,7 @@ enum Toy {
         #expect(problems.isEmpty, "\(problems)", sourceLocation: place)
     }
 
-    /// One change, one transaction.
+    /// Makes one change in a transaction.
     static func commit(
         _ change: ToyChange, to store: PageStore, _ durability: Durability = .full, large: Bool = false
     ) throws(StorageError) {

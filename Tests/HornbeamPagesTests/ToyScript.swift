@@ -11,9 +11,9 @@ struct ToyScript {
     /// `history[k]`: the cells after k commits, and `numbers[k]` the newest transaction then.
     private(set) var history: [[ToyCell]] = [[ToyCell](repeating: ToyCell(), count: Toy.cells)]
     private var numbers: [UInt64] = [0]
-    /// What the commit under way would make, if its outcome is unknown.
+    /// The cells that the commit under way would leave, if its outcome is unknown.
     private(set) var candidate: [ToyCell]?
-    /// Commits that must survive a power failure, and those that must survive the end of the process.
+    /// Number of commits that must survive a power failure, and of those that must survive the end of the process.
     private(set) var durable = 0
     private(set) var written = 0
     /// Errors seen, in order.
@@ -32,7 +32,7 @@ struct ToyScript {
 
     var committed: Int { history.count - 1 }
 
-    /// Runs `count` steps; goes on after errors unless `stops`.
+    /// Runs `count` steps; continues after errors unless `stopsAtError`.
     mutating func run(_ count: Int, on store: PageStore, stopsAtError: Bool = true) throws {
         for _ in 0..<count {
             do {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated disk as a store in a shared file has it: other processes could look on. Some calls can be refused, and
-// those that come after the store has released the file are counted.
+// A simulated disk as a store in a shared file has it: other processes could read it. Some calls can be refused, and
+// calls after the store has released the file are counted.
 
 import Glibc
 import HornbeamTestSupport
@@ -13,7 +13,7 @@ final class WrappedDisk: StoreFile {
     let disk: SimulatedDisk
     /// Writes that begin at one of these sectors fail.
     let refused = Mutex<Set<UInt64>>([])
-    /// Asked before each write-through, with its sector; one that it refuses fails.
+    /// Called before each write-through, with its sector; if it returns false, the write-through fails.
     let allowsWriteThrough = Mutex<(@Sendable (UInt64) -> Bool)?>(nil)
     /// The bytes that were asked to begin their way to the medium, call by call.
     let writeBack = Mutex<[Range<UInt64>]>([])

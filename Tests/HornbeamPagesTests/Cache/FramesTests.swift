@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frames of a write transaction under savepoints. What rolling back restores is proved with trees (SavepointTests).
+// The frames of a write transaction under savepoints. Tests with trees prove that rolling back restores them
+// (SavepointTests).
 
 import HornbeamTestSupport
 import Testing

@@ -53,7 +53,7 @@ struct KeptPagesTests {
         #expect(cache.keptBytes == total && total <= limit * 3 / 4)
         #expect(granted[0] > limit / 3 && granted[0] <= limit * 3 / 8)
         #expect(granted[1] > limit / 8 && granted[2] > 0)
-        // What the writer has is not theirs.
+        // The writer's share isn't theirs.
         for mine in granted { cache.giveBack(mine) }
         cache.lend(16 << 20)
         var mine = 0
@@ -67,7 +67,7 @@ struct KeptPagesTests {
     func circulation() throws {
         let cache = try PageCache(budget: 256 * 4096, pageSize: 4096)
         let pinned = try (0..<150).map { try page(UInt64($0), in: cache) }
-        // More than fit: the kept ones' turn to leave comes.
+        // More pages than fit: the kept ones are evicted in turn.
         for number in 1000..<1200 { cache.unpin(try page(UInt64(number), in: cache)) }
         let found = (1192..<1200).count { number in
             guard let page = cache.find(UInt64(number), birth: 1) else { return false }

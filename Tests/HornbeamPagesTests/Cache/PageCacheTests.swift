@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page cache by itself: what it finds, what it drops, what it never takes.
+// The page cache by itself: the pages that it finds, drops, and never takes.
 
 import HornbeamTestSupport
 import Testing
@@ -10,7 +10,7 @@ import Testing
 struct PageCacheTests {
     private static let page = 4096
 
-    /// What a page of this number and birth begins with.
+    /// The first bytes of a page with this number and birth.
     private static func content(_ number: UInt64, _ birth: UInt64) -> UInt64 { number | birth << 32 }
 
     /// The page from the cache, or loaded with its number in it; not pinned after. Whether it was there.
@@ -148,7 +148,7 @@ struct PageCacheTests {
         #expect(cache.figures.residentBytes == 0)
     }
 
-    /// One random use of the cache; whether the page was the one asked for.
+    /// Uses the cache once at random; returns whether the page was the requested one.
     private func isRight(_ cache: PageCache, _ random: inout SeededGenerator) -> Bool {
         let number = UInt64(random.below(40))
         let birth = UInt64(random.below(2))

@@ -50,7 +50,7 @@ struct PlacedPagesTests {
         }
     }
 
-    /// What the cells are after some changes, of which savepoints take some back.
+    /// The cells after some changes, of which savepoints take some back.
     private static func change(
         _ cells: [ToyCell], _ value: UInt64, _ writer: PageWriter, _ random: inout SeededGenerator
     ) throws -> [ToyCell] {

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Pages that are not written yet")
 struct UnwrittenPagesTests {
-    /// What a page is filled with, so that its bytes name it.
+    /// Fills a page with bytes that name it.
     private func fill(_ buffer: UnsafeMutableRawPointer, _ number: UInt64, birth: UInt64) {
         PageHeader.write(to: buffer, birth: birth, kind: .branch, level: 1, sectors: 1)
         for offset in stride(from: 24, to: 4096, by: 8) { buffer.set(number &* 31 &+ birth, at: offset) }
@@ -110,7 +110,7 @@ struct UnwrittenPagesTests {
                 isRemoved.store(true, ordering: .sequentiallyConsistent)
             }
             #expect(throws: Never.self) { try keep(30) }
-            // What isn't on its way goes at once, and isn't written then.
+            // A page that isn't being written is removed at once, and isn't written then.
             table.remove(SectorRun(start: 20, count: 1))
             usleep(20_000)
             let early = isRemoved.load(ordering: .sequentiallyConsistent)
@@ -152,7 +152,7 @@ struct UnwrittenPagesTests {
         #expect(store.statistics.dirtyBytes == UInt64(4 * store.pageSize))
         let calls = disk.calls
         try store.checkpoint()
-        // They lie side by side.
+        // They are adjacent.
         #expect(disk.operations[calls...].prefix(3) == [.write, .write, .write])
         #expect(disk.operations[calls + 3] == .sync)
         #expect(store.statistics.dirtyBytes == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults while a page is being verified. Its zeros concern nobody but the verifier as long as nobody trusts the page,
-// and everybody from then on.
+// Faults while a page is being verified. Its zeros affect only the verifier until the page is trusted, and every reader
+// from then on.
 
 import Foundation
 import Glibc
@@ -18,7 +18,7 @@ struct WatchTests {
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// What is done within the next verification of a leaf, after its checksum was found right.
+    /// An action within the next verification of a leaf, after its checksum was found right.
     private final class Hook: Sendable {
         private let body = Mutex<(@Sendable () -> Void)?>(nil)
         func set(_ new: @escaping @Sendable () -> Void) { body.withLock { $0 = new } }
@@ -31,7 +31,7 @@ struct WatchTests {
         }
     }
 
-    /// A mapped store with leaves that nobody has looked at yet, and one of them.
+    /// A mapped store with leaves that were never read, and one of them.
     private func store() throws -> (store: PageStore, leaf: Verification.Expectation) {
         var options = StoreOptions.withLargeRing
         options.access = .mapped
@@ -145,7 +145,7 @@ struct WatchTests {
         return true
     }
 
-    // `check` names the page that can't be read, and goes on with the others.
+    // `check` names the unreadable page, and continues with the others.
     @Test("is an error of this page alone for a check, which goes on")
     func check() throws {
         let (store, leaf) = try store()

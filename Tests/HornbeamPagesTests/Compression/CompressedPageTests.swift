@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compressed leaves by themselves: what goes in comes out, whole and by parts, and what can't be right is refused.
+// Compressed leaves by themselves: they are decompressed to the same bytes, whole and by parts, and impossible ones are
+// refused.
 
 import HornbeamTestSupport
 import Testing
@@ -148,7 +149,7 @@ struct CompressedPageTests {
                 let end = min(Self.size - 11, start + 1 + random.below(6000))
                 let before = leaf.decoded
                 try #require(leaf.load(start..<end))
-                // The dictionary, and what the bytes lie in: two or three blocks.
+                // The dictionary, and the blocks of the bytes: two or three.
                 #expect((leaf.decoded & ~before).nonzeroBitCount <= 4)
                 #expect(Array(leaf.bytes[start..<end]) == Array(page[start..<end]))
             }
@@ -182,7 +183,8 @@ struct CompressedPageTests {
         #expect(old.withBytes { !PartialLeaf().open($0, pointer: 1, birth: 7) })
     }
 
-    // The sizes alone told a leaf in blocks from one in a single piece, whose first bytes may look like such sizes.
+    // The sizes alone distinguished a leaf in blocks from one in a single piece, whose first bytes may look like such
+    // sizes.
     @Test("is not taken for one in blocks, whatever its bytes are, if it is marked as in one piece", .seeded)
     func marked() {
         var random = SeededGenerator()
@@ -204,7 +206,7 @@ struct CompressedPageTests {
                 copy[18 + random.below(random.oneIn(2) ? 60 : 900)] = UInt8(random.below(256))
             }
             let result = decoded(copy)
-            // What is not refused has the right size; a checksum tells it from what was written.
+            // An accepted page has the right size; its checksum shows whether it is the written one.
             #expect(result.page.count == Self.size)
             copy.withBytes { copy in
                 guard leaf.open(copy, pointer: UInt64(round), birth: 1) else { return }

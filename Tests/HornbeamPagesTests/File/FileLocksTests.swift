@@ -102,8 +102,8 @@ private final class InterruptedOnce: @unchecked Sendable {
         return !isOver
     }
 
-    /// The table of descriptors that a forked child closes had room for 1,024, and nobody looked whether one was
-    /// taken: a child forked beside more stores kept the locks of the rest, for as long as it lived. Now the table
+    /// The table of descriptors that a forked child closes had room for 1,024, and a failure to get one was not
+    /// noticed: a child forked beside more stores kept the locks of the rest, for as long as it lived. Now the table
     /// grows.
     @Test("are released in a forked child however many there are")
     func manyDescriptors() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Address space: what stores take of it.
+// The address space that stores take.
 
 import Testing
 

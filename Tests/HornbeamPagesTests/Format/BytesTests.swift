@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of keys, which all trees go by: that of memcmp, a prefix first, whatever lies around the bytes.
+// The order of keys in all trees: that of memcmp, a prefix first, with any bytes around them.
 
 import Glibc
 import HornbeamTestSupport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header slots: what is written comes back, what is not what was written is told apart.
+// The header slots: written headers are read back, and altered ones are detected.
 
 import HornbeamTestSupport
 import Testing

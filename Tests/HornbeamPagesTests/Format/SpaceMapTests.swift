@@ -30,7 +30,7 @@ struct SpaceMapTests {
             var space = SpaceMap(pageSize: 4096)
             let sectors = UInt64(extents) * 256
             space.grow(to: sectors + 2048)
-            // One sector free in each: a run of two must look at all of them.
+            // One free sector in each extent: the search for a run of two must look at all of them.
             for extent in 0..<extents { space.take(SectorRun(start: UInt64(extent) * 256 + 1, count: 255)) }
             space.limit = extents + 8
             for _ in 0..<extents { _ = space.takeNode(minimumFree: 1) }

@@ -53,7 +53,7 @@ struct CleanEndTests {
         try SimulatedDisk.crashAtEveryCall(of: image) { (disk) -> Bool in
             let store = try Toy.open(disk)
             do {
-                // Of several sectors.
+                // A record of several sectors.
                 try Toy.commit(ToyChange(cell: 0, value: 6, longSectors: 3, padding: 9000), to: store)
                 return true
             } catch is StorageError {
@@ -65,7 +65,7 @@ struct CleanEndTests {
             let found = try value(image)
             #expect(found == (isCommitted ? 6 : found) && (found == 5 || found == 6), place)
             #expect(!isMarked || found == 5, place)
-            // Beside the mark there is nothing newer: the search would have found the same.
+            // Nothing is newer than the mark: the search would have found the same.
             let reader = JournalReader(header: try PageStore.readHeader(again), file: FileReader(again, mapping: nil))
             if isMarked { #expect(try reader.tail(after: []) == .clean, place) }
         }

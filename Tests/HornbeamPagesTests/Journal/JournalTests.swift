@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariant 4: the journal by itself. What was written comes back; what is broken ends the chain; what was durable and
-// is broken is told as damage.
+// Invariant 4: the journal by itself. Written records are read back; a broken record ends the chain; a broken record
+// that was durable is reported as damage.
 
 import HornbeamTestSupport
 import Testing
@@ -8,7 +8,7 @@ import Testing
 @testable import HornbeamPages
 
 extension JournalWriter {
-    /// What the commit pipeline does with the records that are there.
+    /// Writes the present records as the commit pipeline does.
     mutating func flush(_ durability: Durability, to file: any StoreFile) throws(StorageError) {
         guard var batch = take(durability) else { return }
         try batch.write(in: ring, to: file)
@@ -140,7 +140,7 @@ struct JournalTests {
             for transaction: UInt64 in 101...106 {
                 let size = Int(transaction - 100) * size
                 payload(transaction, size).withBytes { journal.append($0, transaction: transaction) }
-                // What counts is the payload's end: zeros follow it.
+                // The payload's end matters: zeros follow it.
                 ends.append(used + 64 + size)
                 used += Int(JournalRecord.size(payload: size))
             }
@@ -189,7 +189,7 @@ struct JournalTests {
         let (payloads, tail) = try read(disk, header)
         #expect(payloads == (101...transaction).map { payload($0, 100) })
         #expect(tail == .clean)
-        // What was durable stays, whatever becomes of the rest.
+        // Durable records stay, with any outcome for the rest.
         for seed: UInt64 in 1...40 {
             let after = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
             let count = try read(after, header).payloads.count

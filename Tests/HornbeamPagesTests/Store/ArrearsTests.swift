@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a writer leaves in memory because nobody else reads, and others that come all the same: whoever opens the file
-// sees each commit that was acknowledged as durable before.
+// Pages that a writer leaves in memory while it is alone, and other processes that come: each that opens the file sees
+// every commit that was acknowledged as durable before.
 
 import Foundation
 import HornbeamTestSupport
@@ -27,7 +27,7 @@ struct ArrearsTests {
             writer = try PageStore.open(
                 file: process, options: options, structure: Toy.structure, replay: Toy.replay)
             writer.worker.allow()
-            // The first commit begins the thread, and is told at once.
+            // The first commit starts the thread, and is announced at once.
             try Toy.commit(ToyChange(cell: 11, value: 1), to: writer)
         }
 
@@ -71,7 +71,7 @@ struct ArrearsTests {
         let reader = try scene.reader()
         try scene.put(1)
         let held = { scene.writer.side.older.map(\.transaction) }
-        // The reader can see it: it stays, though it was replaced, until another one is told.
+        // The reader can see it: it stays, although it was replaced, until another state is announced.
         try scene.put(2)
         try reader.close()
         scene.writer.side.announcer?.renewAttendance()
@@ -97,7 +97,7 @@ struct ArrearsTests {
                 var value: UInt64 = 100
                 while !isEnded.load(ordering: .relaxed) {
                     value += 5
-                    // One in ten is durable in any case; the others go on, so that there is no moment of rest.
+                    // One in ten is durable in any case; the others continue without a pause.
                     let isFull = meanwhile == .full || value.isMultiple(of: 50)
                     try scene.put(value, isFull ? .full : meanwhile)
                     if isFull { acknowledged.store(value, ordering: .sequentiallyConsistent) }
@@ -152,7 +152,7 @@ struct ArrearsTests {
             #expect(!scene.writer.isInArrears)
         }
         try reader.close()
-        // The next commit notices that it has gone. What it leaves may be written before anybody looks.
+        // The next commit notices that the reader has ended. Its own pages may be written before the test looks.
         var value: UInt64 = 30
         eventually("pages are written with each commit still") {
             value += 1
@@ -166,7 +166,7 @@ struct ArrearsTests {
     func busyThread(isInFlight: Bool) throws {
         let scene = try Scene()
         try scene.put(7)
-        // One that is in the journal's buffer when the thread gets to work, and becomes visible then.
+        // A commit that is in the journal's buffer when the thread starts its work, and becomes visible then.
         let change = ToyChange(cell: 3, value: 8)
         let early = try scene.writer.beginWrite()
         try Toy.apply(change, early)
@@ -191,7 +191,7 @@ struct ArrearsTests {
     func refusedTelling(isAwaited: Bool) throws {
         let scene = try Scene()
         eventually("never told") { !scene.writer.isInArrears }
-        // Records are written through; who asks for the rest is refused.
+        // Records are written through; the other writes fail.
         scene.disk.plan = SimulatedDisk.Plan(
             call: scene.disk.calls + 1, fault: .error(5), isLasting: true, operations: [.write])
         for value: UInt64 in 1...5 { try scene.put(value) }
@@ -227,8 +227,8 @@ struct ArrearsTests {
         let first = try scene.reader()
         try scene.put(6)
         #expect(try values(first)[1] == 6)
-        // Its pages are in the file; record and telling come behind the beginning of another transaction, so that
-        // nobody has the turn to tell it again.
+        // Its pages are in the file; the record and the announcement come after the beginning of another transaction,
+        // so that the turn to announce it again is taken.
         let change = ToyChange(cell: 1, value: 11)
         let early = try scene.writer.beginWrite()
         try Toy.apply(change, early)

@@ -18,7 +18,7 @@ struct ClosingTests {
     }
 
     /// A checkpoint was under way in another thread when the store failed. `close` had nothing to write and did not
-    /// wait: the checkpoint went on in a file that was released, and whatever had got the descriptor's number could
+    /// wait: the checkpoint continued in a released file, and any other file that had got the descriptor's number could
     /// lose its first sectors to a header. Now `close` waits for its end.
     @Test("that has failed waits for a checkpoint that is under way")
     func failedDuringCheckpoint() throws {
@@ -74,7 +74,7 @@ struct ClosingTests {
         #expect(try Toy.cells(of: store)[1].value == 1)
         store.endRead(view)
         try store.close()
-        // Where it was when `close` came.
+        // Its state when `close` was called.
         let follower = try #require(store.follower)
         #expect(throws: StorageError.invalid("the store is closed")) { try follower.begin() }
         #expect(throws: StorageError.invalid("the store is closed")) { try store.beginRead() }

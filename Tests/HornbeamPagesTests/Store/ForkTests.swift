@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a forked child does with what it inherits, and that it can open files of its own whatever other threads of its
-// parent were doing.
+// A forked child's use of inherited objects, and that it can open files of its own regardless of its parent's other
+// threads.
 
 import CHornbeamShims
 import Dispatch
@@ -19,7 +19,7 @@ struct ForkTests {
         let child = unsafeBitCast(symbol, to: Fork.self)()
         if child == 0 { _exit(body()) }
         var status: Int32 = 0
-        // Not by an alarm: the thread that forked may block it, and the child with it.
+        // Not by an alarm: the forking thread may block it, and the child with it.
         for _ in 0..<5_000 {
             if waitpid(child, &status, WNOHANG) != 0 { return status }
             usleep(1000)

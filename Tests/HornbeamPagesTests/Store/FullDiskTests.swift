@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that is full: what is refused, what works all the same, and how a store comes out of it.
+// A full disk: the refused and the working operations, and how a store recovers.
 
 import HornbeamTestSupport
 import Testing
@@ -34,7 +34,7 @@ struct FullDiskTests {
         let (disk, store, sectors) = try filled(0.36)
         for value: UInt64 in 2...20 {
             try replace(store, value: value, sectors: sectors)
-            // What the checkpoint has is replaced by a transaction that it doesn't have.
+            // The checkpoint's pages are replaced by a transaction that isn't in it.
             for cell in 0..<10 { try Toy.commit(ToyChange(cell: cell, value: value, longSectors: sectors), to: store) }
             try Toy.expectSound(store)
         }
@@ -81,7 +81,7 @@ struct FullDiskTests {
             try store.checkpoint()
             let checkpoint = store.side.header.checkpoint
             for cell in 0..<10 {
-                // Some are refused: what the snapshot holds takes the room.
+                // Some are refused: the pages held by the snapshot take the room.
                 do { try Toy.commit(ToyChange(cell: cell, value: value, longSectors: sectors), to: store) } catch {
                     #expect(error == .full(path: store.file.path))
                     refused += 1
@@ -156,7 +156,7 @@ struct FullDiskTests {
         }
         #expect(refusals > 20 && refusals < 180)
         try Toy.expectSound(store)
-        // What was acknowledged can be recovered and closed on the same full disk.
+        // All acknowledged commits can be recovered, and the store closed, on the same full disk.
         let full = try SimulatedDisk(image: disk.powerLossImage(seed: 9))
         full.sizeLimit = disk.sizeLimit
         let again = try Toy.open(full)

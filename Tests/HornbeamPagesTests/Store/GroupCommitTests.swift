@@ -126,9 +126,9 @@ struct GroupCommitTests {
         }
     }
 
-    /// A transaction began on top of a pending commit, saw what that had written, changed nothing, and its commit
-    /// returned at once: its caller acted on what fell a moment later, and was never there. Now its commit waits for
-    /// the one that it is built on, and falls with it.
+    /// A transaction began on top of a pending commit, saw its changes, changed nothing, and its commit returned at
+    /// once: its caller acted on data that was discarded a moment later. Now its commit waits for the pending one, and
+    /// fails with it.
     @Test(
         "make a transaction without changes fail that was built on them",
         arguments: [Durability.full, .process, .none])
@@ -207,7 +207,7 @@ struct GroupCommitTests {
         #expect(call > 25)
     }
 
-    /// The kernel tells of a page that it could not write back once, to whoever asks first; that page counts as clean
+    /// The kernel reports a page that it could not write back once, to the first that asks; that page counts as clean
     /// then. A failed write-through of the journal may be the one that asks.
     @Test("that failed lose no page that was written before: the next checkpoint writes them again")
     func rewritten() throws {
@@ -265,7 +265,7 @@ struct GroupCommitTests {
         let store = try Toy.open(slow)
         slow.isSlow.store(true, ordering: .relaxed)
         let before = slow.writeThroughs.load(ordering: .relaxed)
-        // Threads of their own: those of tasks are as many as processors, and each commit holds one.
+        // Separate threads: there are only as many task threads as processors, and each commit blocks one.
         let threads = (0..<8).map { number in
             Thread {
                 for value: UInt64 in 1...20 {

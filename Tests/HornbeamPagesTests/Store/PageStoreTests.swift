@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions over pages without faults: what readers see, what space comes back.
+// Transactions over pages without faults: the states that readers see, and the space that comes back.
 
 import Glibc
 import HornbeamTestSupport

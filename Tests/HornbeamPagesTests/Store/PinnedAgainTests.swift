@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views that have ended and begin again: each pins the state that it sees, as one that begins for the first time does.
+// Views that have ended and begin again: each pins the state that it sees, like a view that begins for the first time.
 
 import Foundation
 import HornbeamTestSupport
@@ -97,7 +97,8 @@ struct PinnedAgainTests {
         let store = try Toy.open(MemoryFile())
         try Rereading.commit(1, to: store)
         let rereading = Rereading(store)
-        // Threads of their own: those of tasks are as many as processors, and each reader holds one until the end.
+        // Separate threads: there are only as many task threads as processors, and each reader blocks one until the
+        // end.
         let readers = (0..<4).map { _ in Thread { rereading.readUntilOver() } }
         for reader in readers { reader.start() }
         for number: UInt64 in 2...4000 { try Rereading.commit(number, to: store) }
@@ -108,7 +109,7 @@ struct PinnedAgainTests {
         #expect(found.same > 0 && found.others > 0)
         try Rereading.commit(4001, to: store)
         #expect(store.statistics.olderSnapshots == 0)
-        // Nor do pins that nobody has hold back what the commits left behind.
+        // Nor do abandoned pins hold back the pages that the commits freed.
         #expect(store.statistics.retiredBytes <= 1 << 20)
         try Toy.expectSound(store)
         try store.close()
@@ -116,7 +117,7 @@ struct PinnedAgainTests {
 }
 
 /// Threads that end and begin their views all the time, while each commit gives two cells its own number: pages are
-/// reused as soon as nobody pins them.
+/// reused as soon as they are no longer pinned.
 private final class Rereading: Sendable {
     let store: PageStore
     let isOver = Atomic<Bool>(false)
@@ -160,7 +161,7 @@ private final class Rereading: Sendable {
         _ = try view.page(view.root.page, birth: view.root.birth, kind: .branch, level: 1)
     }
 
-    /// More than once: what nobody pins changes meanwhile.
+    /// Reads repeatedly, because unpinned pages change meanwhile.
     private func look(_ view: PageView, after last: UInt64, isSame: Bool) throws {
         let number = view.transaction
         if number < last || isSame != (number == last) { note("\(number) after \(last), told \(isSame)") }

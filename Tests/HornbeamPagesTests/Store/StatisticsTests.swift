@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store says of itself: what the medium may lack, what the writer keeps in memory, and who holds retired pages.
+// A store's statistics: the bytes that the medium may lack, those that the writer keeps in memory, and the holders of
+// retired pages.
 
 import Glibc
 import HornbeamTestSupport
@@ -11,7 +12,7 @@ import Testing
 struct StatisticsTests {
     private let disk: SimulatedDisk
     private let store: PageStore
-    /// Of one change: the root, a leaf, and a long value of three sectors.
+    /// The bytes of a change: the root, a leaf, and a long value of three sectors.
     private static let changeBytes: UInt64 = 2 * 8192 + 3 * 4096
 
     init() throws {
@@ -27,7 +28,7 @@ struct StatisticsTests {
     func dirty() throws {
         #expect(store.statistics.dirtyBytes == 0)
         try change(1)
-        // What is in memory alone is dirty, too.
+        // Pages only in memory are dirty, too.
         #expect(store.statistics.dirtyBytes == Self.changeBytes)
         try store.writeUnwritten()
         try change(2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A count whose holders come and go in many threads: nobody is missed.
+// A count whose holders come and go in many threads: none is missed.
 
 import Foundation
 import Synchronization
@@ -11,7 +11,7 @@ import Testing
 struct StripedCountTests {
     private let count = StripedCount()
 
-    /// Runs `body` in so many threads, with the number of each, and waits for all of them.
+    /// Runs `body` in `threads` threads, with the number of each, and waits for all of them.
     private func inThreads(_ threads: Int, _ body: @escaping @Sendable (Int) -> Void) {
         let group = DispatchGroup()
         for number in 0..<threads {
@@ -86,7 +86,7 @@ struct StripedCountTests {
     func mark() {
         let count = count
         let mark = Atomic<Bool>(false)
-        // Holders that count. Only they, and whoever has found none, look at it.
+        // The number of counted holders inside. Only they, and threads that found none, read it.
         let inside = Atomic<Int>(0)
         let isOver = Atomic<Bool>(false)
         let alone = Atomic<Int>(0)

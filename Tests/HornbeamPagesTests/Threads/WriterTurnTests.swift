@@ -10,7 +10,7 @@ import Testing
 
 @Suite("The writer's turn")
 struct WriterTurnTests {
-    /// The two who let others go first.
+    /// The two ways that let others go first.
     private static let yielding: [@Sendable (WriterTurn) -> Void] = [
         { $0.takeBehindOthers() }, { #expect($0.takeInThread() == true) },
     ]

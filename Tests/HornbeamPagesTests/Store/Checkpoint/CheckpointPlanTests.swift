@@ -35,7 +35,7 @@ struct CheckpointPlanTests {
             #expect(side.space.live == before.live && side.space.held == before.held)
             #expect(side.space.changedMaps == before.changedMaps)
         }
-        // One map page, aligned, and one sector for the directory.
+        // An aligned map page, and a sector for the directory.
         if free < 3 { #expect(plan == nil) }
         guard let plan else { return }
         let new =
@@ -66,8 +66,8 @@ struct CheckpointPlanTests {
         try Toy.expectSound(store)
     }
 
-    /// A store whose disk can't grow and is full of single sectors, every other one of them free, but for `nodes` free
-    /// places of node pages. With the sectors that were taken for that.
+    /// A store whose disk can't grow and is full of single sectors, every other one of them free, except for `nodes`
+    /// free places of node pages. Also returns the sectors that were taken for that.
     private func fragmentedStore(pageSize: Int, nodes: Int) throws -> (PageStore, SimulatedDisk, [SectorRun]) {
         var options = StoreOptions.withLargeRing
         options.pageSize = pageSize

@@ -232,8 +232,8 @@ struct CheckpointStepsTests {
         try expectState(disk.powerLossImage(seed: seed), of: 7, "seed \(seed)")
     }
 
-    /// The kernel tells an error of writing back once. A commit's write-through that was in flight while the checkpoint
-    /// synced, and fails later, may be the one that was told of the checkpoint's pages.
+    /// The kernel reports an error of writing back once. A commit's write-through that was in flight while the
+    /// checkpoint synced, and fails later, may have received the report about the checkpoint's pages.
     @Test("writes no header before it knows the outcome of a write-through that was in flight while it synced")
     func faultInFlight() throws {
         let disk = WrappedDisk(try SimulatedDisk())
@@ -264,7 +264,7 @@ struct CheckpointStepsTests {
             run.write(to: store)
             ended.signal()
         }.start()
-        // Enough for it to go wrong; what is expected doesn't depend on it.
+        // Long enough for a failure to show; the expectations don't depend on it.
         usleep(50_000)
         #expect(!run.isWritten && headers.withLock { $0 } == 0)
         disk.allowsWriteThrough.withLock { $0 = nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that checkpoints a store in a real file. What a checkpoint does is proved step by step elsewhere; here it
-// is only whether the thread does it, and lets go.
+// The thread that checkpoints a store in a real file. Other suites prove each step of a checkpoint; here the question
+// is only whether the thread does it, and ends.
 
 import Foundation
 import HornbeamTestSupport
@@ -217,8 +217,9 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    /// Made a new ring ready without the turn, while `close` released the file: the zeros of up to 64 MiB went on, into
-    /// whatever file had got the descriptor's number meanwhile. Now nothing is written once `close` has returned.
+    /// A thread prepared a new ring without the turn, while `close` released the file: it continued to write zeros, up
+    /// to 64 MiB, into any file that had got the descriptor's number meanwhile. Now nothing is written once `close` has
+    /// returned.
     @Test("that makes a ring ready has ended before the file is released")
     func closedWhileZeroing() throws {
         let disk = try SimulatedDisk()
@@ -245,15 +246,15 @@ struct CheckpointWorkerTests {
         #expect(disk.calls == calls)
     }
 
-    /// A commit that found the turn taken left its checkpoint to whoever had it. That one committed nothing, and nobody
-    /// told the thread: the journal stayed as it was, however long the store was idle, to be replayed at the next
-    /// opening. Now the thread learns of each commit.
+    /// A commit that found the turn taken left its checkpoint to the holder of the turn. That one committed nothing,
+    /// and the thread was not notified: the journal stayed as it was, however long the store was idle, to be replayed
+    /// at the next opening. Now the thread is notified of each commit.
     @Test("handles a commit during a transaction that is aborted")
     func besideAnAbortedTransaction() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
         let store = try open(folder, idle: 20)
-        // It rests by now, until somebody wakes it.
+        // The thread rests by now, until it is woken.
         usleep(100_000)
         let before = store.statistics.checkpoint
         let pending = try Self.enter(1, store)
@@ -264,8 +265,8 @@ struct CheckpointWorkerTests {
         try store.close()
     }
 
-    /// The same under load: as long as somebody had the turn whenever a commit was done, nobody saw that the ring was
-    /// half full. It filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
+    /// The same happened under load: as long as the turn was taken whenever a commit was done, the half-full ring was
+    /// not noticed. It filled up, and one commit paid for a whole checkpoint. Now the thread is woken without the turn.
     @Test("is woken by a ring that is half full, whichever thread has the turn")
     func halfFull() throws {
         let folder = try TemporaryFolder()
@@ -296,7 +297,7 @@ struct CheckpointWorkerTests {
     func signals() throws {
         let folder = try TemporaryFolder()
         defer { folder.keep() }
-        // A new thread has the mask of the one that makes it; that of a test blocks most signals by itself.
+        // A new thread inherits the mask of its creator; a test's thread blocks most signals by itself.
         var none = sigset_t()
         var former = sigset_t()
         sigemptyset(&none)

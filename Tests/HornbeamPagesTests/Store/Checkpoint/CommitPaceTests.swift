@@ -33,7 +33,7 @@ struct CommitPaceTests {
         let start = ContinuousClock.now
         pace.wait(made: 2 << 20) { 20 << 20 }
         #expect(ContinuousClock.now - start > .milliseconds(20))
-        // Once the time is up nobody waits, though the checkpoint isn't written.
+        // After the time is up commits don't wait, although the checkpoint isn't written.
         usleep(200_000)
         pace.wait(made: 2 << 20) { 20 << 20 }
         #expect(pace.isUnderWay)
@@ -49,7 +49,7 @@ struct CommitPaceTests {
         store.turn.give()
         let write = try store.beginWrite()
         run.write(to: store)
-        // Whatever there is beyond the bound.
+        // With any amount beyond the bound.
         store.side.pace.wait(made: 1 << 30) { 1 << 40 }
         write.abort()
         try store.checkpoint()

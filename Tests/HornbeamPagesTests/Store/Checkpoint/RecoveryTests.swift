@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening a file of which some sectors can't be read. What recovery does with the rest is proved by CrashTests.
+// Opening a file with unreadable sectors. CrashTests prove the recovery of the rest.
 
 import Glibc
 import HornbeamTestSupport
@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Recovery")
 struct RecoveryTests {
-    /// What a killed process left: six commits in the journal.
+    /// The image that a killed process left: six commits in the journal.
     private func image() throws -> [UInt8] {
         let disk = try SimulatedDisk()
         let store = try Toy.open(disk)

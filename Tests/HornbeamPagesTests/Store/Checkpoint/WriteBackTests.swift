@@ -10,10 +10,10 @@ import Testing
 
 @Suite("A checkpoint's write-back")
 struct WriteBackTests {
-    /// What must be dirty for it.
+    /// The bytes that must be dirty for it.
     private static let bound: UInt64 = 8 << 20
 
-    /// Eight commits of a root and a leaf, of two sectors each, and a long value, which make so many bytes dirty.
+    /// Eight commits of a root and a leaf, of two sectors each, and a long value, which make `bytes` bytes dirty.
     private func makeDirty(_ bytes: UInt64, _ store: PageStore, value: UInt64) throws {
         var sectors = bytes / UInt64(FileFormat.sectorSize) - 8 * 4
         for cell in 0..<8 {

@@ -12,13 +12,13 @@ struct CompactionTests {
     @Test("at closing leaves a 128th of the used size, in whole extents, and waits for twice as much")
     func keptEnd() {
         let extent = FileFormat.extentSectors
-        // Of 300 extents in use it is two.
+        // With 300 extents in use it is two.
         let used = 300 * extent
         #expect(PageStore.keptEnd(used, of: used) == nil)
         #expect(PageStore.keptEnd(used, of: used + 4 * extent) == nil)
         #expect(PageStore.keptEnd(used, of: used + 5 * extent) == used + 2 * extent)
         #expect(PageStore.keptEnd(used, of: 3 * used) == used + 2 * extent)
-        // Of few none, and one is not worth the work.
+        // With few it is none, and one is not worth the work.
         for used in [2, 3, 100, 127].map({ $0 * extent }) {
             #expect(PageStore.keptEnd(used, of: used + extent) == nil)
             #expect(PageStore.keptEnd(used, of: used + 2 * extent) == used)
@@ -47,14 +47,14 @@ struct CompactionTests {
             #expect(try Toy.cells(of: try Toy.open(SimulatedDisk(image: disk.killedImage())))[8].longSectors == 0)
         }
         #expect(grown <= 1 && Set(sizes).count <= 2, "\(grown) times, \(sizes)")
-        // Long values of 8,000 sectors, what a file begins with, and two extents that are used in part or not at all.
+        // Long values of 8,000 sectors, the beginning of the file, and two extents that are used in part or not at all.
         let used = 8_000 + 2 * FileFormat.extentSectors
         #expect(sizes[0] <= 4096 * (used + 2 * FileFormat.extentSectors), "\(sizes)")
     }
 
     /// The checkpoint of a cut had to grow the file for its own pages, and failed then. The file was as long as before,
-    /// but readers had been told that it ends where the cut was to be: what was written behind that later was called
-    /// corrupt. Now they are told the size again.
+    /// but readers had been given the planned end: pages written beyond it later were called corrupt. Now they are
+    /// given the size again.
     @Test("that fails leaves readers the whole file")
     func failedCut() throws {
         let disk = try SimulatedDisk()

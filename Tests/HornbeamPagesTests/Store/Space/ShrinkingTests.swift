@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When shrinking is tried. What it does is proved with trees, whose pages move.
+// When shrinking is tried. Its effect is proved with trees, whose pages move.
 
 import Testing
 
@@ -16,7 +16,7 @@ struct ShrinkingTests {
         }
         shrinking.note(peak: 50)
         #expect(shrinking.peak == 700)
-        // Those of shrinking itself don't count.
+        // The peaks of shrinking itself don't count.
         shrinking.isUnderWay = true
         shrinking.note(peak: 10_000)
         shrinking.isUnderWay = false
