@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backups cut by a power failure: at each call to the new file there is either no file of that name, or the whole copy.
-// One whose calls fail is given up with an error, and the store it copies knows nothing of it.
+// A backup whose calls fail ends with an error, and the store it copies isn't affected.
 
 import Glibc
 import HornbeamPages
@@ -15,7 +15,7 @@ package enum BackupProof {
         init(seed: UInt64) { random = SeededGenerator(seed: seed) }
     }
 
-    /// Of a store whose content is larger than its file.
+    /// A backup of a store whose content is larger than its file.
     package static func ofCompressedStore(seed: UInt64) throws {
         var model = ModelStore()
         let disk = try SimulatedDisk()

@@ -43,7 +43,7 @@ extension Workload {
         }
     }
 
-    /// Nil: the tree has no reduction.
+    /// The reduction's value; nil if the tree has none.
     private static func reduced(_ read: Transaction, _ tree: TreeID) throws -> [UInt8]? {
         do {
             return try read.reduce(tree)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writers and readers on threads, on one store. Every snapshot must hold what every commit keeps true (the sum of all
-// accounts), a thread's commits must show to whoever looks later, and the numbers in its tree must be without a gap.
+// Writers and readers on threads, on one store. Every snapshot must hold the invariant of every commit (the sum of all
+// accounts), a thread's commits must be visible to every later read, and the numbers in its tree must be without a gap.
 // Run under the thread sanitizer by `make tsan`, and by the soak in a process that is killed.
 
 import Foundation
@@ -17,7 +17,7 @@ package final class ConcurrencyProof: Sendable {
     private let store: TreeStore
     private let writers: Int
     private let seed: UInt64
-    /// Nil: all in turn.
+    /// With nil, all in turn.
     private let durability: Durability?
     private let stops = Atomic<Bool>(false)
     private let failure = Mutex<ProofFailure?>(nil)
@@ -103,7 +103,7 @@ package final class ConcurrencyProof: Sendable {
                 try write.put(own, Self.key(number), Self.value(writer, number))
             }
             if random.oneIn(50) {
-                // What an aborted transaction did must show nowhere.
+                // An aborted transaction's changes must be visible nowhere.
                 write.abort()
                 number = try Self.lastNumber(of: writer, in: store)
                 continue
@@ -160,7 +160,7 @@ package final class ConcurrencyProof: Sendable {
         }
     }
 
-    // MARK: What is true of every state
+    // MARK: Invariants of every state
 
     package static func checkSum(_ read: Transaction) throws {
         guard let tree = try read.tree("accounts") else { return }

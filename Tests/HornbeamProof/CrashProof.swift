@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Power loss and killed processes at every call that changes the file. One life of a workload is run; in the middle of
-// each call the files that a crash there could leave are made and opened: all that was acknowledged must be there, no
-// part of a commit, an order that is a prefix, every page and sector accounted for. Recoveries are cut in the same way,
-// and recoveries of those. Some crashes are taken for real, and the life goes on from there.
+// each call the files that a crash there could leave are made and opened: all acknowledged commits must be there, no
+// part of a commit, in an order that is a prefix, with every page and sector accounted for. Recoveries are cut in the
+// same way, and recoveries of those. Some crashes are carried out, and the life continues from there.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -151,8 +151,8 @@ package final class CrashProof: @unchecked Sendable {
         try Workload.expectSound(again)
     }
 
-    /// A sector beside one that was being written is destroyed: right, or an error that says so. What no store can tell
-    /// is whether the newest records before those being written were whole: those of one write may be missing.
+    /// A sector next to a sector being written is destroyed: answers are right, or an error reports it. A store can't
+    /// detect whether the newest records before those being written were whole: those of one write may be missing.
     private func loseNeighbour(_ disk: SimulatedDisk) throws {
         let image = disk.image(after: PowerLoss(seed: random.next(), losesNeighbour: true))
         states[0] += 1
@@ -165,7 +165,7 @@ package final class CrashProof: @unchecked Sendable {
         }
     }
 
-    /// Power fails, or the process is killed, and the workload goes on with what is left.
+    /// Power fails, or the process is killed, and the workload continues with the remaining file.
     private func crash(_ disk: SimulatedDisk) throws -> (SimulatedDisk, TreeStore) {
         let isKilled = random.oneIn(3)
         let image =

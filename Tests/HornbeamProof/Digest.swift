@@ -6,7 +6,7 @@ import CXXHash
 import HornbeamPages
 package import HornbeamTree
 
-/// Hashes bytes, one piece after the other; pieces are told apart.
+/// Hashes bytes, piece by piece; the division into pieces matters.
 struct Digest {
     private(set) var value: UInt64 = 0
 
@@ -17,7 +17,7 @@ struct Digest {
     mutating func add(_ bytes: [UInt8]) { bytes.withUnsafeBytes { add($0) } }
 }
 
-/// Named trees of byte strings: what a store should hold.
+/// Named trees of byte strings: the expected content of a store.
 package struct ModelStore: Equatable, Sendable {
     package typealias Key = [UInt8]
     package var trees: [String: [Key: [UInt8]]] = [:]

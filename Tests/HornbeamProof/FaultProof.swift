@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that fail. A life of a workload goes on while calls to the file fail with one error number or another, once or
-// for a while, in the workload, in recovery and at the close. After a failed write the same handle goes on; after a
-// failed sync it refuses writes until it is reopened; whatever happens, what was acknowledged is there, and nothing of
-// what failed.
+// Calls that fail. A life of a workload continues while calls to the file fail with one error number or another, once
+// or for a while, in the workload, in recovery and at the close. After a failed write the same handle continues; after
+// a failed sync it refuses writes until it is reopened. In every case all acknowledged commits are there, and nothing
+// of the failed ones.
 
 import Glibc
 import HornbeamPages
@@ -132,7 +132,7 @@ package final class FaultProof {
 
     // MARK: Afterwards
 
-    /// What a power failure or a kill would leave right now.
+    /// Verifies the images that a power failure or a kill would leave right now.
     private func verifyImages() throws {
         let newest = workload.committed
         let images: [(DiskImage?, Int)] = [
@@ -173,14 +173,14 @@ package final class FaultProof {
         try Workload.expectSound(store)
     }
 
-    /// Closing may fail; what was committed is there.
+    /// Closing may fail; all commits are there.
     private func end() throws {
         guard let store else { return }
         if random.oneIn(2), armed == nil { arm() }
         let digest = try store.digest()
         var isClosed = true
         do { try store.close() } catch { isClosed = false }
-        // What is known to be failed closes without another word.
+        // A store known to have failed closes without an error.
         if !disk.struck.isEmpty { isClosed = false }
         let again = try Workload.open(try SimulatedDisk(disk.imageAfterKill()), options)
         let least = max(workload.durable, workload.written)

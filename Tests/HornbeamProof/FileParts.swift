@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pristine store file, an older version of it, and where its parts lie, found by the file format's own marks: what
-// damage needs to know so that it hits something, and a forger to make checksums right again.
+// A pristine store file, an older version of it, and the places of its parts, found by the file format's own marks:
+// with them damage hits something, and a forger can make checksums right again.
 
 import CXXHash
 import HornbeamPages
@@ -30,7 +30,7 @@ package struct FileParts: Sendable {
     package let pages: [Page]
     /// Sectors with anything in them.
     package let used: [UInt64]
-    /// Those of them that the newest state needs: header slots, journal records, pages in use.
+    /// The sectors that the newest state needs: header slots, journal records, pages in use.
     package let needed: [UInt64]
     /// Used sectors with other content than in the older file.
     package let differing: [UInt64]
@@ -52,7 +52,7 @@ package struct FileParts: Sendable {
         try workload.finish()
         try store.checkpoint()
         for _ in 0..<4 { try workload.putDurably(store) }
-        // The newest record alone can't be told from one that a crash cut off.
+        // Only the newest record can't be distinguished from one that a crash cut off.
         var digests = [workload.digests[workload.committed], workload.digests[workload.committed - 1]]
         if isClosed {
             try store.close()
@@ -71,7 +71,7 @@ package struct FileParts: Sendable {
         needed = used.filter { $0 < 2 || inRecords.contains($0) || inUse.contains($0) }
     }
 
-    /// What the newest space map has as in use, without the journal ring. (A file this small has one map page.)
+    /// The sectors in use by the newest space map, without the journal ring. (A file this small has one map page.)
     private static func sectorsInUse(_ image: DiskImage, _ pages: [Page]) -> Set<UInt64> {
         let maps = pages.filter { $0.kind == 4 }.map { image.read($0) }
         guard let map = maps.max(by: { $0.number(at: 8, as: UInt64.self) < $1.number(at: 8) }) else { return [] }
@@ -100,7 +100,7 @@ package struct FileParts: Sendable {
         return stored == checksum(bytes[8...], seed: number) ? page : nil
     }
 
-    /// The records of the newest transactions: those of one generation with the newest one.
+    /// The records of the newest transactions: those of the newest one's generation.
     private static func records(in image: DiskImage, _ used: [UInt64]) -> [Record] {
         let all = used.compactMap { sector -> (generation: UInt64, record: Record)? in
             image[sector].withUnsafeBytes { header in

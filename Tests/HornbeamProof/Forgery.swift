@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files made by somebody who knows the format: values that hurt, in the places where they hurt, under right checksums.
-// Such a file may give wrong answers; it must not trap, run for ever, or make the engine read or write where it should
-// not.
+// Files made by an attacker who knows the format: harmful values in the most harmful places, under right checksums.
+// Such a file may give wrong answers; it must not trap, run for ever, or make the engine read or write outside its
+// memory or file.
 
 import HornbeamPages
 package import HornbeamTestSupport
 
-/// One kind of forgery.
+/// A kind of forgery.
 package enum Forgery: String, CaseIterable, Sendable {
     case header, bothHeaders, node, nodeFields, child, longReference, catalogue, spaceMap, spaceDirectory, journal
     case journalPayload, pageHeader, several
@@ -234,7 +234,7 @@ extension DiskImage {
         }
     }
 
-    /// Puts another payload into a record, with a right checksum. What it overwrites behind it is lost.
+    /// Puts another payload into a record, with a right checksum. The overwritten bytes after it are lost.
     package mutating func replaceRecord(_ record: FileParts.Record, payload: [UInt8]) {
         var bytes = Array(self[record.sector][..<64]) + payload
         bytes += [UInt8](repeating: 0, count: (4096 - bytes.count % 4096) % 4096)

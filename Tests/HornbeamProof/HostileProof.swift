@@ -20,7 +20,8 @@ package struct HostileProof {
         random = SeededGenerator(seed: seed)
     }
 
-    /// Damages and forges until there were `wanted` files. `isNext` is told before each, so that a trap can be traced.
+    /// Damages and forges until there were `wanted` files. `isNext` is called before each, so that a trap can be
+    /// traced.
     package mutating func run(mutations wanted: Int, isNext: (Int) -> Void = { _ in }) throws {
         while mutations < wanted {
             if mutations % Self.mutationsOfAFile == 0 {
@@ -78,7 +79,7 @@ package struct HostileProof {
         }
     }
 
-    /// What could be read can be changed, and read again.
+    /// Readable entries can be changed, and read again.
     private func expectLife(_ disk: SimulatedDisk, _ store: TreeStore) throws {
         let write = try store.beginWrite()
         if let tree = try write.tree("short", create: true) { try write.put(tree, [3, 1], [1, 2, 3]) }

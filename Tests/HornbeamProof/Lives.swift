@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the proofs of random lives have in common: one life after the other, what a store must be afterwards, and which
+// Shared parts of the proofs of random lives: one life after the other, the checks of a store after each, and which
 // commit's state it is in.
 
 import HornbeamTree
@@ -21,7 +21,7 @@ extension Workload {
         }
     }
 
-    /// Where the life is.
+    /// The place in the life.
     var place: String { "step \(steps) (\(lastStep))" }
 
     /// The store's own check finds nothing, and reduced values are what the entries come to.

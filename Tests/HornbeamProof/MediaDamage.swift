@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What failing media, controllers and copies do to a file. No checksum is made right: such a file must give right
-// answers or a typed error.
+// Damage by failing media, controllers and copies. No checksum is made right: such a file must give right answers or a
+// typed error.
 
 import HornbeamPages
 package import HornbeamTestSupport
 
-/// One kind of damage.
+/// A kind of damage.
 package enum MediaDamage: String, CaseIterable, Sendable {
     case bit, byte, manyBytes, zeroedSector, zeroedPart, garbageSector, garbagePart, swappedSectors, duplicatedSector
     case staleSector, stalePage, staleHeader, swappedPages, truncation, truncationWithin, appendedGarbage

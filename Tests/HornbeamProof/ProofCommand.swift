@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command for long runs: what to prove, how much of it, from which seed. A failure names the seed that shows it
-// again.
+// The command for long runs: the property to prove, the number of runs, and the seed. A failure names the seed that
+// reproduces it.
 
 import Glibc
 import HornbeamPages

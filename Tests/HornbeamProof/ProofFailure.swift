@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a proof throws when the store did something it must never do.
+// The error of a proof when the store violated a guarantee.
 
 /// A broken promise, with all that is needed to see it again.
 package struct ProofFailure: Error, CustomStringConvertible {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that read beside one that writes. Before and in the middle of each of the writer's calls the others look
-// at the file, and the writer commits while a reader takes hold of a state. A new snapshot must be of a state that no
-// power failure can undo, at least the newest one that was acknowledged as so durable, and whole. One that is held must
-// stay what it was, through its writer's death, the recovery by a reader or the next writer, and that writer's life.
+// Processes that read beside a writing one. Before and in the middle of each of the writer's calls the others look at
+// the file, and the writer commits while a reader chooses a state. A new snapshot must be whole, and of a state that no
+// power failure can undo, at least the newest one acknowledged as durable. A held snapshot must stay the same, through
+// its writer's death, the recovery by a reader or the next writer, and that writer's life.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -23,7 +23,7 @@ package final class ReaderProof: @unchecked Sendable {
         let process: SimulatedProcess
         let store: TreeStore
         var held: [(read: Transaction, digest: UInt64)] = []
-        /// Of the newest state that it saw.
+        /// The number of the newest state that it saw.
         var newest = 0
 
         init(_ disk: SimulatedDisk, _ shared: SimulatedProcess.Shared, _ options: StoreOptions) throws {
@@ -55,7 +55,7 @@ package final class ReaderProof: @unchecked Sendable {
     private var isWriterIdle = false
     /// Calls until the writer dies.
     private var callsLeft: Int?
-    /// What a writer that was killed had acknowledged as durable until then.
+    /// The commits acknowledged as durable by a killed writer until then.
     private var durableAtDeath: Int?
     private var failure: (any Error)?
     private static let stepsOfALife = 40
@@ -117,7 +117,7 @@ package final class ReaderProof: @unchecked Sendable {
         try succeed()
     }
 
-    /// All snapshots end; the file is sound, and nothing in it is kept for those who have gone.
+    /// All snapshots end; the file is sound, and nothing in it is kept for former readers.
     private func end() throws {
         for reader in readers { reader.letGo() }
         readers.removeAll()
@@ -158,7 +158,7 @@ package final class ReaderProof: @unchecked Sendable {
         }
     }
 
-    /// A reader has chosen its state and pins it: the writer goes on just then.
+    /// A reader has chosen its state and pins it: the writer continues just then.
     private func writeMeanwhile() {
         guard failure == nil, isWriterIdle, !isWriting, random.oneIn(3), let store else { return }
         isWriting = true
@@ -204,7 +204,7 @@ package final class ReaderProof: @unchecked Sendable {
         }
     }
 
-    /// Whatever a power failure leaves has the state that a reader saw.
+    /// Every image after a power failure has the state that a reader saw.
     private func expectDurable(_ index: Int) throws {
         let image = disk.image(after: PowerLoss(seed: random.next(), hasGarbage: true))
         let recovered = try Workload.open(try SimulatedDisk(image), options)
@@ -258,7 +258,7 @@ package final class ReaderProof: @unchecked Sendable {
 
     private func newReader() throws -> Reader { try Reader(disk, shared, options) }
 
-    /// A reader's process ends, whatever it holds.
+    /// Ends a reader's process, even with snapshots.
     private func replaceReader() throws {
         let old = readers.remove(at: random.below(readers.count))
         old.process.kill()

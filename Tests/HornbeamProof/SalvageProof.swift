@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Salvage of files that a crash left. One that nothing else has happened to gives what recovery gives, and calls it
-// whole. One that was damaged besides gives no entry that was never there, and calls itself whole only if it is.
+// Salvage of files left by a crash. If there is no other damage, it gives the same as recovery, and reports the file as
+// whole. With other damage it gives no invented entry, and reports the file as whole only if it is.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -14,7 +14,7 @@ enum SalvageProof {
         try expect(try store.digest() == digest, "salvage of a crash image differs from its recovery")
     }
 
-    /// With one sector of the image destroyed. `states`: all that the store ever was in.
+    /// Salvages with one sector of the image destroyed. `states`: all former states of the store.
     static func runDamaged(_ image: DiskImage, states: [ModelStore], seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var image = image

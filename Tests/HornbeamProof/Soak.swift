@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything at once, for as long as wanted: a child process with writers, readers and checkpoints on threads is killed
-// at a random moment, again and again. After each kill the file is opened and verified: all that the child said it had
-// committed is there, every state adds up, `check` finds nothing. Then the next child goes on with the same file.
+// at a random moment, again and again. After each kill the file is opened and verified: all commits that the child
+// reported are there, every state adds up, `check` finds nothing. Then the next child continues with the same file.
 
 import Foundation
 import HornbeamPages

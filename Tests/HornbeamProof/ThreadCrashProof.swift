@@ -61,7 +61,7 @@ package final class ThreadCrashProof: Sendable {
     private func note(_ writer: Int, _ number: UInt64) { state.withLock { $0.acknowledged[writer] = number } }
 
     private func look(_ disk: SimulatedDisk) {
-        // First what is acknowledged, then the image: what is acknowledged in between is in the image too.
+        // First the acknowledged commits, then the image: those acknowledged in between are in the image too.
         let chosen = state.withLock { state -> (loss: PowerLoss, acknowledged: [UInt64])? in
             guard state.moments.count < wanted, state.random.oneIn(2) else { return nil }
             return (PowerLoss(seed: state.random.next(), hasGarbage: true), state.acknowledged)

@@ -16,13 +16,13 @@ package final class Workload: @unchecked Sendable {
     package private(set) var digests: [UInt64]
     /// The same states in full.
     private(set) var models: [ModelStore]
-    /// Commits that must survive a power failure, and those that must survive the end of the process.
+    /// Number of commits that must survive a power failure, and of those that must survive the end of the process.
     package private(set) var durable = 0
     /// The newest that was durable before the journal's newest write-through: its records may share a sector.
     package private(set) var durableBefore = 0
     package private(set) var written = 0
     package private(set) var steps = 0
-    /// What was done last, for messages.
+    /// The last step, for messages.
     package private(set) var lastStep = "opening"
     package private(set) var model = ModelStore()
     /// The model if the commit under way succeeds.
@@ -31,7 +31,7 @@ package final class Workload: @unchecked Sendable {
     private let compresses: Bool
     private let reducesDeep: Bool
     private var random: SeededGenerator
-    /// Of the newest key that was appended; never used twice.
+    /// The number of the newest key that was appended; never used twice.
     private var appended: UInt32 = 0
     private var held: [(read: Transaction, digest: UInt64)] = []
 
@@ -59,13 +59,13 @@ package final class Workload: @unchecked Sendable {
 
     package var committed: Int { digests.count - 1 }
 
-    /// Of the last acknowledged commit.
+    /// The digest of the last acknowledged commit.
     package var visibleDigest: UInt64 { model.digest }
 
     /// Forgets the snapshots of a store that is given up.
     package func letGo() { held.removeAll() }
 
-    /// The life goes on after a crash in a store that was found in state `index`.
+    /// Continues the life after a crash in a store that was found in state `index`.
     package func resume(at index: Int, _ store: TreeStore) throws {
         held.removeAll()
         digests.removeLast(digests.count - 1 - index)
@@ -84,7 +84,7 @@ package final class Workload: @unchecked Sendable {
         held.removeAll()
     }
 
-    /// One step. Throws what the store throws; then nothing of the step counts unless the outcome is unknown.
+    /// Makes a step. Rethrows the store's errors; then nothing of the step counts unless the outcome is unknown.
     package func step(_ store: TreeStore) throws {
         steps += 1
         switch random.below(48) {
@@ -116,10 +116,10 @@ package final class Workload: @unchecked Sendable {
         }
     }
 
-    /// One put.
+    /// Puts an entry.
     package func put(_ store: TreeStore) throws { try transaction(store, "put", changes: 1) }
 
-    /// One put that is durable.
+    /// Puts an entry durably.
     package func putDurably(_ store: TreeStore) throws {
         try transaction(store, "put", changes: 1, durability: .full)
     }
@@ -140,8 +140,8 @@ package final class Workload: @unchecked Sendable {
         written = max(written, included)
     }
 
-    /// In the middle of a checkpoint's call: a commit, as another thread would make it. Not where that commit would
-    /// have to wait for the checkpoint, which goes on only after it.
+    /// Commits in the middle of a checkpoint's call, as another thread would. Not if that commit would have to wait for
+    /// the checkpoint, which continues only after it.
     package func commitMeanwhile(_ store: TreeStore) throws {
         let statistics = store.statistics
         guard isCheckpointing, statistics.journalBytes < 128 << 10, try isNobodysTurn(store) else { return }
@@ -322,7 +322,7 @@ package final class Workload: @unchecked Sendable {
             throw error
         }
         model = coming
-        // A checkpoint that has all commits makes them durable, whatever they asked for.
+        // A checkpoint with all commits makes them durable, whatever their durability was.
         let isCheckpointed = store.statistics.checkpoint > 0 && store.statistics.journalBytes == 0
         if durability == .full || isCheckpointed {
             durableBefore = isCheckpointed ? committed : durable
@@ -347,7 +347,7 @@ package final class Workload: @unchecked Sendable {
         coming.trees[name] = entries
     }
 
-    /// What the workload's trees are created with.
+    /// The options of the workload's trees.
     func options(of tree: String) -> TreeOptions {
         TreeOptions(
             reduction: tree == "long" || tree == "deep" && !reducesDeep ? nil : Self.composition,
