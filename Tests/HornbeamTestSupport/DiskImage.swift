@@ -47,7 +47,7 @@ package struct DiskImage: Sendable {
     }
 
     private struct UnsafeSendableAddress: @unchecked Sendable {
-        // Sendable: constant, and nobody writes to what it points to.
+        // Sendable: constant, and its memory is never written to.
         let value: UnsafeMutableRawPointer
     }
 
@@ -55,7 +55,7 @@ package struct DiskImage: Sendable {
     package static let zeros = Sector(repeating: 0, count: sectorSize)
 
     let base: Base
-    /// Sectors of the base that count: what lies beyond was cut off once and reads as zeros since.
+    /// Valid sectors of the base: the rest was cut off once and reads as zeros since.
     private(set) var baseSectors: UInt64
     private(set) var changed: [UInt64: Sector] = [:]
     /// Sectors of the file.
@@ -82,7 +82,7 @@ package struct DiskImage: Sendable {
         set { if sector < sectors { changed[sector] = newValue } }
     }
 
-    /// Makes the file so many sectors long; what is new reads as zeros.
+    /// Makes the file `count` sectors long; new sectors read as zeros.
     package mutating func resize(_ count: UInt64) {
         if count < sectors {
             baseSectors = min(baseSectors, count)
@@ -130,7 +130,7 @@ package struct DiskImage: Sendable {
         }
     }
 
-    /// A sector by one memcpy, whatever the build.
+    /// Copies a sector by one memcpy, in every build.
     static func copy(_ source: UnsafeRawPointer) -> Sector {
         Sector(unsafeUninitializedCapacity: sectorSize) { buffer, initialized in
             if let target = buffer.baseAddress { memcpy(target, source, sectorSize) }

@@ -28,7 +28,7 @@ extension SimulatedDisk {
         }
     }
 
-    /// Like `crashAtEveryCall`, with calls that fail with `code` in place of crashes; the process goes on.
+    /// Like `crashAtEveryCall`, with calls that fail with `code` in place of crashes; the process continues.
     package static func failAtEveryCall<Outcome>(
         of image: [UInt8]?, _ code: Int32, _ live: (SimulatedDisk) throws -> Outcome,
         _ look: (_ image: [UInt8]?, _ outcome: Outcome, _ place: Comment) throws -> Void

@@ -10,7 +10,7 @@ package import Testing
 package struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Numbers of `seed`, by default those of this run; a test that leaves it at that has the trait `seeded`.
+    /// Numbers of `seed`, by default those of this run; a test that uses the default has the trait `seeded`.
     package init(seed: UInt64 = SeededGenerator.seed) { state = seed }
 
     package mutating func next() -> UInt64 {

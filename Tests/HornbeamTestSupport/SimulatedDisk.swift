@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file whose failures are chosen by the test. It keeps the live image (what the process sees) and, for each sector,
-// what a power failure could leave. Every call that changes or syncs something is counted; call n can be made to fail
-// or to crash, or a test looks at each call while it is under way. Any thread may call.
+// A file whose failures are chosen by the test. It keeps the live image (as the process sees it) and, for each sector,
+// the possible contents after a power failure. Every call that changes or syncs something is counted; call n can be
+// made to fail or to crash, or a test looks at each call while it is under way. Any thread may call.
 //
 // Faults it injects, and why the store must survive them
 //   crash at call n     the call may have happened in part; no call after it happens
@@ -163,8 +163,8 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
 
     // MARK: Calls
 
-    /// Counts a call, lets the plan strike, and does `part` of the call: all of it, or half when it fails. What it does
-    /// is uncertain until somebody settles it. Returns the call's number.
+    /// Counts a call, lets the plan strike, and does `part` of the call: all of it, or half when it fails. Its effect
+    /// is uncertain until it is settled. Returns the call's number.
     @discardableResult
     private func perform(_ operation: Operation, _ act: (inout State, Double) -> Void) throws(StorageError) -> Int {
         let (moment, fault, look) = state.withLock { state -> (Int, Fault?, (@Sendable (SimulatedDisk) -> Void)?) in
@@ -174,7 +174,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
             switch fault {
             case nil: act(&state, 1)
             case .crash?:
-                // What is under way may reach the medium whole or in part: all of it is uncertain.
+                // The call under way may reach the medium whole or in part: all of it is uncertain.
                 act(&state, 1)
                 state.hasCrashed = true
             case .error?:
@@ -213,7 +213,7 @@ package final class SimulatedDisk: StoreFile, @unchecked Sendable {
         }
     }
 
-    /// The file has so many bytes at once for the process; the medium may keep the old size until a sync.
+    /// The file has `size` bytes at once for the process; the medium may keep the old size until a sync.
     private func resize(_ size: UInt64, _ state: inout State) {
         let former = Int(state.liveBytes)
         let target = Int(size)

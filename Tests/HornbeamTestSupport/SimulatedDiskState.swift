@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated disk's medium holds for certain, what is on its way, and the files that a power failure could make
-// of both.
+// The certain content of a simulated disk's medium, the writes on their way, and the files that a power failure could
+// make of both.
 
 import Synchronization
 
@@ -22,16 +22,16 @@ extension SimulatedDisk {
         var name: Name
         var liveSectors: UInt64
 
-        /// What is certain.
+        /// The certain content.
         var durable: DiskImage
-        /// Of each sector the contents since it was last certain, oldest first.
+        /// The contents of each sector since it was last certain, oldest first.
         var unsynced: [UInt64: [Version]] = [:]
-        /// The same of sectors whose sync failed: the medium may have any of them, and no sync tries again.
+        /// Contents of sectors whose sync failed: the medium may have any of them, and no sync tries again.
         var abandoned: [UInt64: [DiskImage.Sector]] = [:]
         /// The file's sizes since its size was last certain.
         var sizes: [(moment: Int, sectors: UInt64)] = []
 
-        /// What a call wrote to a sector; its moment is its number among the calls.
+        /// A call's write to a sector; its moment is its number among the calls.
         struct Version {
             var moment: Int
             var content: DiskImage.Sector
@@ -73,7 +73,7 @@ extension SimulatedDisk.State {
         }
     }
 
-    /// What was written to the sector up to `moment` is certain; what other threads have written since is not.
+    /// Writes to the sector up to `moment` are certain; later ones by other threads are not.
     mutating func settle(_ sector: UInt64, until moment: Int) {
         // Without versions it was cut off by another thread meanwhile.
         guard var versions = unsynced[sector], let count = versions.lastIndex(where: { $0.moment <= moment }) else {
@@ -92,7 +92,7 @@ extension SimulatedDisk.State {
         for sector in unsynced.keys { settle(sector, until: moment) }
     }
 
-    /// A sync failed: as Linux does, what it should have written counts as written.
+    /// A sync failed: as on Linux, its pending writes count as written.
     mutating func abandon() {
         for (sector, versions) in unsynced { abandoned[sector, default: []] += versions.map(\.content) }
         unsynced.removeAll()
@@ -110,13 +110,13 @@ extension SimulatedDisk.State {
 
 // MARK: - Images
 
-/// What a power failure may do beyond losing what was not certain.
+/// The effects of a power failure beyond losing uncertain writes.
 package struct PowerLoss: Sendable {
     /// Another failure for each number.
     package var seed: UInt64
     /// Sectors that were being written may hold anything.
     package var hasGarbage: Bool
-    /// One sector beside one that was being written is destroyed. No store can survive it always; it must be told.
+    /// A sector next to a sector being written is destroyed. No store can always survive this; it must be reported.
     package var losesNeighbour: Bool
 
     package init(seed: UInt64, hasGarbage: Bool = false, losesNeighbour: Bool = false) {
@@ -127,7 +127,7 @@ package struct PowerLoss: Sendable {
 }
 
 extension SimulatedDisk {
-    /// What the file may hold after a power failure now; nil: no file.
+    /// A possible file after a power failure now; nil: no file.
     package func image(after loss: PowerLoss) -> DiskImage? {
         state.withLock { state in
             var random = SeededGenerator(seed: loss.seed)
@@ -150,7 +150,7 @@ extension SimulatedDisk {
         }
     }
 
-    /// One of the contents that an uncertain sector may have.
+    /// A possible content of an uncertain sector.
     private static func outcome(
         _ old: DiskImage.Sector, _ versions: [DiskImage.Sector], _ keep: Int, _ hasGarbage: Bool,
         _ random: inout SeededGenerator
@@ -166,7 +166,7 @@ extension SimulatedDisk {
         return content
     }
 
-    /// What the file holds after the process was killed: all that it wrote; nil: no file.
+    /// The file after the process was killed, with all its writes; nil: no file.
     package func imageAfterKill() -> DiskImage? {
         state.withLock { $0.name == .none ? nil : $0.live() }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that have the file on a simulated disk open: one that writes and any number that read. All see the same
-// content, as through one kernel; each has locks of its own, which are real ones, on a file without content. One can be
-// killed at any call: from then on none of its calls reaches the file, and its locks are gone.
+// content, as through one kernel; each has locks of its own, which are real ones, on a file without content. One
+// process can be killed at any call: from then on none of its calls reaches the file, and its locks are gone.
 
 import CHornbeamShims
 import Glibc
@@ -19,12 +19,12 @@ package final class SimulatedProcess: SharedFile {
     private let shared: Shared
     private let life = Life()
 
-    /// Whether a process is dead: then it takes no locks any more, whatever its code does.
+    /// Whether a process is dead: then its code takes no locks any more.
     fileprivate final class Life: Sendable {
         let isOver = Atomic<Bool>(false)
     }
 
-    /// What all processes have in common.
+    /// The common state of all processes.
     package final class Shared: Sendable {
         /// Only its locks count.
         fileprivate let descriptor: Int32

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder for the files of one test, removed with all in it when the test lets go of it. Whoever passes its path on
+// A folder for the files of one test, removed with its content when the test releases it. Code that passes its path on
 // must hold it until the path's last use: `defer { folder.keep() }`.
 
 import Foundation

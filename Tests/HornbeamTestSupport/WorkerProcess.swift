@@ -16,7 +16,7 @@ package final class WorkerProcess {
 
     /// `program`: which one. `limits`: words of the shell that come first. `hidesProc`: it sees no /proc.
     package init(_ program: String = "store-worker", under limits: String? = nil, hidesProc: Bool = false) throws {
-        // The binary lies beside the test bundle.
+        // The binary is beside the test bundle.
         let worker = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent(program)
         process.executableURL = limits == nil ? worker : URL(fileURLWithPath: "/bin/sh")
@@ -28,7 +28,7 @@ package final class WorkerProcess {
         }
         process.standardInput = input
         process.standardOutput = output
-        // One that has died must not take the tests with it.
+        // A dead worker must not end the tests.
         signal(SIGPIPE, SIG_IGN)
         try process.run()
     }
@@ -76,11 +76,11 @@ package final class WorkerProcess {
     package func kill() {
         guard process.isRunning else { return }
         Glibc.kill(process.processIdentifier, SIGKILL)
-        // Not `waitUntilExit`: that waits for what the process has forked, too.
+        // Not `waitUntilExit`: that also waits for processes forked by the worker.
         for _ in 0..<10_000 where isAlive { usleep(1000) }
     }
 
-    /// Not yet a zombie, which has nothing open any more.
+    /// False for a zombie too, which has no files open any more.
     private var isAlive: Bool {
         let state = try? String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)
         return state.map { !$0.contains(") Z ") && !$0.contains(") X ") } ?? false
