@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backups cut at every call. Those of random lives are made within the other proofs.
+// Backups cut at every call. The other proofs make backups in random lives.
 
 import HornbeamProof
 import HornbeamTestSupport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a medium damaged or somebody forged. `make hostile` runs the same for as many as asked.
+// Files damaged by a medium or forged. `make hostile` runs the same for as many files as wanted.
 
 import HornbeamProof
 import HornbeamTestSupport
