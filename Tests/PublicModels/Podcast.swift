@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities of a module of their own, as an app has its model in a package. What other modules use of them is public.
+// Entities in a module of their own, like an app's model in a package. Everything that other modules use is public.
 
 import Foundation
 import Hornbeam
