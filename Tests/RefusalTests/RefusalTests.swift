@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the types forbid does not compile, and says why. The programs are in Refused/: a comment `// refused: text` is
-// above each line that must be refused with this text in the message. Without the conditions the same files hold what
-// is right instead, and compile.
+// Code that the types forbid does not compile, and the message says why. The programs are in Refused/: a comment `//
+// refused: text` is above each line that must be refused with this text in the message. Without the conditions the same
+// files contain the right code instead, and compile.
 
 import Foundation
 import Testing
@@ -22,7 +22,7 @@ struct RefusalTests {
         #expect(check.refusals.isEmpty && check.isAccepted, "\(check.output)")
     }
 
-    /// Errors of types keep the compiler from looking for those of lifetimes, so these have a run of their own.
+    /// Errors of types keep the compiler from looking for errors of lifetimes, so the latter have a run of their own.
     @Test("refuses what is wrong, with these words", arguments: ["REFUSED", "REFUSED_IN_FLOW"])
     func refusals(_ condition: String) throws {
         let check = try TypeCheck(Self.files(), conditions: [condition])
@@ -37,7 +37,7 @@ struct RefusalTests {
                 Issue.record("\(expectation) isn't the refusal, but \(there)")
             }
         }
-        // What is wrong in one line may have consequences in the same declaration.
+        // An error in one line may have consequences in the same declaration.
         let known = Set(expected.map { "\($0.file):\($0.line)" })
         let others = left.filter { !known.contains("\($0.file):\($0.line)") }
         #expect(others == [], "these nobody expects")
@@ -47,7 +47,7 @@ struct RefusalTests {
 /// A `// refused:` comment.
 private struct Expectation: CustomStringConvertible {
     let file: String
-    /// The line that is refused: the first one behind that is no such comment.
+    /// The refused line: the next one that is no such comment.
     let line: Int
     let text: String
 

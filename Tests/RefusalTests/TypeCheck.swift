@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// One error of the compiler.
+/// An error of the compiler.
 struct Refusal: Hashable, CustomStringConvertible {
     let file: String
     let line: Int
@@ -12,7 +12,7 @@ struct Refusal: Hashable, CustomStringConvertible {
     var description: String { "\(file):\(line) \(message)" }
 }
 
-/// One run of the compiler over some files as one module. It stops before code is made.
+/// A run of the compiler over some files as one module. It stops before code is generated.
 struct TypeCheck {
     let refusals: [Refusal]
     let isAccepted: Bool
@@ -22,14 +22,14 @@ struct TypeCheck {
     private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// - Parameter conditions: what `#if` finds defined.
+    /// - Parameter conditions: the conditions that `#if` finds defined.
     init(_ files: [URL], conditions: [String] = []) throws {
         let build = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         let process = Process()
         process.executableURL = try Self.compiler()
         process.arguments =
             [
-                // One process for all files, because several give up when one of them finds an error.
+                // A single process for all files, because several stop when one of them finds an error.
                 "-wmo", "-emit-sil", "-o", "/dev/null", "-diagnostic-style", "llvm", "-suppress-warnings",
                 "-swift-version", "6", "-enable-upcoming-feature", "ExistentialAny", "-module-name", "Refused",
                 "-module-cache-path", build.appendingPathComponent("ModuleCache").path,
@@ -46,7 +46,7 @@ struct TypeCheck {
         refusals = Self.refusals(in: output)
     }
 
-    /// That of the toolchain whose runtime this process has, so that it can read the modules.
+    /// The compiler of the toolchain whose runtime this process has, so that it can read the modules.
     private static func compiler() throws -> URL {
         // By a handle, because the file says that its size is zero.
         let maps = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/self/maps")).readToEnd() ?? Data()
@@ -59,7 +59,7 @@ struct TypeCheck {
         throw CocoaError(.fileNoSuchFile)
     }
 
-    /// Where the library's modules are.
+    /// The options for finding the library's modules.
     private static func modules(in build: URL) -> [String] {
         let maps = ["CICU", "CLZ4", "CStemmer", "CXXHash"].map { "\(package.path)/Sources/\($0)/module.modulemap" }
         let shims = "\(build.path)/CHornbeamShims.build/module.modulemap"

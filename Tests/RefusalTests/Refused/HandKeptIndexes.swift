@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that go into the wrong index, and code that asks for an index that nobody declares.
+// Ids for the wrong index, and code that uses an undeclared index.
 
 import HornbeamHandKept
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can't be said about a relation, or asked of it.
+// Impossible declarations and uses of relations.
 
 import Hornbeam
 
