@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A database whose index is built in the background, beside writes, until the process is killed; another process goes
-// on with it.
+// A database whose index is built in the background, during writes, until the process is killed; another process
+// continues.
 
 import Foundation
 import Hornbeam
@@ -13,9 +13,9 @@ struct Sheet {
     var number: Int
 }
 
-/// Commands: "index PATH" opens it and says how the index is there, of a build how many sheets it need not look at any
-/// more; "build PHASE N" begins the build, or goes on, and writes until N thousandths of a phase are done; "built"
-/// waits for the end; "verify" compares all with all.
+/// Commands: "index PATH" opens it and reports the state of the index, and for a build the number of sheets it need not
+/// read any more; "build PHASE N" begins or continues the build, and writes until N thousandths of a phase are done;
+/// "built" waits for the end; "verify" compares all with all.
 final class IndexBuilding: Sendable {
     private static let count = 8_000
 
@@ -46,7 +46,7 @@ final class IndexBuilding: Sendable {
         let states = try database.registeredIndexes().map(\.state)
         guard let state = states.first, states.count == 1 else { return states.isEmpty ? "absent" : "\(states)" }
         guard case .building(let done, _) = state else { return "\(state)" }
-        // What isn't complete can't be asked.
+        // An incomplete index can't be queried.
         do {
             _ = try database.read { context in try index.query().count(in: context) }
             return "readable"

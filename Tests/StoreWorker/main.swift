@@ -20,7 +20,7 @@ struct Worker {
 
     enum Problem: Error { case said(String) }
 
-    /// Carries a command out; what it returns is the answer's rest.
+    /// Carries a command out; returns the rest of the answer.
     mutating func run(_ words: [String]) throws -> String {
         switch words.first {
         case "write": try open(words[1], readOnly: false)
@@ -144,7 +144,7 @@ struct Worker {
         }
     }
 
-    /// A writer transfers, a reader looks at the newest state and at one that it keeps, until the time is up.
+    /// A writer transfers, a reader looks at the newest state and at a held one, until the time is up.
     private mutating func hammer(seconds: Double) throws {
         let end = Date().addingTimeInterval(seconds)
         var newest: UInt64 = 0
@@ -197,8 +197,8 @@ extension Worker {
         let writing = try store.beginWrite()
         guard let tree = try writing.tree("accounts") else { throw Problem.said("no accounts") }
         try writing.put(tree, Self.key(0), Self.value(1))
-        // The runtime makes types under locks. One that another thread holds at the fork stays locked in the child, so
-        // what that needs is made before.
+        // The runtime makes types under locks. A lock that another thread holds at the fork stays locked in the child,
+        // so the types needed there are made before.
         _ = Self.firstAccepted([Self.isRefused { throw StorageError.invalid("") }, false])
         let child = try fork {
             let isRefused = [
@@ -222,14 +222,14 @@ extension Worker {
         isRefused.firstIndex(of: false).map { Int32($0) + 1 } ?? 0
     }
 
-    /// Takes all descriptors but so many.
+    /// Takes all descriptors except `count`.
     private func exhaust(leaving count: Int) {
         var taken: [Int32] = []
         while case let number = dup(0), number >= 0 { taken.append(number) }
         for number in taken.suffix(count) { Glibc.close(number) }
     }
 
-    /// As a program may set it that knows no better: no handler, with the flag of one that takes three arguments.
+    /// Like an imperfect program: no handler, with the flag for one that takes three arguments.
     private func setDefaultHandler() {
         var action = sigaction()
         action.sa_flags = Int32(SA_SIGINFO)
@@ -259,7 +259,7 @@ extension Worker {
     }
 }
 
-/// At once: whoever asked waits for it.
+/// Writes at once, because another process waits for it.
 func answer(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
 
 var worker = Worker()
