@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Folders")
 struct FolderOrderTests {
-    /// Files that may stand beside the folders of a module: what it re-exports, and where a program starts.
+    /// Files allowed beside the folders of a module: its re-exports, and the start of a program.
     private static let alone = ["/Exports.swift", "/main.swift"]
 
     /// The folders of each module in the table, lowest first.

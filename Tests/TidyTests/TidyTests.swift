@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Tidy")
 struct TidyTests {
-    /// Who may import whom. Arrows point down only.
+    /// The allowed imports of each module. Arrows point down only.
     static let layers: [String: Set<String>] = [
         "HornbeamPages": ["CHornbeamShims", "CLZ4", "CXXHash"],
         "HornbeamTree": ["HornbeamPages"],
