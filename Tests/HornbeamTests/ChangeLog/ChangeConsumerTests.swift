@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Consumers of the change log: what they are told and in which order, what they acknowledge, and that nothing is lost
-// or told twice, wherever a process ends.
+// Consumers of the change log: the changes and their order, acknowledgements, and that nothing is lost or delivered
+// twice, wherever a process ends.
 
 import Foundation
 import HornbeamPages
@@ -28,7 +28,7 @@ struct LoggedTag {
     var text: String
 }
 
-/// What a consumer has made of changes: how often it has seen each.
+/// A consumer's record of a change: how often it has seen the change.
 @EntityModel
 struct SeenChange {
     let id: Int
@@ -57,7 +57,7 @@ struct LoggedThrice {
     @Relationship(deleteRule: .cascade) var labels: [LoggedTag]?
 }
 
-/// The same with a property more.
+/// The same entity with another property.
 @EntityModel
 struct Weighed {
     @Unique<Self>(\.code, collisions: .replace) private var byCode
@@ -145,7 +145,7 @@ struct ChangeConsumerTests {
         try database.write { context in
             try Logged(id: 3, code: "x", labels: .relation([LoggedTag(id: "a", text: "")])).save(to: &context)
             try SeenChange(id: 1, times: 0).save(to: &context)
-            // None: it is as it was, it came and went, it is undone.
+            // These are no changes: a save without a difference, an addition and deletion, an undone change.
             try Logged(id: 2, code: "c2").save(to: &context)
             try Logged(id: 9, code: "c9").save(to: &context)
             try Logged.delete(id: 9, from: &context)
@@ -215,7 +215,7 @@ struct ChangeConsumerTests {
         #expect(try database.unregisterConsumer(named: "second"))
         #expect(try !database.unregisterConsumer(named: "second"))
         #expect(try !database.treeNames().contains(ChangeLog.treeName))
-        // One of the same name is another one.
+        // A new consumer with the name is another one.
         let again = try database.consumer(named: "first", of: Logged.self)
         try database.put(5)
         #expect(try again.lines() == ["1 inserted Logged 5"])
@@ -238,7 +238,7 @@ struct ChangeConsumerTests {
         _ = try database.consumer(named: "upload", of: Logged.self, retention: 2)
         #expect(try upload.lines() == ["gap 6-6"])
         _ = try database.consumer(named: "upload", of: Logged.self, retention: 3)
-        // More in one commit than are kept at all.
+        // More in one commit than the log keeps at all.
         try database.put(10, 11, 12, 13, 14)
         #expect(try upload.lines() == ["gap 6-10"])
         try upload.acknowledge(through: 10)
@@ -262,7 +262,7 @@ struct ChangeConsumerTests {
         let mayLog = database.mayLog.load(ordering: .relaxed)
         #expect(!mayLog)
         #expect(try !database.isGathering())
-        // A load beyond what observers are told of is logged as a whole.
+        // A load beyond the observers' limit is logged as a whole.
         let upload = try database.consumer(named: "upload", of: Logged.self)
         try database.write { context in
             for id in 0..<11_000 { try Logged(id: 100 + id, code: "n\(id)").save(to: &context) }
@@ -384,7 +384,7 @@ struct ChangeConsumerTests {
         #expect(error?.code == .conflict)
         #expect(try other.lines() == ["3 inserted Logged 3"])
         #expect(try database.read { try SeenChange.query().resolve(in: $0).map(\.id) } == [2])
-        // Who takes account of it elsewhere may say so twice.
+        // A consumer that keeps its own count may acknowledge twice.
         try other.acknowledge(first)
         #expect(try other.lines() == ["3 inserted Logged 3"])
     }
@@ -515,7 +515,7 @@ struct ChangeConsumerTests {
                         let isTold = error.code == .corrupt || error.code == .invalid || error.code == .schemaMismatch
                         #expect(isTold, "\(what): \(error)")
                     }
-                    // Whatever it is, it goes with the consumer.
+                    // In every case it is removed with the consumer.
                     #expect(try database.unregisterConsumer(named: "upload"), "\(what)")
                     try database.put(4)
                     #expect(try database.check { Issue.record("\(what): \($0)") })
@@ -581,9 +581,9 @@ struct ChangeConsumerTests {
         }
         #expect(try linked.lines() == ["6 inserted Logged 4", "7 updated Logged 2", "8 relinked Logged 1"])
         try linked.acknowledge(through: 8)
-        // One that goes takes its links with it. A one-way relation is no property of what it leads to.
+        // A deleted entity takes its links with it. A one-way relation is no property of its target.
         try database.write { context in _ = try LoggedTag.delete(id: "a", from: &context) }
-        // What is undone within a write changes no link.
+        // A change undone within a write changes no link.
         struct Undone: Error {}
         try database.write { context in
             do {
@@ -599,7 +599,7 @@ struct ChangeConsumerTests {
                 "9 relinked Logged 1", "10 relinked Logged 2", "11 deleted LoggedTag a", "12 inserted LoggedTag c",
             ])
         #expect(try plain.lines().last == "5 updated Logged 2")
-        // Who wants no links any more is told of none.
+        // A consumer that no longer wants links gets none.
         _ = try database.consumer(named: "linked", of: Logged.self, LoggedTag.self)
         try linked.acknowledge(through: 12)
         try database.write { context in
@@ -718,7 +718,7 @@ struct ChangeConsumerTests {
             try database.put(1, 2, 3)
             try database.close()
         }
-        // What was committed, and what of it was acknowledged.
+        // The number of commits, and of acknowledged ones.
         func live(_ disk: SimulatedDisk) -> (committed: Int, acknowledged: UInt64) {
             var done = (committed: 3, acknowledged: UInt64(0))
             do {

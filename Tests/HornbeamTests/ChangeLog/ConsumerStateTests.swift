@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state that the log keeps for a consumer beside its changes: a note, and the types of which a gap has taken
-// changes. And the changes that a consumer is told in a given state.
+// The state that the log keeps for a consumer besides its changes: a note, and the types with changes in a gap. And the
+// changes that a consumer gets in a given state.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -126,7 +126,7 @@ struct ConsumerStateTests {
         try database.tag("a", "b")
         #expect(gap(try both.next()) == 1...1)
         #expect(try both.missed(database) == ["Logged"])
-        // The end of the gap is another by now: what was missed stays missed.
+        // The end of the gap is another by now: missed changes stay missed.
         try database.tag("c", "d")
         #expect(gap(try both.next()) == 1...3)
         try both.acknowledge(through: 1)
@@ -135,7 +135,7 @@ struct ConsumerStateTests {
         try both.acknowledge(through: 3)
         #expect(try both.missed(database) == [])
         #expect(gap(try both.next()) == nil)
-        // One write of more than is kept at all: some of its changes aren't put.
+        // A write of more changes than the log keeps at all: some aren't put.
         try database.write { context in
             for id in 10..<13 { try Logged(id: id, code: "c\(id)").save(to: &context) }
             for id in ["x", "y", "z"] { try LoggedTag(id: id, text: "").save(to: &context) }

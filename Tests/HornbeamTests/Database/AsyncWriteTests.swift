@@ -21,7 +21,7 @@ struct AsyncNote {
 struct AsyncWriteTests {
     private struct Refused: Error {}
 
-    /// A file whose first write-through, once it is asked for, does not return before somebody says so.
+    /// A file whose first write-through, once it is held, does not return before the test releases it.
     private final class HeldFile: StoreFile {
         let disk: SimulatedDisk
         let gate = DispatchSemaphore(value: 0)
@@ -57,7 +57,7 @@ struct AsyncWriteTests {
         let database: Database
         /// Closures that have run.
         let ran = Atomic<Int>(0)
-        /// Writes that have returned, and those that failed by the disk.
+        /// Numbers of writes that have returned, and of those that failed by the disk.
         let returned = Atomic<Int>(0)
         let failed = Atomic<Int>(0)
 
@@ -94,7 +94,7 @@ struct AsyncWriteTests {
             file.gate.signal()
         }
 
-        /// Who is there after a power failure now.
+        /// The entities left after a power failure now.
         func survivors(seed: UInt64) throws -> [Int] {
             let disk = try SimulatedDisk(image: disk.powerLossImage(seed: seed))
             let database = try Database(SchemaOpening(models: try ModelSet([AsyncNote.self]))) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A context is good in its closure and in that one's thread, and whoever waits for a database without blocking holds up
-// nobody else.
+// A context is valid in its closure and in the closure's thread, and waiting for a database without blocking holds up
+// nothing else.
 
 import Foundation
 import Hornbeam
@@ -92,7 +92,7 @@ struct ContextUseTests {
         let read = try database.longLivedRead()
         let held = try read.read { $0 }
         refusal { _ = try held.ids(Tick.self) }
-        // One's own store goes from thread to thread.
+        // A context with a store of its own may go from thread to thread.
         var context = Context()
         try Tick(id: 1, note: "a").save(to: &context)
         try Tick(id: 1, note: "b").save(to: &context, options: Tick.ifEmpty)
@@ -121,7 +121,7 @@ struct OwnContextTests {
                 #expect(throws: HornbeamError.self) { try Tick(id: 2).save(to: &copy) }
                 #expect(throws: HornbeamError.self) { try copy.transaction { _ in } }
             }
-            // The same thread goes on, also in what it had begun.
+            // The same thread continues, also with its earlier work.
             try Tick(id: 3, note: "b").save(to: &context)
             #expect(try own.ids(Tick.self) == [1, 3])
         }
@@ -133,7 +133,7 @@ struct OwnContextTests {
                 #expect(ids == [1, 3, 4])
             }
         }
-        // What throws lets go of it, too.
+        // A closure that throws releases it, too.
         struct Refused: Error {}
         #expect(throws: Refused.self) { try context.transaction { _ in throw Refused() } }
         elsewhere {

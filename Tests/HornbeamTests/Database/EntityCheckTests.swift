@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a check finds: each kind of damage is put into a sound store, and told in words; what else is wrong is told too.
+// The findings of a check: each kind of damage is put into a sound store, and reported in words, together with other
+// faults.
 
 import HornbeamPages
 import HornbeamTree

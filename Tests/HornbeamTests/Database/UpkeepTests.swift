@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a database, and its file made short, beside those who use it.
+// Copies of a database, and shortening its file, while it is in use.
 
 import Foundation
 import HornbeamMapReduce
@@ -37,7 +37,7 @@ struct UpkeepTests {
         TaggedPost(id: id, title: Self.title, tags: ["all"], size: size)
     }
 
-    // Where nothing can be awaited.
+    // In synchronous code.
 
     private func backUp(
         _ database: Database, _ path: String, _ progress: @escaping Database.UpkeepHandler
@@ -141,7 +141,7 @@ struct UpkeepTests {
         defer { folder.keep() }
         let database = try open("a.hornbeam")
         for size in 0..<1_500 { try save(size, database) }
-        // What is deleted may come back by itself before anybody asks.
+        // The space of deleted entities may come back by itself before the test asks.
         let before = database.statistics.fileBytes
         try await database.write { (context) throws in
             try TaggedPost.filter(\.id > 20).delete(from: &context)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The description of the entity model, code block by code block: getting started, saving, deleting, nested queries,
-// relations, coding. The models are those of ChatModels.swift, which are the description's own.
+// relations, coding. The models are the description's own, in ChatModels.swift.
 
 import Foundation
 import Hornbeam

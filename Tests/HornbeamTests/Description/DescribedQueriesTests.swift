@@ -92,7 +92,7 @@ private struct Profiled: Codable, Equatable {
 }
 
 extension Profiled {
-    /// What the description's advanced strategies are, under names of their own.
+    /// The description's advanced strategies, under names of their own.
     fileprivate static var patchingProfile: MergeStrategy<Profiled> {
         MergeStrategy(
             .patch(\.profile)

@@ -160,7 +160,7 @@ struct DescribedStrategiesTests {
         try Letter(id: "2", attachment: .relation(Enclosure(id: "2"))).save(to: &context)
         try Letter.delete(id: "1", from: &context)
         #expect(try Enclosure.query(in: context).resolve().map(\.id) == ["2"])
-        // Not the other way round.
+        // But not the other way round.
         try Enclosure.delete(id: "2", from: &context)
         #expect(try Letter.query(in: context).resolve().map(\.id) == ["2"])
     }

@@ -113,7 +113,7 @@ struct MovedRelationTests {
             try Root.query("root").with(\.$v1) { $0.id(\.$clubs) }.id(\.$guests).id(\.$regulars).resolve(in: context))
         #expect(root.v1?.id == "V1" && root.v1?.$clubs.ids == ["1", "2"])
         #expect(root.$guests.ids == ["9"] && root.$regulars.ids == ["9"])
-        // A fragment: what the guest doesn't say is kept.
+        // A fragment: the properties that the guest lacks are kept.
         let guest = try Member.query("9").resolve(in: context)
         #expect(guest?.name == "Guest" && guest?.age == 30)
     }

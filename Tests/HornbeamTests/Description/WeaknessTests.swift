@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the described entity model gets wrong, one test for each of its weaknesses, named by what is right.
+// The weaknesses of the described entity model, with a test for each, named after the right behaviour.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -21,7 +21,7 @@ private struct Paper: Equatable {
     var code: String?
     var place: String?
     var text = ""
-    /// What an index is kept of in `text`, kept of nothing here.
+    /// A property without an index, where `text` has one.
     var plain = ""
 
     init(

@@ -7,7 +7,7 @@ import HornbeamTree
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// One write transaction over a store, or the next one over the same store after `reopen`.
+/// A write transaction over a store, or the next one over the same store after `reopen`.
 final class CoreStore {
     let store: TreeStore
     private(set) var core: StoreTransaction

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `print` and `dump` show of entities: properties and relations as they are said, nothing of the wrappers.
+// The output of `print` and `dump` for entities: properties and relations as declared, without the wrappers.
 
 import Hornbeam
 import Testing

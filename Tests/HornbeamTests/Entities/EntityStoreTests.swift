@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with their ids and indexes: what a save writes, what it leaves alone, and what it refuses.
+// Rows with their ids and indexes: the entries that a save writes, leaves alone, and refuses.
 
 import HornbeamPages
 import HornbeamTree

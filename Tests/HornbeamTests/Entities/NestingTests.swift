@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that lie deep in one another: as many levels as there may be are saved, coded, described and told apart on the
-// smallest of stacks, and beyond them there is an error, not the end of the process.
+// Deeply nested values: up to the allowed number of levels they are saved, coded, described and compared on the
+// smallest of stacks, and beyond it there is an error, not the end of the process.
 
 import Foundation
 import Testing
 
 @testable import Hornbeam
 
-/// With more than a few words, copies of which lie on the stack at each level.
+/// With more than a few words, so that each level has a large copy on the stack.
 @EntityModel
 private struct Reply: Codable {
     @Unique<Self>(\.subject, collisions: .replace) private var bySubject
@@ -33,7 +33,7 @@ private struct Opener {
     }
 }
 
-/// Replies to replies: `levels` of them lie in one another, in the first.
+/// Replies to replies: `levels` of them, each nested in the one before.
 private func chain(_ levels: Int, subject: String = "s") -> Reply {
     var reply = Reply(id: 0, subject: "\(subject) 0", text: "the first")
     for id in 1..<max(1, levels + 1) {
@@ -90,7 +90,7 @@ struct NestingTests {
             refusal { try database.write { try value.save(\.$to, inverse: \.$answers, to: &$0) } }
             refusal { try database.write { try Opener(id: 0, levels: Nesting.most + 1).save(to: &$0) } }
             #expect(try database.read { try $0.ids(Reply.self) + $0.ids(Opener.self) } == [])
-            // A chain of thousands, which takes a stack of its own to be let go of.
+            // A chain of thousands needs a stack of its own to be released.
             let long = chain(400)
             refusal { try database.write { try long.save(to: &$0) } }
         }
@@ -144,7 +144,7 @@ struct NestingTests {
     }
 }
 
-/// JSON of so many levels, in one another or in lists of one.
+/// JSON with `levels` levels, nested in one another or in lists of one element.
 private func nested(_ levels: Int, _ strategy: RelationEncodingStrategy, inLists: Bool) -> String {
     let isPlain = strategy == .plain
     let name = inLists ? "answers" : "to"

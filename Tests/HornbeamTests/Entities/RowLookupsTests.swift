@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows looked up together are those that are looked up one by one: missing ones, this transaction's own changes and
-// damage included, which comes where its row would have come.
+// Rows looked up together agree with single look-ups: including missing ones, this transaction's own changes, and
+// damage, which is reported in its row's turn.
 
 import HornbeamPages
 import HornbeamTree
@@ -26,7 +26,7 @@ private func save(_ id: Int, _ name: String, _ store: CoreStore) throws {
     try store.save("Item", [.int(Int64(id)), .string(name)])
 }
 
-/// What the rows of these ids are called; nil for those that aren't there.
+/// The names of the rows with these ids; nil for missing ones.
 private func names(_ ids: [Int], _ store: CoreStore) throws -> [String?] {
     let items = try store["Item"]
     var found: [String?] = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are looked up together are those that are found one by one, whatever way is taken.
+// Rows looked up together agree with single look-ups, for each way of reading.
 
 import HornbeamTestSupport
 import Testing

@@ -137,7 +137,7 @@ struct StoredMetadataTests {
                 + "WHERE META().version >= 4 ORDER BY id LIMIT 1")
         #expect(rows.count == 1 && rows[0]["v"] == .int(4))
         if case .date? = rows[0]["c"] {} else { Issue.record("\(rows)") }
-        // On from a place in such an order.
+        // Continues after a place in such an order.
         let page = Revised.query().sorted(by: .by(.version), .by(\.id)).limit(3)
         let last = try #require(try database.results(page).last)
         #expect(try database.results(page.after(last)).map(\.id) == [3, 4, 5])
@@ -238,7 +238,7 @@ struct StoredMetadataTests {
             let row = try #require(try store.row(RowID(rawValue: 4)))
             return try JSONRows("Revised", core: context.session.core).line(RowID(rawValue: 4), row)
         }
-        // As from a file of long ago: what is saved now would have the time of now.
+        // As from an old file: an entity saved now would have the present time.
         let told = try #require(line.firstRange(of: /"\$createdAt":"[^"]*"/))
         let old = line.replacingCharacters(in: told, with: #""$createdAt":"2001-01-02T00:00:00Z""#)
         let other = try Database.inMemory(models: Revised.self)

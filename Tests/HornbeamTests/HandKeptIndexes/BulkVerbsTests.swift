@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to many ids at once: all or nothing, and in the order of saves.
+// Bulk operations on many ids at once: all or nothing, and in the order of saves.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -58,7 +58,7 @@ struct BulkVerbsTests {
         database.keep(lists.byNote) { $0.note }
         try database.write { (context) throws in
             for id in [5, 3, 9, 1, 7] { try LibraryCard(id: id, note: "n").save(to: &context) }
-            // Of one that is saved twice the last save counts.
+            // If an entity is saved twice the last save counts.
             try LibraryCard(id: 3, note: "n again").save(to: &context)
             try LibraryCard(id: 3, note: "n").save(to: &context)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Middleware: what it sees and may do, in which order, how often, and what becomes of the write when it throws.
+// Middleware: the changes it sees and may make, in which order, how often, and the outcome of the write when it throws.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -179,7 +179,7 @@ struct CommitMiddlewareTests {
         #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == [])
         try setAuthor("B")
         #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == ["B"])
-        // Nobody who is stored: it leaves its group, and is in none.
+        // An author that isn't stored: the book leaves its group, and is in none.
         try setAuthor("X")
         #expect(try database.read { try $0.indexes.byAuthor.groups(of: "a") } == [])
         #expect(try database.isSound())

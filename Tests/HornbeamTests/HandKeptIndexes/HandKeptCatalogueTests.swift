@@ -62,7 +62,7 @@ struct HandKeptCatalogueTests {
         }
         #expect(codeThrown { try database.register(map) } == .indexMismatch)
         #expect(try database.read { try $0.indexes.allBooks.ids } == ["a"])
-        // A key that may be nil has the form of one that mayn't.
+        // An optional key has the form of a non-optional one.
         #expect(try code(GroupByKeyIndex<String?, LibraryBook>("byGenre")) == [nil, nil])
         #expect(codeThrown { try database.register(Just(SetIndex<LibraryBook>(""))) } == .invalid)
         #expect(codeThrown { try database.register(Just(SetIndex<LibraryBook>("e\u{301}"))) } == .invalid)

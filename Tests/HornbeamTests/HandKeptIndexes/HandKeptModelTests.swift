@@ -9,7 +9,7 @@ import Testing
 
 @testable import Hornbeam
 
-/// What the indexes are to hold.
+/// The expected content of the indexes.
 private struct Shelves: Equatable {
     var books: [String] = []
     var authors: Set<String> = []

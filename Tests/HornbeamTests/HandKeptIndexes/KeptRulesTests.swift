@@ -75,7 +75,7 @@ struct KeptRulesTests {
             try LibraryBook(id: "emma", title: "E.", authorID: "austen").save(to: &context)
         }
         #expect(try groups(of: "emma", in: database) == ["austen"])
-        // A program that puts an id itself is told, as before.
+        // A program that puts an id itself gets an error, as before.
         let code = codeThrown {
             try database.write { try $0.indexes.byAuthor.move("emma", to: "nobody") }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for what hand-kept lists, and lists of ids, name: whatever is filtered, sorted, cut and gone on after, the
-// answer is that of plain arrays, and no more is looked at than it takes.
+// Queries over the ids in hand-kept indexes and in lists: with any filters, orders, limits and positions, the answer is
+// that of plain arrays, and no more is read than necessary.
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -52,7 +52,7 @@ struct ListedQueriesTests {
 
     // MARK: Against arrays
 
-    /// What a query asks for, as data.
+    /// A query, as data.
     private struct Asked {
         var filter: (query: Hornbeam.Predicate<Shelved>, holds: (Shelved) -> Bool)?
         var key: ((Shelved) -> (Int, String))?
@@ -173,7 +173,7 @@ struct ListedQueriesTests {
         #expect(planned.count > 1, "\(planned)")
     }
 
-    // MARK: What is looked at
+    // MARK: Rows read
 
     /// A list of 20,000 in the opposite order, of years that come 100 times.
     private func long() throws -> Database {
@@ -267,7 +267,7 @@ struct ListedQueriesTests {
         #expect(searched.rowsRead == 4 && searched.results == 4, "\(searched)")
         #expect(try database.results(rare).map(\.id) == [15_007, 10_007, 5_007, 7])
         #expect(try database.results(rare.sorted(by: \.id)).map(\.id) == [7, 5_007, 10_007, 15_007])
-        // Which of them come first, the list tells: a small limit is sooner full in its order.
+        // The list has their order: a small limit is reached sooner in its order.
         let first = try run(database, all.filter(\.year > 50).limit(3))
         #expect(first.rowsRead <= 32 && first.results == 3, "\(first)")
     }
@@ -282,12 +282,12 @@ struct ListedQueriesTests {
         #expect(try database.results(newest).map(\.id) == [599, 799, 999, 1_199, 1_399])
         let titled = try run(database, all.sorted(by: \.title).limit(5))
         #expect(titled.rowsRead == 20_000 && titled.plan.order == .inMemory(["title"]), "\(titled)")
-        // Of a short list all are sorted: going through an index for it would take longer.
+        // For a short list all are sorted: going through an index for it would take longer.
         try database.write { try $0.shelves.byTopic["few"].append(contentsOf: [5, 3, 4]) }
         let few = Shelved.query(in: Self.indexes.byTopic, group: "few").sorted(by: \.year).limit(2)
         #expect(try run(database, few).rowsRead == 3)
         #expect(try database.results(few).map(\.id) == [3, 4])
-        // One whose entities all come last in the order.
+        // A set whose entities all come last in the order.
         try database.write { try $0.shelves.starred.formUnion((0..<20_000).filter { $0 % 200 > 100 }) }
         let late = Shelved.query(in: Self.indexes.starred).sorted(by: \.year).limit(2)
         #expect(try database.results(late).map(\.id) == [101, 301])

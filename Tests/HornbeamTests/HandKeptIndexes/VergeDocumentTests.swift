@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What VergeORM's document of indexes shows, as it is written here, and what its features mean on a disk. (That an id
-// of one type is none of another's, V1, and V18, that generic code compiles only with the index it needs, is for the
-// compiler: see RefusalTests.)
+// The examples of VergeORM's document of indexes, as they are written here, and the meaning of its features on a disk.
+// (The compiler ensures that an id of one type is none of another's, V1, and that generic code compiles only with the
+// index it needs, V18: see RefusalTests.)
 
 import HornbeamHandKept
 import HornbeamTestSupport
@@ -181,7 +181,7 @@ struct VergeDocumentTests {
             try groups.update(in: "by a") { list in try list.append("b") }
             #expect(try groups.orderedID(in: "by a").ids == ["a", "b"])
             #expect(Set(try groups.groups()) == ["by a", "by b"])
-            // The author's own books, as their relation says, are none: the list alone goes.
+            // The author's own books, which its relation has, aren't members: only the list is deleted.
             try LibraryAuthor.delete(id: "by a", from: &context)
             #expect(try groups.groups() == ["by b"] && groups.groupCount() == 1)
             #expect(try groups["by a"].ids == [] && groups["by a"].count == 0)
@@ -189,7 +189,7 @@ struct VergeDocumentTests {
             #expect(try context.indexes.allBooks.ids == ["a", "b"])
             try LibraryBook.delete(id: "b", from: &context)
             #expect(try groups.groups() == [] && groups.isEmpty)
-            // The author of that id who comes later begins with none.
+            // An author with that id who comes later begins without books.
             try LibraryAuthor(id: "by a").save(to: &context)
             #expect(try groups["by a"].isEmpty)
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds of registered indexes of each kind, beside writes, and cut short at calls to the disk: what is left answers as
-// the entities do, goes on or is absent, and no tree is there that nothing knows.
+// Builds of registered indexes of each kind, beside writes, and cut short at calls to the disk: the remaining index
+// answers as the entities do, continues or is absent, and every tree is known.
 
 import HornbeamHandKept
 import HornbeamMapReduce
@@ -15,7 +15,7 @@ import Testing
 
 @Suite("All kinds of indexes built in the background")
 struct AllKindsBuildTests {
-    /// Those that queries must name. The others are used of themselves, and need not be there.
+    /// The indexes that queries must name. The planner chooses the others, which may be absent.
     private static let asked: Set = ["byTag", "charts", "shelves"]
 
     @Test(
@@ -108,8 +108,9 @@ struct AllKindsBuildTests {
         }
     }
 
-    /// What an image has of each index: versions, builds with a `+`. All of it must agree with the entities, also after
-    /// a program has changed these; builds must go on to whole indexes; and everything must go when it is dropped.
+    /// The state of each index in an image: versions, and builds with a `+`. All of it must agree with the entities,
+    /// also after a program has changed these; builds must continue to whole indexes; and everything must be removed
+    /// when it is dropped.
     private func outcome(_ image: DiskImage?, _ place: Comment) throws -> Set<String> {
         let database = try AllKinds.openBare(try SimulatedDisk(image))
         try expectWhole(database, place)
@@ -166,7 +167,7 @@ struct AllKindsBuildTests {
             seen.formUnion(try outcome(left, "call \(call) of \(whole.calls)"))
             call += stride / 2 + 1 + random.below(stride)
         }
-        // Of some kind each.
+        // Some index was in each of these states.
         for state in [[], ["1"], ["1", "+2"], ["2"]] as [[Substring]] {
             #expect(seen.contains { $0.split(separator: " ").dropFirst().elementsEqual(state) }, "\(seen.sorted())")
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entity type with an index of each kind over it, and the answers of each beside what the entities themselves say.
+// An entity type with an index of each kind, and the answers of each beside those of the entities themselves.
 
 import HornbeamHandKept
 import HornbeamPages
@@ -115,16 +115,16 @@ enum AllKinds {
     /// Keeps the lists by rules.
     static func keep(_ database: Database) {
         let lists = RecordingLists()
-        // Not just what is inserted: one that is deleted and saved again in a write counts as changed.
+        // Not only inserted entities: one that is deleted and saved again in a write counts as changed.
         database.keep(lists.added, where: { _ in true })
         database.keep(lists.grouped, by: \.genre)
         database.keep(lists.coded) { $0.code }
         database.keep(lists.starred) { $0.rating == 5 }
     }
 
-    /// What each kind says.
+    /// The answers of each kind of index.
     /// - Parameters:
-    ///   - ready: the registered indexes that can be asked; those that queries use of themselves need not be.
+    ///   - ready: the registered indexes that can be used; those that the planner chooses need not be ready.
     ///   - lists: whether there are hand-kept ones.
     static func answers(
         _ context: Context, of indexes: RecordingIndexes = first, ready: Set<String> = RecordingIndexes.names,
@@ -164,7 +164,7 @@ enum AllKinds {
         return answers
     }
 
-    /// What they have to say.
+    /// The right answers.
     static func model(_ tracks: [Recording], ofRelease: [Int]?) -> [String: [Int]] {
         func ids(_ holds: (Recording) -> Bool, _ precedes: (Recording, Recording) -> Bool = { _, _ in false }) -> [Int]
         {
@@ -209,7 +209,7 @@ enum AllKinds {
         return answers.keys.filter { answers[$0] != model[$0] }.sorted()
     }
 
-    /// One random edit, of one of the first `count`.
+    /// Makes a random edit to one of the first `count` entities.
     static func edit(_ context: inout Context, _ random: inout SeededGenerator, of count: Int = 24) throws {
         let id = Int.random(in: 0..<count, using: &random)
         switch Int.random(in: 0..<10, using: &random) {

@@ -76,7 +76,7 @@ struct AllKindsRowsTests {
     func ownWrites() throws {
         var random = SeededGenerator()
         let database = try filled(&random)
-        // What rules keep is brought along at the end.
+        // Indexes kept by rules are updated at the end.
         let late: Set = ["list", "groups", "hashed", "set", "links"]
         try database.write { (context) throws in
             for step in 0..<60 {
@@ -177,7 +177,7 @@ struct AllKindsRowsTests {
             #expect(seen == ids)
             #expect(try AllKinds.answers(context) == before)
         }
-        // What any query uses of itself is not missed later, what is asked by name is.
+        // An index that the planner chooses isn't missed later; one used by name is.
         let isPlanned = ["lengths", "tags"].contains(name)
         #expect(codeThrown { try database.read { _ = try AllKinds.answers($0) } } == (isPlanned ? nil : .indexNotReady))
     }

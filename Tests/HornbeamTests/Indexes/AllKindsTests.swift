@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All kinds of indexes over one type at once: a transaction changes all of them or none, whatever cuts it short; a
-// check misses no lost entry; plans name what they read.
+// All kinds of indexes over one type at once: a transaction changes all of them or none, wherever it is cut short; a
+// check misses no lost entry; plans name the indexes they read.
 
 import Foundation
 import HornbeamHandKept
@@ -99,7 +99,7 @@ struct AllKindsTests {
         return disk.imageAfterKill()
     }
 
-    /// Expects a check to tell of an image in which a tree's first entry has made way for others.
+    /// Expects a check to report an image in which a tree's first entry was replaced by others.
     private func expectProblems(
         _ image: DiskImage?, _ name: String, _ what: String,
         _ change: (_ key: [UInt8], _ value: [UInt8]) -> [([UInt8], [UInt8])]
@@ -116,7 +116,7 @@ struct AllKindsTests {
         var problems: [String] = []
         let isClean = try damaged.check { problems.append($0) }
         #expect(!isClean && !problems.isEmpty, "\(name) has \(what)")
-        // Of an index its name is said.
+        // A problem in an index names the index.
         if let index = name.split(separator: ":").dropFirst(2).first, name.first != "t" {
             #expect(problems.contains { $0.contains(index) }, "\(name) has \(what): \(problems)")
         }
@@ -126,7 +126,7 @@ struct AllKindsTests {
     @Test("A check misses no lost entry of an index")
     func lostEntries() throws {
         let image = try image()
-        // Nothing else tells a row that no index has, nor a member of a set.
+        // Nothing else records a row without indexes, or a member of a set.
         let names = try treesWithEntries(image).filter {
             !["e:Deleted<Recording>", "m:Recording:starred"].contains($0)
         }
@@ -141,7 +141,7 @@ struct AllKindsTests {
         var ofOther = 0
         for name in try treesWithEntries(image) where name.first != "e" {
             try expectProblems(image, name, "an entry whose key isn't one") { [($0, $1), ($0 + [0], $1)] }
-            // Where it can be told whose an entry is, one of nobody.
+            // If entries name their entity, an entry without one.
             var isFound = false
             try expectProblems(image, name, "an entry of an entity that isn't there") { key, value in
                 for row in row {
@@ -187,8 +187,8 @@ struct AllKindsTests {
                 ("charts", "\(try AllKinds.first.charts.query(RecordingIndexes.rating > 195.0).explain(in: context))"),
                 ("shelves", try AllKinds.first.shelves["rock"].explain(in: context)),
                 ("shelves", try AllKinds.first.shelves.explain(in: context)),
-                // With a limit: for all rows of a genre the planner takes the other index, which leaves nothing to be
-                // tested.
+                // With a limit: for all rows of a genre the planner takes the other index, which leaves no condition to
+                // be tested.
                 ("index byGenre,", "\(try Recording.filter(\.genre == "g7").limit(1).explain(in: context))"),
                 ("tags", "\(try Recording.query().unnest(\.tags).filter { $0 == "t7" }.explain(in: context))"),
                 ("tracks", "\(try Release.query(1).related(\.$tracks).explain(in: context))"),
@@ -255,7 +255,7 @@ struct AllKindsTests {
         #expect(try database.registeredIndexes().isEmpty)
     }
 
-    /// The trees of an image that have entries which something else tells too.
+    /// The trees of an image whose entries are also recorded elsewhere.
     private func treesWithEntries(_ image: DiskImage?) throws -> [String] {
         let database = try AllKinds.open(try SimulatedDisk(image))
         defer { try? database.close() }

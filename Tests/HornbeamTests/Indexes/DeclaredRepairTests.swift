@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A declared index that is damaged is built anew, whatever kind it is of, and the rest of the file stays as it was.
+// A damaged declared index of any kind is built anew, and the rest of the file stays as it was.
 
 import HornbeamPages
 import HornbeamTestSupport

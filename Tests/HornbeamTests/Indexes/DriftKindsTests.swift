@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code that has changed while its version hasn't is seen in every kind of registered index, by the probe and by the
-// check. What is told of an index's size is what the file gives back when it goes.
+// Code that has changed without its version is noticed in every kind of registered index, by the probe and by the
+// check. The reported size of an index is the space that the file gets back when it is dropped.
 
 import Foundation
 import HornbeamPages
@@ -14,7 +14,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-/// Which of two programs it is whose code runs.
+/// Which of the two programs' code runs.
 private let isLater = Mutex(false)
 
 @EntityModel
@@ -79,7 +79,7 @@ struct DriftKindsTests {
         try database.write { (context) throws in
             try context.saveAll((0..<4_000).map { Drifting(id: $0, name: "name \($0)", parts: ["part \($0)", "q"]) })
         }
-        /// What is in use and no longer held by older states.
+        /// The bytes in use and no longer held by older states.
         func used() throws -> Int {
             for _ in 0..<3 { try database.checkpoint() }
             let statistics = database.statistics

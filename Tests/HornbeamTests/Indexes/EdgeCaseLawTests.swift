@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The law of indexes: whatever the values are, each kind of index says what a scan says, and both what is expected. The
-// values come in classes, the least first: what is in one class is equal, so the test compares no values itself.
+// The law of indexes: for all values, each kind of index gives the answer of a scan, and both give the expected one.
+// The values come in ordered classes: the values in a class are equal, so the test compares no values itself.
 
 import Foundation
 import HornbeamTestSupport
@@ -77,7 +77,7 @@ private struct EdgeLaw<Content: EdgeValue> {
 
     private typealias Question = (question: EdgeQuestion<Content>, holds: (Int?) -> Bool)
 
-    /// What is asked, with what must be so of the class of a value; nil is no class.
+    /// The questions, with the condition on the class of a value; nil is no class.
     private var questions: [Question] {
         var all: [Question] = []
         for (rank, values) in classes.enumerated() {
@@ -158,7 +158,7 @@ private struct EdgeLaw<Content: EdgeValue> {
         #expect(try database.check { Issue.record("\($0)") })
     }
 
-    /// What no index is made of changes the row alone, whatever the kinds.
+    /// A change to a property without an index changes only the row, in all kinds.
     private func untouched(_ database: Database, _ stored: [Stored]) throws {
         try database.write { (context) throws in
             for (entity, _) in stored {

@@ -48,7 +48,7 @@ struct Edge<Content: EdgeValue> {
     var plain: Content?
     var indexed: Content?
     var hashed: Content?
-    /// The value in the first entity that has it, or one that equals it; nil in others.
+    /// The value in the first entity that has it, or an equal one; nil in others.
     var unique: Content?
     var valued: Content?
     var partial: Content?
@@ -70,7 +70,7 @@ struct Edge<Content: EdgeValue> {
     }
 }
 
-/// What is asked of a value.
+/// A question about a value.
 enum EdgeQuestion<Content: EdgeValue>: CustomStringConvertible {
     case equal(Content?)
     case unequal(Content?)
@@ -104,14 +104,14 @@ struct EdgeLists<Content: EdgeValue>: IndexesType {
     let matching = SetIndex<Edge<Content>>("matching")
 }
 
-/// One way to ask.
+/// A way to ask.
 struct EdgeKind<Content: EdgeValue> {
     typealias Entity = Edge<Content>
 
     let name: String
     /// The values that count of an entity: any of them may pass.
     let values: @Sendable (Entity) -> [Content?]
-    /// Nil for what this kind isn't asked.
+    /// Nil for a question that doesn't apply to this kind.
     let answer: @Sendable (EdgeQuestion<Content>, Context) throws -> [Int]?
 
     /// A property, by the queries that use its index of themselves.

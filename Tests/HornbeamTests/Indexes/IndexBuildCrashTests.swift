@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Background builds cut short at any call to the disk, by a crash or by a disk that fails or is full: what is left is
-// absent, or goes on from where it was, and is never half readable.
+// Background builds cut short at any call to the disk, by a crash or by a disk that fails or is full: the index is
+// absent, or the build continues from its place, and it is never half readable.
 
 import Glibc
 import HornbeamPages
@@ -60,7 +60,7 @@ struct IndexBuildCrashTests {
                 emit(key: .int(post.id))
             }
             let build = IndexBuild(other.registration)
-            // Behind the first of some slices: a part of its entries is stored.
+            // After the first of some slices: a part of its entries is stored.
             limits.sliceSize = 400
             limits.whenFree = { phase in if phase == .loading { build.cancel() } }
             if let failure = database.run(build, other.registration, limits).failure { throw failure }
@@ -71,8 +71,8 @@ struct IndexBuildCrashTests {
         }
     }
 
-    /// What an image has: the versions of its index, and of its builds with a `+`. It must be whole, and a build must
-    /// go on to an index that is whole.
+    /// The state of an image: the versions of its index, and of its builds with a `+`. It must be whole, and a build
+    /// must continue to an index that is whole.
     private func outcome(_ image: [UInt8]?, _ place: Comment) throws -> String {
         let database = try open(try SimulatedDisk(image: image))
         let indexes = try database.registeredIndexes()
@@ -97,7 +97,7 @@ struct IndexBuildCrashTests {
         #expect(database.build(postsByTag("2", counter: counter), Self.limits).isFinished, place)
         if words.contains("2") { #expect(counter.count == 0, place) }
         #expect(try database.check { Issue.record("\($0), \(place)") }, place)
-        // What else was begun can be dropped.
+        // Other builds that were begun can be dropped.
         #expect(try database.unregister("other") == words.contains("+other"), place)
         #expect(try database.registeredIndexes().map(\.version) == ["2"], place)
         let read = try database.store.beginRead()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that are built in the background, beside writers that change what has been read, what has not, and what is
-// being caught up with: complete and right in the moment they appear, and never seen before.
+// Indexes built in the background, beside writers that change rows already read, rows not yet read, and rows being
+// caught up with: complete and right in the moment they appear, and never seen before.
 
 import Foundation
 import HornbeamPages
@@ -232,7 +232,7 @@ struct IndexBuildTests {
                 break
             }
             #expect(done <= total && total >= 400)
-            // Somebody who doesn't know of the build changes rows.
+            // A program without this index changes rows.
             try database.write { (context) throws in
                 try post(openings * 37 % 400, ["between"]).save(to: &context)
                 _ = try TaggedPost.query(openings * 11).delete(from: &context)
@@ -375,7 +375,7 @@ struct IndexBuildTests {
         }
         #expect(database.build(refusing, late).failure is Refused)
         #expect(try database.registeredIndexes() == [])
-        // And while it is read.
+        // Also while it is read.
         #expect(database.build(refusing, .small(threads: 3)).failure is Refused)
         #expect(try database.registeredIndexes() == [])
         try database.write { context in try TaggedPost(id: 901, title: "refused").save(to: &context) }
@@ -408,7 +408,7 @@ struct IndexBuildTests {
         let limits = BackgroundBuilder.Limits.small { _ in slices.add(1, ordering: .sequentiallyConsistent) }
         let group = DispatchGroup()
         let build = IndexBuild(postsByTag().registration)
-        // A thread of its own: other tests may hold those that are shared until this one ends.
+        // A separate thread: other tests may hold the shared ones until this one ends.
         DispatchQueue(label: "build").async(group: group) {
             _ = database.run(build, postsByTag().registration, limits)
             isDone.store(true, ordering: .sequentiallyConsistent)
@@ -425,7 +425,7 @@ struct IndexBuildTests {
         }
         group.wait()
         #expect(slices.load(ordering: .sequentiallyConsistent) > 100)
-        // One at most, but for what a thread sleeps before it asks.
+        // One at most, apart from a thread's sleep before it asks.
         #expect(writes > 50 && passed <= 3 * writes, "\(writes) writes, \(passed) passed")
         #expect(try database.isWhole())
     }
@@ -436,7 +436,7 @@ struct IndexBuildTests {
         let index = MapIndex("byText", version: "1") { (note: TaggedNote, emit: inout MapEmitter<NoValue>) in
             emit(key: .string(note.text))
         }
-        // Nothing to read; then row ids beyond those of integers.
+        // No rows to read; then row ids beyond those of integers.
         #expect(notes.build(index).isFinished)
         #expect(try notes.registeredIndexes().map(\.entries) == [0])
         try notes.unregister("byText")

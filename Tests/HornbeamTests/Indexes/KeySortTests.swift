@@ -16,7 +16,7 @@ struct KeySortTests {
         let value: [UInt8]
     }
 
-    /// What a buffer holds, in its order.
+    /// A buffer's entries, in its order.
     private static func entries(_ buffer: EntryBuffer) -> [Entry] {
         (0..<buffer.count).map {
             Entry(key: Array(buffer.key($0)), number: buffer.number($0), value: Array(buffer.value($0)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that builds an index in the background and is killed: another one goes on where it was.
+// A process that builds an index in the background is killed: another one continues from its place.
 
 import HornbeamTestSupport
 import Testing

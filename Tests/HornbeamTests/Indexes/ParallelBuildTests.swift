@@ -41,7 +41,7 @@ struct ParallelBuildTests {
         try database.register(index)
         if isParallel { #expect(threads.withLock { $0.count } > 1) }
         #expect(try database.isWhole())
-        // Of any number of them.
+        // With any number of threads.
         var trees: [[[UInt8]]] = []
         try database.store.register(try #require(postsByTag().registration.reduction))
         for threads in [1, 2, 5] {

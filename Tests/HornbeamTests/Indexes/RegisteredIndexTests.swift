@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registered indexes through their lives: built, left alone and caught up, built anew, dropped; cut short at any call;
-// and read from files that somebody has tampered with.
+// and read from files that were tampered with.
 
 import Foundation
 import Glibc
@@ -341,8 +341,8 @@ struct RegisteredIndexTests {
         return done
     }
 
-    /// The index's version in a file that was cut short after some steps of `live`: what the last of them left, or the
-    /// next. The file must be whole, and the index complete or absent; absent, it can be registered anew.
+    /// The index's version in a file that was cut short after some steps of `live`: the result of the last of them, or
+    /// of the next. The file must be whole, and the index complete or absent; absent, it can be registered anew.
     private func version(_ image: [UInt8]?, after done: Int, _ place: Comment) throws -> String? {
         let database = try open(try SimulatedDisk(image: image))
         let version = try database.registeredIndexes().first?.version
@@ -426,7 +426,7 @@ struct RegisteredIndexTests {
 
     // MARK: Damage
 
-    /// A database whose index's tree was changed by somebody else.
+    /// A database whose index's tree was changed from outside.
     private func tampered(_ change: (Transaction, TreeID) throws -> Void) throws -> Database {
         let disk = try SimulatedDisk()
         let database = try open(disk)

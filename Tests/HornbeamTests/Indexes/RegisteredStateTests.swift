@@ -100,7 +100,7 @@ struct RegisteredStateTests {
             disk.plan = SimulatedDisk.Plan(call: disk.calls + call, fault: .error(code))
             let last = disk.calls + call
             DispatchQueue.concurrentPerform(iterations: 4) { place in
-                // One of them fails.
+                // One of the registrations fails.
                 if place < 3 {
                     try? database.register(byText("index\(place)"))
                     if place == 1 { _ = try? database.unregister("index1") }
@@ -134,7 +134,7 @@ struct RegisteredStateTests {
         try database.write { (context) throws in
             for id in 0..<5 { try Lamp(id: id, colour: id < 3 ? .red : .green).save(to: &context) }
         }
-        // Somebody has put a colour into the row that nobody knows, and told no index.
+        // An unknown colour was put into the row from outside, without updating any index.
         let write = try database.store.beginWrite()
         let core = StoreTransaction(
             write, schema: database.schema, capture: nil, registered: RegisteredIndexes(stored: []))

@@ -13,7 +13,7 @@ import Testing
 @testable import HornbeamEngine
 @testable import HornbeamMapReduce
 
-/// What an index is to hold, worked out by hand.
+/// The expected content of an index, computed directly.
 private struct NaiveRows {
     struct Row {
         let key: MapKey
@@ -165,7 +165,7 @@ struct MapModelTests {
             _ = try TaggedNote.filter(\.text == "t2").limit(3).delete(from: &context)
             model = try Dictionary(uniqueKeysWithValues: TaggedNote.query().resolve(in: context).map { ($0.id, $0) })
         default:
-            // What stays as it is changes nothing.
+            // An unchanged note changes nothing.
             if let note = model[id] { try note.save(to: &context) }
         }
     }

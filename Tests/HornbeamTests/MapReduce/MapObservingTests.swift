@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live queries of map indexes: what they tell is what a query gives, and they are silent where it gives the same.
+// Live queries of map indexes: they report the results of a query, and are silent while these stay equal.
 
 import HornbeamTestSupport
 import Testing
@@ -40,7 +40,7 @@ struct MapObservingTests {
         let first = try #require(try rows.poll())
         #expect(first.changes == nil && first.rows.count == 16)
         #expect(first.rows.first?.source == 1 && first.rows.last?.source == 37)
-        // From t1 to t2, another size, one that goes, one that comes.
+        // One moves from t1 to t2, one changes its size, one leaves, one is added.
         try save(database, post(1, "t2"), post(6, "t1", size: 1_000), post(11, "elsewhere"), post(50, "t2"))
         let next = try #require(try rows.poll())
         #expect(next.rows.map(\.source) == [6, 16, 21, 26, 31, 36, 1, 2, 7, 12, 17, 22, 27, 32, 37, 50])

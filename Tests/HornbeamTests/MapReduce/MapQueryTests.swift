@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Corners of map indexes: targets of other types, order-dependent reducers in descending queries, cursors and values
-// that nobody should make, and indexes that are refused.
+// Corners of map indexes: targets of other types, order-dependent reducers in descending queries, invalid cursors and
+// values, and indexes that are refused.
 
 import HornbeamTestSupport
 import Testing

@@ -68,7 +68,7 @@ struct MapReduceDocumentTests {
             #expect(rows.map(\.value) == [Line(title: "One", tags: ["x"]), nil])
             #expect(rows.map(\.source) == [1, 2])
         }
-        // Neither the posts' rows nor those of ids that are none are looked at.
+        // Neither the posts' rows nor those of invalid ids are read.
         let read = try database.store.beginRead()
         defer { read.abort() }
         let session = TypedTransaction(StoreTransaction(read, schema: database.schema), models: database.models)
@@ -157,7 +157,7 @@ struct MapReduceDocumentTests {
             try database.close()
         }
         #expect(try open("1", tag: "x").keys == Array(repeating: "x", count: 10))
-        // Other code with the same version: nobody notices.
+        // Other code with the same version isn't noticed.
         let same = try open("1", tag: "y")
         #expect(same.calls == 0 && same.keys == Array(repeating: "x", count: 10))
         let other = try open("2", tag: "y")
@@ -364,7 +364,7 @@ struct MapReduceDocumentTests {
             if !rereduce {
                 for case .string(let key) in keys { note(key) }
             } else {
-                // As the document has it: one for each partial, whatever it counted.
+                // As the document has it: one for each partial, with any count.
                 for case .dictionary(let counts) in values { for key in counts.keys { note(key) } }
             }
             return .dictionary(result)

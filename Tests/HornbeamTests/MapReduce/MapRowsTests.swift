@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Map indexes: what queries cost in pages, prefixes within arrays, positions, statistics, and other versions of the
+// Map indexes: the pages that queries read, prefixes within arrays, positions, statistics, and other versions of the
 // collation.
 
 import Foundation
@@ -85,14 +85,14 @@ struct MapRowsTests {
         }
         try expect("range", 4 * height) { (context) throws in
             let found = try #require(try bySize.query().range(from: 1, to: 19_000).reduced().resolve(in: context))
-            // Of 1 to n it is √((n² − 1) / 12).
+            // For 1 to n it is √((n² − 1) / 12).
             #expect(abs(found - ((19_000.0 * 19_000 - 1) / 12).squareRoot()) < 1e-6)
         }
         try expect("groups", 10 * 4 * height) { (context) throws in
             let groups = try byGroup.query().grouped(level: 1).resolve(in: context)
             #expect(groups.count == 10)
         }
-        // The entities lie in far fewer leaves than there are of them, and each leaf is looked at once.
+        // The entities are in far fewer leaves than there are entities, and each leaf is read once.
         let rows = try database.pagesRead { (context) throws in
             #expect(try bySize.query().limit(4_000).resolve(in: context).count == 4_000)
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each built-in reducer keeps the laws of reducers, exactly, and takes any bytes for a partial; what a reducer must not
-// do is found.
+// Each built-in reducer keeps the laws of reducers, exactly, and accepts any bytes as a partial; violations in other
+// reducers are found.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -21,7 +21,7 @@ struct ReducerTests {
         if let bytes = reducer.encode(reducer.map(rows: rows)), reducer.partial(ofRows: 0) == nil {
             #expect(bytes.count <= reducer.room, "\(reducer.name)", sourceLocation: location)
         }
-        // Bytes that nobody wrote give a partial or nothing.
+        // Arbitrary bytes give a partial or nothing.
         var random = SeededGenerator()
         for size in 0..<300 {
             let partial = random.bytes(size).withUnsafeBytes { reducer.decode($0) }

@@ -36,8 +36,8 @@ private struct Reversed: IndexKey, Comparable, Equatable {
 /// Results with NaN aren't equal to themselves, and its sign means nothing.
 private func text(_ result: Any) -> String { "\(result)".replacingOccurrences(of: "-nan", with: "nan") }
 
-/// The result of adding. Which of two NaNs a sum is depends on the order of an addition's operands, which the compiler
-/// chooses.
+/// The result of adding. The NaN that a sum of two NaNs gives depends on the order of an addition's operands, which the
+/// compiler chooses.
 private func sumText(_ result: Any) -> String { text(result).replacing(/nan\(0x[0-9a-f]+\)/, with: "nan") }
 
 @Suite("Folding rows in their stored form")
@@ -197,7 +197,7 @@ struct StoredFoldingTests {
     @Test("a value that its type doesn't know any more fails the query, and no save", arguments: [true, false])
     func unknown(isChosen: Bool) throws {
         enum Colour: String, ColumnValue { case red, green }
-        /// What was stored when there was one colour more.
+        /// The type of values stored when there was another colour.
         enum Former: String, ColumnValue { case red, green, blue }
         func index<Value: ColumnValue>(_ value: @escaping @Sendable (Reading) -> Value) -> MapIndex<
             Reading, Value, ChosenValueReducer<Value>

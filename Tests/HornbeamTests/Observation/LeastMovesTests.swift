@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live queries, views, filtered views and sections tell the smallest number of moves for entities whose keys changed.
+// Live queries, views, filtered views and sections report the smallest number of moves for entities whose keys changed.
 
 import HornbeamTestSupport
 import Testing

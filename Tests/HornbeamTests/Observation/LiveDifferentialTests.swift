@@ -37,14 +37,14 @@ private final class Followed<Result: LiveResult>: Follower {
     }
 }
 
-/// Where each element of the new list was, by what the change-set says: nil for inserted ones.
+/// The former place of each element of the new list, by the change-set: nil for inserted ones.
 private func origins(_ changes: ListChanges, _ count: Int) -> [Int?] {
     changes.applied(to: Array(0..<count).map { $0 as Int? }) { position in
         changes.insertions.contains(position) ? nil : -1 - position
     }
 }
 
-/// What holds of each change-set, whatever the query.
+/// Expects the properties of every change-set, for all queries.
 private func expectSound(_ changes: ListChanges, _ old: [String], _ new: [String], _ message: String) {
     #expect(changes.applied(to: old) { new[$0] } == new, "\(message): \(changes)")
     #expect(!changes.isEmpty, "\(message)")
@@ -275,9 +275,9 @@ struct LiveDifferentialTests {
         }
         for (name, follower) in all {
             try follower.follow(database, "seed \(seed), \(name), at last")
-            // A query that never changed would prove nothing. Of some the number is always the same.
+            // A query that never changed would prove nothing. For some the number is always the same.
             let isConstant = name.hasSuffix(" none") || ["count nested limit", "count few by number"].contains(name)
-            // One entity's relation changes seldom.
+            // A single entity's relation changes seldom.
             let least = name == "one related" ? 2 : 3
             if !isConstant { #expect(follower.elements >= least, "\(name)") }
         }

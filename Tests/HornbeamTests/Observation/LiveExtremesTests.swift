@@ -33,7 +33,7 @@ private struct Member {
     var text: String
 }
 
-/// The same without an index.
+/// The same entity without an index.
 @EntityModel
 private struct Visitor {
     let id: Int
@@ -43,7 +43,7 @@ private struct Visitor {
     var text: String
 }
 
-/// Who is there.
+/// The visitors, as a model.
 private struct GuestBook {
     private var random = SeededGenerator()
     private(set) var guests: [Int: Guest] = [:]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of live queries observe: notes in folders, with tags; and each of them as text, for comparing results.
+// The entities for the tests of live queries: notes in folders, with tags; and each of them as text, for comparing
+// results.
 
 import Hornbeam
 import HornbeamTestSupport

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live queries as sequences: what wakes a consumer and what doesn't, slow consumers, the end, and what is left behind.
+// Live queries as sequences: the changes that wake a consumer and those that don't, slow consumers, the end, and the
+// objects left behind.
 
 import Foundation
 import HornbeamPages
@@ -123,13 +124,13 @@ struct ObservationTests {
         database.settle()
         #expect(database.live.figures.counts == before)
 
-        // Links of the type, and of entities in the result: they lie in other trees than the rows.
+        // Links of the type, and of entities in the result: they are in other trees than the rows.
         try database.commit { context in
             guard var note: LiveNote = try context.find(7) else { return }
             note.$folder = .id(1)
             try note.save(to: &context)
         }
-        // The type, but rows that are out before and after; what is undone; what changes nothing.
+        // The type, but rows outside the result before and after; an undone change; a save without a difference.
         try database.save(1, rank: 2)
         try database.commit { context in
             try? context.transaction { context in
@@ -267,13 +268,13 @@ struct ObservationTests {
         #expect(try all.poll()?.updated(LiveNote.self) == [2])
         #expect(try count.poll() == nil)
 
-        // What is undone is none, and a save of the same is none either.
+        // An undone touch is none, and a save without a difference is none either.
         try database.write { context in
             try? context.transaction { context in
                 _ = try LiveNote.touch(3, in: &context)
                 throw Refused()
             }
-            // Also of the one whose touch is undone.
+            // Also the entity whose touch was undone.
             for id in [3, 4] {
                 let same: LiveNote? = try context.find(id)
                 try #require(same).save(to: &context)
@@ -571,7 +572,7 @@ struct LinkedCostTests {
         let before = database.live.figures.counts
         for step in 0..<20 {
             try database.write { context in
-                // One that is in, one that comes from another folder, one that goes, a tag that is weighed anew.
+                // An entity inside, one from another folder, one deleted, a tag with another weight.
                 try LiveNote(id: 1001 + step * 2, rank: 2, text: "new").save(to: &context)
                 try LiveNote(id: step * 1000, rank: 1, text: "", folder: .id(0)).save(to: &context)
                 try LiveNote.delete(id: 50_001 + step * 2, from: &context)
@@ -589,7 +590,7 @@ struct LinkedCostTests {
             #expect(try tested.poll() == (step < 2 ? nil : step + 1))
             // Tag “u” isn't stored, so no note has two.
             #expect(try counted.poll() == nil)
-            // The tagged one goes ahead of all without a tag, behind those of a lower rank with one.
+            // The tagged one comes before all without a tag, and after those of a lower rank with one.
             let order = try #require(try ordered.poll())
             #expect(order.changes?.moves.contains { $0.to == step } == true, "\(String(describing: order.changes))")
         }
@@ -613,7 +614,7 @@ struct LinkedCostTests {
         }
         #expect(try list.poll()?.count == 20 && part.poll()?.count == 5)
         let before = database.live.figures.counts
-        // Of folder 0 there are 98,000 notes, of folder 1 2,000.
+        // Folder 0 has 98,000 notes, folder 1 2,000.
         try database.write { try LiveFolder(id: 0, title: "new").save(to: &$0) }
         #expect(try list.poll()?.changes?.updates.count == 20)
         #expect(try part.poll()?.changes?.updates.count == 5)

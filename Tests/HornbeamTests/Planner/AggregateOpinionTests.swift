@@ -21,7 +21,7 @@ private struct Order {
     var isPaid: Bool
 }
 
-/// The same without an index.
+/// The same entity without an index.
 @EntityModel
 private struct PlainOrder {
     let id: Int

@@ -88,7 +88,7 @@ struct AlternativesTests {
                     wanted.map { (number) -> Condition in \.key == number && \.id < 1_000 || \.key == number })
                 #expect(try Token.filter(nested).ids(in: context) == wanted)
             }
-            // Nil is a value like any other, and a list among the alternatives joins the others.
+            // Nil is a value like any other, and a list among the alternatives is merged with the others.
             let unknown: Condition = \.other == nil || \.other == 7 || .value(\.other, in: [8, 10]) || \.other == 8
             let expected = (0..<Self.count).filter { $0 % 3 == 0 || [7, 8, 10].contains($0) }
             #expect(try Token.filter(unknown).ids(in: context) == expected)

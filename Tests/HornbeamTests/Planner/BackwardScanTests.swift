@@ -73,7 +73,7 @@ struct BackwardScanTests {
         let items = try store["Item"]
         let tree = items.type.indexes[0].tree
         let query = EntityQuery(type: "Item", sort: [.column(1, descending: true)], limit: 20)
-        // Behind all keys, which begin with a marker of 1.
+        // After all keys, which begin with a marker of 1.
         let place = RowID(rawValue: 1 << 60).key
         try items.transaction.put(tree, place, [])
         #expect(try store.core.explain(query).access.description.contains("backwards"))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of index entries: of every type that a key has, either way, and where a key doesn't tell the value.
+// Rows made of index entries: with every type that a key can have, in both directions, and with values that a key
+// doesn't determine.
 
 import Foundation
 import HornbeamTree

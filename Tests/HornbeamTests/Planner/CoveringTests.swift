@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates by an index alone: that no row is read, what `explain` says of it, and where rows must be read after all.
+// Aggregates from an index alone: no row is read, and `explain` says so. Also the cases in which rows must be read.
 
 import Foundation
 import HornbeamKeys
@@ -77,7 +77,7 @@ struct CoveringTests {
         return context
     }
 
-    /// The same with nothing readable in its rows: what still answers has read none.
+    /// The same context with unreadable rows: queries that still answer have read none.
     private func unreadable() throws -> Context {
         let context = try context()
         try context.session.run { session in
@@ -99,7 +99,7 @@ struct CoveringTests {
         #expect(try sales.max(\.day, in: context) == plain.max(\.day, in: full))
         #expect(try sales.max(\.region, in: context) == plain.max(\.region, in: full))
         #expect(try sales.aggregate(.countDistinct(\.day), in: context) == 9)
-        // Of a text that its key doesn't tell as it was written, a row is read.
+        // If a key doesn't determine the original text, a row is read.
         #expect(try sales.aggregate(.countDistinct(\.region), in: full) == 4)
         #expect(try sales.aggregate(.countDistinct(\.weight), in: context) == 80)
         #expect(try sales.distinct(\.day, in: context) == plain.distinct(\.day, in: full))
@@ -205,7 +205,7 @@ struct CoveringTests {
         let (count, _) = try Measure.query().aggregate(.countDistinct(\.value), .sum(\.id), in: context)
         #expect(count == 3)
     }
-    /// Of each kind of value those that keys treat apart: zeros at the end, either sign, escaped bytes, nil.
+    /// For each kind of value, those that keys treat specially: zeros at the end, either sign, escaped bytes, nil.
     private func parcels() throws -> Context {
         var context = Context()
         let costs = [
@@ -275,7 +275,7 @@ struct CoveringTests {
         #expect(try Memo.filter(.string(\.text, matches: "nothing")).count(in: context) == 0)
     }
 
-    /// What no row holds is never made of a key, though the key may say so: the row is asked instead.
+    /// A value that no row holds is never made of a key, although the key may give it: the row is read instead.
     @Test("forged keys (a huge decimal, one that is no number, a malformed escape) are read in the rows")
     func forged() throws {
         let context = try parcels()

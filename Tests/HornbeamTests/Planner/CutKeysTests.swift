@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index entries whose keys are longer than an index keeps: behind what is kept of them lies a hash, not the next
-// column.
+// Index entries whose keys are longer than an index keeps: after the kept part comes a hash, not the next column.
 
 import Testing
 
@@ -25,7 +24,7 @@ struct CutKeysTests {
         ]
     }
 
-    /// Short and long, and so many that no two hashes are likely to lie on the same side of every bound.
+    /// Short and long, and enough of them that no bound is likely to have all hashes on one side.
     private static let tails: [Value] =
         ["", "a", "lo", "m", "mm", "z"].map { .string($0) }
         + (0..<40).map { .string("\($0 % 2 == 0 ? "b" : "y")\($0)" + String(repeating: "t", count: 30)) } + [.null]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner's one promise: whatever path it takes, the answer is the same. Random rows, filters, sorts and limits;
-// asked with indexes, without, and of a naive evaluation in plain Swift.
+// The planner's one promise: every path gives the same answer. Random rows, filters, sorts and limits; evaluated with
+// indexes, without, and by a naive evaluation in plain Swift.
 
 import Foundation
 import HornbeamKeys
@@ -56,7 +56,7 @@ private struct Naive {
             guard case .column(let column) = term.key else { continue }
             let order = compare(left[column], right[column])
             if order != 0 { return term.descending ? order > 0 : order < 0 }
-            // The same entity, which doesn't come behind itself, whatever it has been since.
+            // The same entity, which doesn't come after itself, even after changes.
             if column == 0 { return false }
         }
         return compare(left[0], right[0]) < 0
@@ -223,7 +223,7 @@ private struct Generator {
     }
 }
 
-/// Asks for some columns alone, which an index may hold: the values must be those of the rows.
+/// Reads only some columns, which an index may hold: the values must be those of the rows.
 private struct CoveringCheck {
     /// Plans that were covering.
     var inOrder = 0

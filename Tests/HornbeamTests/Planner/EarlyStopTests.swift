@@ -102,7 +102,8 @@ struct EarlyStopTests {
             }
             let sorted = try database.read { try Statement(text).resolve(in: $0).map { [$0["id"], $0["salary"]] } }
             #expect(all == sorted, "\(text)")
-            // A fourth of the rows is on one floor. The look-up of each reads two pages, beside those of the index.
+            // A fourth of the rows is on one floor. The look-up of each reads two pages, in addition to those of the
+            // index.
             #expect(pages < Self.count / 2 + 60, "\(text): \(pages) pages")
         }
     }

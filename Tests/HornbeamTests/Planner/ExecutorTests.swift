@@ -67,7 +67,7 @@ struct ExecutorTests {
         #expect(try store.core.explain(query).access == .ids(count: 3))
         #expect(try store.core.count(query) == 2)
         #expect(try ids(EntityQuery(type: "Doc", filter: .and([wanted, red])), store) == "db")
-        // Given ids come as given, whatever else is asked of them.
+        // Given ids come in the given order, with any other conditions.
         let given = Filter.ids([.string("b"), .string("a"), .string("d")])
         #expect(try ids(EntityQuery(type: "Doc", filter: .and([wanted, given])), store) == "bd")
     }

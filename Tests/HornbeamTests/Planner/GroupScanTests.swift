@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregates by value: each different value of an index once, with the number of its rows. The same as row by row,
-// whatever the values, and at the cost of the different ones.
+// Aggregates by value: each different value of an index once, with the number of its rows. The result is the same as
+// row by row, for all values, at the cost of the different ones.
 
 import Foundation
 import HornbeamTestSupport
@@ -27,7 +27,7 @@ private struct Sale {
     var isPaid: Bool
 }
 
-/// The same without an index.
+/// The same entity without an index.
 @EntityModel
 private struct PlainSale {
     let id: Int
@@ -51,7 +51,7 @@ private struct Text {
 
 @Suite("Aggregates by value")
 struct GroupScanTests {
-    /// - Parameter variety: about so many different values of each property.
+    /// - Parameter variety: approximate number of different values of each property.
     private func save(_ id: Int, _ variety: Int, _ context: inout Context, _ random: inout SeededGenerator) throws {
         let regions = ["é", "e\u{301}", "a\u{0}b", "", "r\(random.below(variety))"]
         let region: String? = random.oneIn(6) ? nil : regions[random.below(5)]
@@ -72,7 +72,7 @@ struct GroupScanTests {
         ).save(to: &context)
     }
 
-    /// What is asked of both types, as text; errors too, but for the type's name.
+    /// The answers of both types, as text; errors too, without the type's name.
     private func answers<Entity: EntityModelProtocol>(
         _ query: QueryList<Entity>, _ columns: Columns<Entity>, _ context: Context
     ) -> [String] {

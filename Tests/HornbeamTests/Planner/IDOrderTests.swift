@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders by id, and orders that end in the id: the first and the last are the ends of what lies in that order already,
-// be it rows or the tree of ids.
+// Orders by id, and orders that end in the id: the first and the last are the ends of rows already in that order, or of
+// the tree of ids.
 
 import Foundation
 import HornbeamTestSupport
@@ -35,7 +35,7 @@ private struct Named: Equatable {
 struct IDOrderTests {
     private static let count = 6_000
 
-    /// So much in each row that those of one type fill some 250 pages.
+    /// A text so long that the rows of a type fill some 250 pages.
     private static func text(_ id: Int) -> String { "t\(id) " + String(repeating: "x", count: 250) }
 
     private static func name(_ number: Int) -> String { "n\(100_000 + number * 7919 % count)" }
@@ -140,7 +140,7 @@ struct IDOrderTests {
             let inRoom = Counted.filter(\.room == 1).sorted(by: \.rank.desc, \.id.desc, \.text).limit(1)
             #expect(try inRoom.requiringIndex().ids(in: context) == [5_899])
             #expect(try inRoom.explain(in: context).access.description.contains("byRoom"))
-            // What is equal in the index comes by texts, of which its entries know nothing.
+            // Entities that are equal in the index come in the order of texts, which its entries don't have.
             let ranks = Named.query().sorted(by: \.rank.desc, \.id).limit(3)
             let byName = (0..<Self.count).filter { $0 % 50 == 49 }.map(Self.name).sorted()
             #expect(try ranks.requiringIndex().ids(in: context) == Array(byName.prefix(3)))
@@ -352,7 +352,7 @@ struct IDTypesTests {
             for (column, descending) in sort {
                 let found = order(left, right, column)
                 if found != 0 { return descending ? -found : found }
-                // The same entity, whatever else it has been since: it doesn't come behind itself.
+                // The same entity, even after changes: it doesn't come after itself.
                 if column == 0 { return 0 }
             }
             return left.rowID < right.rowID ? -1 : left.rowID > right.rowID ? 1 : 0
@@ -397,7 +397,7 @@ struct IDTypesTests {
         }
     }
 
-    /// Makes the query go on behind a row, which may be gone where the order tells its place; what is left then.
+    /// Makes the query continue after a row, which may be deleted if the order has its place; returns the rest.
     private func position(
         _ store: CoreStore, _ ids: IDs, _ rows: [Row], _ sort: [(column: Int, descending: Bool)],
         _ order: (Row, Row) -> Int, _ query: inout EntityQuery, _ expected: [Row], _ random: inout SeededGenerator

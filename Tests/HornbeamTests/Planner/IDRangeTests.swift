@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions on ids that are integers: rows lie in the order of their ids, so a range of them is a range of rows.
+// Conditions on integer ids: rows are stored in the order of their ids, so a range of them is a range of rows.
 
 import Hornbeam
 import HornbeamTestSupport

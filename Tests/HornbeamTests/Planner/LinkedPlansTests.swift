@@ -66,7 +66,7 @@ struct LinkedPlansTests {
         let holds: (Note) -> Bool
     }
 
-    /// One after the other: as one literal they would take the compiler long.
+    /// Added one by one: a single literal would take the compiler long.
     private func conditions() -> [Condition] {
         var all: [Condition] = []
         func add(_ name: String, _ predicate: Predicate<Note>, _ holds: @escaping (Note) -> Bool) {

@@ -31,7 +31,7 @@ struct PagesReadTests {
         if inFile { database = try Database(at: folder.path("store"), models: Reading.self) }
         try fill(database)
         if inFile {
-            // Pages that were written lie in the file then, and are verified once.
+            // The written pages are in the file then, and are verified once.
             try database.close()
             database = try Database(at: folder.path("store"), models: Reading.self)
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an analysed plan counts, and queries that refuse to scan.
+// The counts of an analysed plan, and queries that refuse to scan.
 
 import Testing
 
@@ -108,7 +108,7 @@ struct PlanRunTests {
             let error = #expect(throws: HornbeamError.self) { try query.requiringIndex().ids(in: context) }
             #expect(error?.code == .needsIndex)
         }
-        // Where the join would read less than a scan, it is the plan that is refused.
+        // If the join would read less than a scan, it is the plan that is refused.
         try Box(id: 1, size: 5, parts: .ids([1, 2, 3])).save(to: &context)
         let few = Part.filter(.any(\.$box, where: \.size == 5))
         #expect(try few.ids(in: context) == [1, 2, 3])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries for one whole unique key or one id: what they find without a plan is what a plan would find.
+// Queries for one whole unique key or one id: they find the same without a plan as with one.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -72,7 +72,7 @@ struct PointLookupTests {
         #expect(try ids(.and([equal(2, .int(3)), equal(2, .int(4))]), store) == [])
         #expect(try ids(.and([equal(2, .int(3)), equal(1, .string("c13"))]), store) == [.string("i13")])
         #expect(try ids(.and([equal(2, .int(3)), equal(3, .double(1)), equal(1, .string("no"))]), store) == [])
-        // Nil is no key: each may have it.
+        // Nil is no key: any number of entities may have it.
         #expect(try ids(equal(1, .null), store).count == 10)
         #expect(try ids(.isNull(column: 1), store).count == 10)
         #expect(try ids(.and([equal(2, .int(3)), equal(3, .null)]), store) == [.string("i15")])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are looked up several at a time, which nobody may notice: those before a damaged page or index entry come before
-// the error, and no row behind a limit is read.
+// Rows are looked up several at a time, which must not be noticeable: rows before a damaged page or index entry come
+// before the error, and no row beyond a limit is read.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -20,7 +20,7 @@ private let models = [
         indexes: [IndexDescription(name: "byName", kind: .value, components: [.init(column: "name")])])
 ]
 
-/// In no index, so that it tells the page of a row.
+/// A text outside all indexes, so that it identifies the page of a row.
 private func text(_ id: Int) -> String { "text of \(id)." + String(repeating: "-", count: 150) }
 
 /// The rows called “a”, each on another page.
@@ -47,7 +47,7 @@ private func open(_ image: [UInt8], _ access: PageAccess) throws -> CoreStore {
     return try CoreStore(models, in: try TreeStore.open(file: try SimulatedDisk(image: image), options: options))
 }
 
-/// The same with one byte changed in the page where the row lies.
+/// The same image with one byte changed in the page of the row.
 private func damaged(_ image: [UInt8], at id: Int) throws -> [UInt8] {
     let marker = Array("text of \(id).".utf8)
     let first = try #require(marker.first)
@@ -109,7 +109,7 @@ struct RowsBeforeDamageTests {
         try store.core.flush()
         let index = try #require(try store["Item"].type.indexes.first)
         let first = try store.core.transaction.cursor(index.tree).firstKey()
-        // Behind all that are called “a”, and too short to name a row.
+        // After all that are called “a”, and too short to name a row.
         let short = first.dropLast(8) + [0xFF]
         try #require(short.count < 8)
         _ = try store.core.transaction.put(index.tree, Array(short), [])
@@ -126,7 +126,7 @@ struct RowsBeforeDamageTests {
     @Test("are all that is read: none behind a limit")
     func limit() throws {
         let image = try image()
-        // What the index leaves open: the second row is not wanted, so the limit is full at the third.
+        // The condition that the index leaves open: the second row is not wanted, so the limit is reached at the third.
         let rest = Filter.not(.compare(column: 2, .equal, .string(text(listed[1]))))
         for (query, expected, next) in [
             (query(limit: 2), [0, 1], 2), (query(rest, limit: 2), [0, 2], 3), (query(limit: 1), [0], 1),

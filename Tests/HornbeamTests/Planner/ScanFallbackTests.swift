@@ -31,7 +31,8 @@ struct ScanFallbackTests {
         let database = try Database.counting(Sample.self, NamedSample.self)
         try database.write { context in
             for id in 0..<count {
-                // Three of a rank, and of those of a rare one, either way, the 500th candidate is not the last.
+                // Three of each rank, and among those of a rare one, in both directions, the 500th candidate is not the
+                // last.
                 let rank = id * 7919 % count / 3
                 let text = rank % 100 == 66 ? "rare" : "usual"
                 try Sample(id: id, rank: rank, text: text).save(to: &context)
@@ -55,7 +56,7 @@ struct ScanFallbackTests {
                 #expect(run.rowsRead <= Self.count * 9 / 8 + 1, "\(run)")
             }
             let pages = try database.pagesRead { _ = try query.ids(in: $0) }
-            // To look up each of them takes two pages each and more.
+            // Looking up each of them takes two pages and more.
             #expect(pages < Self.count, "\(pages) pages")
         }
         try database.read { context in
@@ -63,7 +64,7 @@ struct ScanFallbackTests {
             let run = try names.explain(.analyze, in: context)
             #expect(run.plan.access.description.contains("ids in their order"))
             #expect(run.rowsRead <= Self.count * 9 / 8 + 1, "\(run)")
-            // One that finds enough reads no more than that.
+            // A query that finds enough reads no more than that.
             let usual = try Sample.filter(\.text == "usual").sorted(by: \.rank).limit(20).explain(.analyze, in: context)
             #expect(usual.rowsRead < 50, "\(usual)")
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranked searches beside other conditions: the best of what passes these, with the scores of the search alone, by
-// whatever path the rows are found that may be among them; and how many rows a search finds.
+// Ranked searches beside other conditions: the best of the rows that pass these, with the scores of the search alone,
+// however the possible rows are found; and the number of rows that a search finds.
 
 import HornbeamTestSupport
 import HornbeamText
@@ -80,7 +80,7 @@ private struct Generator {
                 { $0[2] == .int(room) || number($0[3]) == Int(size) }
             )
         case 7, 8:
-            // No index tells that, so rows are tested.
+            // No index answers that, so rows are tested.
             return (
                 .not(.string(StringTest(.contains, columns: [1], "w3"))),
                 { if case .string(let text) = $0[1] { !text.contains("w3") } else { false } }
@@ -142,7 +142,7 @@ struct SearchPlansTests {
         var (intersections, others) = (0, 0)
         for round in 0..<10 {
             if round == 4 {
-                // What is undone must not be seen.
+                // Undone changes must not be seen.
                 let before = rows
                 struct Undone: Error {}
                 do {
@@ -179,7 +179,7 @@ struct SearchPlansTests {
                 } else {
                     others += 1
                 }
-                // The same without an order, and counted.
+                // The same query without an order, and counted.
                 let plain = EntityQuery(type: "Item", filter: .and(filters))
                 #expect(try store.core.rowIDs(plain) == some.map(\.row).sorted(), note)
                 #expect(try store.core.count(plain) == some.count, note)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite's opinion on the same queries: random models, indexes, rows, filters, sorts and limits, of what both mean the
-// same by. Where SQL has three truth values, each condition is told to be false instead of unknown, which is what `not`
-// means here.
+// SQLite's answers to the same queries: random models, indexes, rows, filters, sorts and limits whose meaning both
+// share. Each condition is written in SQL so that unknown counts as false, because `not` means that here.
 
 import Foundation
 import HornbeamTestSupport
@@ -10,7 +9,7 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// A random entity type, and how SQLite is told of it.
+/// A random entity type, and its declaration for SQLite.
 private struct Model {
     var description: EntityDescription
     private var words = ["", "a", "ab", "b", "Ab", "é", "zebra", "ß", "long " + String(repeating: "x", count: 900)]
@@ -65,7 +64,7 @@ private struct Model {
             return (.compare(column: column, comparison, value), "COALESCE(\(name) \(sign) \(literal(value)), 0)")
         case 3: return (.isNull(column: column), "\(name) IS NULL")
         case 4:
-            // Of few kinds, for SQLite takes no thousand terms.
+            // Only few different ones, because SQLite accepts no thousand terms.
             let drawn = (0..<(random.oneIn(9) ? 1_200 : random.below(4))).map { _ in value(column, &random) }
             let tests = Set(drawn.map(literal)).map { "\(name) IS \($0)" } + ["0"]
             return (.within(column: column, drawn), "(" + tests.joined(separator: " OR ") + ")")
@@ -177,7 +176,7 @@ struct SecondOpinionTests {
             } else {
                 let rowID = try store.save("Thing", row)
                 script.append(model.upsert(row))
-                // Ties go by the row id, which SQLite is told.
+                // Ties are ordered by the row id, which SQLite gets as a column.
                 script.append("UPDATE Thing SET place = \(rowID.rawValue) WHERE id = \(model.literal(row[0]))")
             }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets and last entities by indexes of all kinds, either way: what is passed over is counted, not read.
+// Offsets and last entities by indexes of all kinds, in both directions: skipped rows are counted, not read.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -36,7 +36,8 @@ struct SkippingTests {
         IndexDescription(name: "byCode", kind: .unique, components: [.init(column: "code")]),
     ]
 
-    /// Names of one byte, of nearly as many as an index keeps, and of more, which lie in groups with one beginning.
+    /// Names of one byte, of nearly as many as an index keeps, and of more, which are in groups with a common
+    /// beginning.
     private func name(_ random: inout SeededGenerator) -> Value {
         switch random.below(6) {
         case 0: .null
@@ -141,7 +142,7 @@ struct SkippingTests {
                 let found = try order.limit(5, offset: count / 2 + 17).ids(in: context)
                 #expect(found.count == 5)
             }
-            // A few descents more, and of groups the one that it begins in.
+            // A few more descents, and with groups the one in which it begins.
             #expect(far <= first + 30, "\(name): \(first) pages, then \(far)")
             let last = try pages { context in
                 let found = try order.last().resolve(in: context)

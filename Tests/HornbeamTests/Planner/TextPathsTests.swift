@@ -51,7 +51,7 @@ private struct Generator {
         return [.int(id), title, .string(text()), .int(Int64.random(in: 0...5, using: &random))]
     }
 
-    /// A piece of a text, mostly one that there may be.
+    /// A piece of a text, mostly one that occurs.
     mutating func part() -> String {
         let scalars = Array(text().unicodeScalars)
         let cuts = [

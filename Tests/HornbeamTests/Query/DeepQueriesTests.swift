@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions, lists and searches that lie within one another, on the smallest stack that a thread is likely to have.
-// They work up to the bound. Beyond it every use is refused.
+// Nested conditions, lists and searches on the smallest stack that a thread is likely to have. They work up to the
+// bound. Beyond it every use is refused.
 
 import HornbeamTestSupport
 import Testing

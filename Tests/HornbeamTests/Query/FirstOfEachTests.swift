@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first of each group in one call, from group to group of an index where there is one, the same without.
+// The first of each group in one call: from group to group of an index if there is one, and the same without.
 
 import Foundation
 import HornbeamTestSupport

@@ -31,7 +31,7 @@ private enum Step: CustomStringConvertible {
     case after(Post)
     case distinct
     case and(likes: Int)
-    /// Of what there was before any step.
+    /// Refers to the entities before any step.
     case andFirst(Int)
     case or(likes: Int)
     case orLast(Int)
@@ -188,7 +188,7 @@ struct NestedStepsTests {
         #expect(try lists { $0.limit(5).limit(2) } == [[1, 2], [3, 4]])
         #expect(try lists { $0.limit(2, offset: 1).limit(5, offset: 1) } == [[], [5]])
         #expect(try lists { $0.sorted(by: \.date.desc).or(.filter(\.date == 1).limit(1)) } == [[2, 1], [6, 5, 4, 3]])
-        // What isn't linked does not count either.
+        // Unlinked entities don't count either.
         #expect(try lists { _ in Post.query([6, 1, 5, 2, 3]).limit(2) } == [[1, 2], [6, 5]])
         #expect(try lists { $0.schemaQuery().limit(1) } == [[1], [1]])
     }

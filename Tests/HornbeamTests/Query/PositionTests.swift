@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going on behind an entity that is gone: what is equal to it in the order came before it or didn't, which nothing
-// tells, so that a page is neither shown twice nor left out silently.
+// Continuing after a deleted entity: nothing records whether entities equal to it in the order came before or after it,
+// so a page is neither shown twice nor left out silently.
 
 import HornbeamTestSupport
 import Testing
@@ -42,7 +42,7 @@ struct PositionTests {
                     return error?.code == .invalid && "\(error?.description ?? "")".contains("sort by the id as well")
                 }
                 #expect(throws: HornbeamError.self) { try query.count(in: context) }
-                // With the id nothing is equal.
+                // With the id no others are equal.
                 let whole = order.filter(\.size != 3)
                 let sorted = isByDay ? whole.sorted(by: \.day, \.id) : whole.sorted(by: \.size.desc, \.id)
                 let all = try sorted.resolve(in: context)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some properties of entities, against those of the entities.
+// Projections to some properties, compared with the entities' properties.
 
 import FoundationEssentials
 import Hornbeam

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions that compare two properties of an entity: what they mean is what Swift says of the entities themselves,
-// but for NaN and raw values, which compare as they are stored.
+// Conditions that compare two properties of an entity: they mean the same as Swift's comparison of the entities, except
+// for NaN and raw values, which compare as they are stored.
 
 import Foundation
 import Hornbeam

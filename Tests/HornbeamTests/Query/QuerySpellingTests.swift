@@ -206,7 +206,7 @@ struct QuerySpellingTests {
             }
         }
         #expect(seen == 3)
-        // `forEach` reads a thousand entities at a time. One that the body deletes before its turn doesn't come.
+        // `forEach` reads a thousand entities at a time. An entity that the body deletes before its turn doesn't come.
         seen = 0
         try Tune.query().forEach(in: context) { track in
             seen += 1
@@ -249,7 +249,7 @@ struct QuerySpellingTests {
         try dropped(database)
     }
 
-    /// Not asynchronous, where the compiler takes the other `write`.
+    /// Synchronous, because the compiler would take the other `write` in asynchronous code.
     private func dropped(_ database: Database) throws {
         try database.write { try Tune.query().delete(from: &$0) }
         try database.write(durability: .none) { try Tune.query().delete(from: &$0) }

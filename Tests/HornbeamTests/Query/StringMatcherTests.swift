@@ -18,7 +18,7 @@ struct StringMatcherTests {
         }
     }
 
-    /// What Swift says.
+    /// Swift's answer.
     private func holds(_ test: StringTest, _ text: String) -> Bool {
         test.kind.holds(test.folded(text), test.folded(test.text))
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of UNNEST that the description of array indexes gives, with the results that it gives. Its documents are
-// an entity type here, and names are those of the properties: it is `Name`, as the document has it, not `name`.
+// The examples of UNNEST in the description of array indexes, with the results given there. Its documents are an entity
+// type here, and names are those of the properties: it is `Name`, as in the document, not `name`.
 
 import Hornbeam
 import Testing

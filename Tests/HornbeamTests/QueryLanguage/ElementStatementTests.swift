@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that array indexes answer: UNNEST over arrays within arrays, ANY, and `IN` with a list that is given. What
-// is found is what is found without an index.
+// Statements that array indexes answer: UNNEST over arrays within arrays, ANY, and `IN` with a given list. The results
+// are those without an index.
 
 import Foundation
 import HornbeamTestSupport
@@ -81,7 +81,7 @@ struct ElementStatementTests {
         return try database.read { try statement.resolve(in: $0, parameters) }.map(\.json)
     }
 
-    /// - Parameter rarity: of words and numbers, beside those that are asked for.
+    /// - Parameter rarity: number of rare words and numbers, besides the queried ones.
     private func owners(_ generator: inout SeededGenerator, _ count: Int, rarity: Int) -> [Owner] {
         let words = ["home", "mobile", "work", "mob", "é", ""] + (0..<rarity).map { "z\($0)" }
         return (0..<count).map { id in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What expressions are worth: logic with what isn't known, numbers, texts, arrays, functions.
+// The values of expressions: logic with unknown values, numbers, texts, arrays, functions.
 
 import Foundation
 import Hornbeam

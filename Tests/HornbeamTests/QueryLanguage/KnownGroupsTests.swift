@@ -112,7 +112,7 @@ struct KnownGroupsTests {
                     "SELECT DISTINCT \(keys) FROM Sale\(condition)"
                         + pick(["", " ORDER BY \(keys)", " LIMIT 3", " ORDER BY \(keys) DESC LIMIT 3 OFFSET 1"])
                 }
-            // Of texts that are equal any may stand for the others.
+            // Any of several equal texts may stand for the others.
             func rows(_ database: Database) throws -> [String] {
                 try database.query(text).map { $0.json.precomposedStringWithCanonicalMapping }
             }

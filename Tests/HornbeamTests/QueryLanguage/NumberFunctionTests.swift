@@ -173,7 +173,7 @@ struct NumberFunctionTests {
         for place in 0..<2_000 { millis.append(978_307_200_000 + place * 1_234_567 + place % 1000) }
         let expected = Value.array(millis.map { .int(Int64($0)) })
         #expect(try value("ARRAY STR_TO_MILLIS(MILLIS_TO_STR(x)) FOR x IN ? END", millis) == expected)
-        // Dates are doubles, which have such milliseconds only nearly.
+        // Dates are doubles, which hold such milliseconds only nearly.
         #expect(try value("ARRAY STR_TO_MILLIS(DATE(MILLIS_TO_STR(x))) FOR x IN ? END", millis) == expected)
         #expect(try value("ARRAY x FOR x IN ? WHEN LENGTH(MILLIS_TO_STR(x)) > 24 END", millis) == .array([]))
     }

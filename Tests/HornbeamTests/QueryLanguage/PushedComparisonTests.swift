@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons of columns of every type with values of every type. What a filter says must be what is computed of each
-// row: so each condition is asked once as it is written, and once with the column within an expression, which nothing
-// makes a filter of.
+// Comparisons of columns of every type with values of every type. A filter must agree with the computed result of each
+// row: so each condition is run once as it is written, and once with the column within an expression, which can't
+// become a filter.
 
 import Foundation
 import HornbeamTestSupport
@@ -144,7 +144,7 @@ struct PushedComparisonTests {
         }
     }
 
-    /// With the subject as it is, and as nothing is pushed.
+    /// Conditions with the subject as it is, and in a form that isn't pushed.
     private static func conditions(_ column: String) -> [(text: (String) -> String, count: Int)] {
         ["=", "!=", "<", "<=", ">", ">="].flatMap { sign -> [(text: (String) -> String, count: Int)] in
             [

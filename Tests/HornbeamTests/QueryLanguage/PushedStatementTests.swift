@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statements say as typed queries do, and are answered as these are: parts of texts by full text, conditions on
-// many related entities, the time of the last save, texts without accents.
+// Statements equivalent to typed queries, and answered like these: parts of texts by full text, conditions on many
+// related entities, the time of the last save, texts without accents.
 
 import Foundation
 import HornbeamTestSupport
@@ -68,7 +68,7 @@ struct PushedStatementTests {
         let text = "SELECT id FROM Work WHERE \(condition)"
         let found = try plan(database, text)
         #expect(found.contains("test a condition") == !isExact, "\(found)")
-        // The same without the planner.
+        // The same query without the planner.
         let expected = try database.query("SELECT id FROM Work WHERE (\(condition)) = TRUE").map(\.json)
         #expect(try database.query(text).map(\.json) == expected)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random conditions: what a statement finds is what logic of three values, written anew here, says of each row: with
-// indexes, without them, and where nothing is pushed into the planner.
+// Random conditions: a statement's results agree with three-valued logic, written anew here, for each row: with
+// indexes, without them, and without pushing conditions into the planner.
 
 import Foundation
 import HornbeamTestSupport

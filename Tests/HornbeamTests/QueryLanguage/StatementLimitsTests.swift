@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statements may cost and what they may not: memory, stack and time; and where an error of a run is shown.
+// The limits of statements: memory, stack and time; and the place shown for an error of a run.
 
 import Foundation
 import HornbeamTestSupport
@@ -62,7 +62,7 @@ struct StatementLimitsTests {
             #expect(error?.code == .tooLarge, "\(error?.message ?? "")")
             #expect(error?.message.contains("more than 16777216 bytes, at line 1, character") == true)
         }
-        // Where no row asks for it, it is no error.
+        // If no row evaluates it, it is no error.
         #expect(try rows("SELECT id FROM Scrap WHERE id > 5 AND \(text) = 'x'").isEmpty)
     }
 
@@ -196,7 +196,7 @@ struct StatementLimitsTests {
         try frame.work(Frame.maxSteps)
         let error = #expect(throws: HornbeamError.self) { try frame.work(on: .array([.null])) }
         #expect(error?.code == .tooLarge)
-        // Of each row anew.
+        // Evaluated anew for each row.
         let words = Array(repeating: "a", count: 100)
         let condition = "ANY a IN ? SATISFIES a = name AND a IN list END"
         #expect(try rows("SELECT id FROM Scrap WHERE \(condition)", words).count == 2)
@@ -286,7 +286,7 @@ struct NumberOrderTests {
             for _ in 0..<generator.below(3) { double = generator.oneIn(2) ? double.nextUp : double.nextDown }
             return .double(double)
         case 3:
-            // What some double is written as, or a little more.
+            // The decimal of some double, or a little more.
             let written = Decimal(string: "\(base.isFinite ? base * sign : 3)") ?? 0
             return .decimal(
                 generator.oneIn(2)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statements are read as, and where a wrong one is wrong.
+// The parsed forms of statements, and the places of mistakes in wrong ones.
 
 import HornbeamTestSupport
 import Testing

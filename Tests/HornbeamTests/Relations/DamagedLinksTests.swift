@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damage to single entries of links: the check finds each, and whatever reads or changes links meanwhile gives values
-// or errors.
+// Damage to single entries of links: the check finds each, and reading or changing links meanwhile gives values or
+// errors.
 
 import HornbeamTree
 import Testing
@@ -10,7 +10,7 @@ import Testing
 
 private let rows = (1...3).map { RowID(rawValue: $0) }
 
-/// What happens to an entry.
+/// The kind of damage to an entry.
 private enum Damage: CaseIterable {
     case gone, otherRow, otherPlace, shortValue, moved, otherList, unknownList, shortKey, greatestPlace
 

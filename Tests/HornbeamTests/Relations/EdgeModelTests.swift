@@ -112,7 +112,7 @@ struct EdgeModelTests {
         }
     }
 
-    /// Links of new entities wait until somebody asks for links, so here many changes go by unasked.
+    /// Links of new entities are put off until links are read, so here many changes pass without a read.
     @Test("links of ever more entities, some of them undone, agree with lists in memory", .seeded, arguments: limits)
     func growing(_ limits: EdgeTrees.Limits) throws {
         struct Undo: Error {}
@@ -155,13 +155,13 @@ struct EdgeModelTests {
                 try links()
             }
             guard step % 100 == 0 else { continue }
-            // All rows, whoever has links, so that the check finds them.
+            // All rows, with and without links, so that the check finds them.
             for type in ["A", "B"] { for row in 1...last { try store.save(type, [.int(Int64(row))]) } }
             try compare(sides.map(\.0), lists, store, rows: last)
         }
     }
 
-    /// Links that are removed wait until somebody asks for what they have to do with, or links anew.
+    /// Removed links are put off until related links are read or set anew.
     @Test(
         "links removed in a row, some of them undone, agree with lists in memory at each read in between", .seeded,
         arguments: limits)

@@ -237,7 +237,7 @@ struct EdgeTreesTests {
             try links.set("Message", messages[number * 7 % 20], "attachment", ["a\(number)"])
             #expect(links.edges.waiting == 2 * (number + 1))
         }
-        // Two of them are linked to something already: what waits is put before that goes.
+        // Two of them are linked already: pending links are put before these are removed.
         try links.set("Message", "m3", "attachment", ["a0"])
         try links.set("Attachment", "a1", "message", ["m4"])
         #expect(try links.get("Attachment", "a0", "message") == ["m3"])

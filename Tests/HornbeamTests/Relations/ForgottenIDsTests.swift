@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids that are linked and not stored: the store knows them as long as something links them, whoever takes the last
-// link, against a model in memory.
+// Ids that are linked and not stored: the store knows them as long as a link leads to them, however the last link is
+// removed, compared with a model in memory.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -97,7 +97,7 @@ struct ForgottenIDsTests {
             try Fellow(id: person).detach(\.$home, inverse: \.$residents, in: &context)
             expected.homes[person] = nil
         case 6:
-            // Of what isn't stored the links go too.
+            // The links of an entity that isn't stored are removed too.
             try Club(id: club).delete(from: &context)
             expected.forget(club: club)
         case 7:

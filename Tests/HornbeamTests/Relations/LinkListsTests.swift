@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables that a level of a nested query goes by: what several sources lead to is numbered as a plain set would.
+// The tables for a level of a nested query: the targets of several sources are numbered as a plain set would number
+// them.
 
 import HornbeamTestSupport
 import Testing

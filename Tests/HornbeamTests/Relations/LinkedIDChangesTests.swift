@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an index goes by the id of what a relation leads to, and that isn't what the saved value says: a nested entity
-// that is stored under another id, relations that are renamed, live lists whose order is the relation's.
+// Indexes over the id of a relation's target, if it isn't the id in the saved value: a nested entity stored under
+// another id, renamed relations, live lists in the relation's order.
 
 import Hornbeam
 import HornbeamTestSupport

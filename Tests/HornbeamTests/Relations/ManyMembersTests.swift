@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A relation with a million members costs no more than one with a thousand: what an operation looks at and what it
-// changes are a few pages, however many members there are. Pages are counted, not time.
+// A relation with a million members costs no more than one with a thousand: an operation reads and changes a few pages,
+// with any number of members. Pages are counted, not time.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -22,7 +22,7 @@ private struct Sailor: Equatable {
     @Relationship(inverse: \.sailors) var crew: Crew?
 }
 
-/// Crew 1 with sailors 0, 1, 2 and so on, and one sailor more, who has no crew.
+/// Crew 1 with sailors 0, 1, 2 and so on, and another sailor, who has no crew.
 private struct LargeCrew {
     let database: Database
     let count: Int
@@ -208,7 +208,7 @@ struct ManyMembersTests {
                 #expect(try all.limit(3, offset: 700).resolve(in: context).map(\.id) == [701, 702, 703])
             }
         }
-        // One is missing here, and very many elsewhere.
+        // One link is missing here, and very many elsewhere.
         try crew.database.write { context in
             try Crew(id: 1).detach(7, relation: \.$sailors, inverse: \.$crew, in: &context)
             try Crew(id: 1, sailors: .appending(ids: [-1])).save(to: &context)
@@ -217,7 +217,7 @@ struct ManyMembersTests {
         let missing = Array(-2_000 ... -2)
         try crew.database.write { try Crew(id: 2, sailors: .ids(missing)).save(to: &$0) }
         #expect(try pages() <= few + 20)
-        // Once nobody links them any more, nobody looks for them.
+        // Once they are no longer linked, they are no longer looked for.
         try crew.database.write { try Crew.delete(id: 2, from: &$0) }
         try crew.database.read { context in
             let core = try context.session.core

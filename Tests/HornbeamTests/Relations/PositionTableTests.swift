@@ -38,7 +38,7 @@ struct PositionTableTests {
                 let number = UInt64.random(in: 0...(1 << 40), using: &random)
                 table.set(RowID(rawValue: row), number)
                 model[row] = number
-                // One of those before, once more.
+                // One of the earlier ones, once more.
                 if let former = model.keys.first, Bool.random(using: &random) {
                     table.set(RowID(rawValue: former), number + 1)
                     model[former] = number + 1

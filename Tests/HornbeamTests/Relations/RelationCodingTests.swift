@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relations as JSON: three forms, and what each of them can tell afterwards.
+// Relations as JSON: three forms, and the information left in each of them.
 
 import Foundation
 import Hornbeam
@@ -154,7 +154,7 @@ struct RelationCodingTests {
     func idsOfMalformed() throws {
         typealias Main = ToOneRelation<Tag, Relations.OneWay, Relations.Optional>
         typealias Tags = ToManyRelation<Tag, Relations.OneWay, Relations.Required>
-        // A property that is missing, one of another type, one that isn't known.
+        // A missing property, one of another type, an unknown one.
         for text in [#"{"id":"1","text":5}"#, #"{"id":"1","size":5}"#, #"{"id":"1","text":null}"#] {
             #expect((try decoded(text, .plain) as Main).id == "1", "\(text)")
             let list: Tags = try decoded("[\(text),\(text)]", .plain)

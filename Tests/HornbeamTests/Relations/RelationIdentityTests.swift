@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one entity that a relation leads to, in conditions and groups: by its id or as a value, in all spellings. And key
-// paths through a relation that can't be asked, which are refused on an empty store too.
+// The target of a to-one relation in conditions and groups: by its id or as a value, in all spellings. And key paths
+// through a relation that can't be queried, which are refused on an empty store too.
 
 import Hornbeam
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions, sorts and aggregates that would ask a relation of an entity that was decoded without any: refused, not
-// answered as if nothing were linked. And what is the right way to ask.
+// Conditions, sorts and aggregates that would read a relation of an entity decoded without its relations: they are
+// refused, not answered as if nothing were linked. And the right ways to ask.
 
 import Hornbeam
 import Testing
@@ -70,7 +70,7 @@ struct RelationReadsTests {
         #expect(try ids(Pair.filter(.none(\.$one))) == [1, 5, 6])
         #expect(try ids(Pair.filter(\.$many.count == 3)) == [1])
         #expect(try Pair.query().sorted(by: \.$many.count.desc).first(in: context)?.id == 1)
-        // What was loaded may be asked at any time.
+        // Loaded relations may be read at any time.
         #expect(try Pair.query(2).id(\.$one).resolve(in: context)?.$one.id == 1)
     }
 

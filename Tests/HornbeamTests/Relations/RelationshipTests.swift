@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Establishing, replacing and removing relations, from either side; what incomplete values leave alone.
+// Setting, replacing and removing relations, from either side; the links that incomplete values leave alone.
 
 import Hornbeam
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spelling of column types: what is written is read back, and no text from a file can exhaust the stack.
+// The spelling of column types: written types are read back, and no text from a file can exhaust the stack.
 
 import Foundation
 import Testing

@@ -18,7 +18,7 @@ struct EntrySorterTests {
         let transaction = try TreeStore.inMemory().beginWrite()
         var keys: [[UInt8]: UInt8] = [:]
         for number in 0..<400 { keys[random.bytes(1 + random.below(40)) + [UInt8(number % 3)]] = UInt8(number % 2) }
-        // Keys that their first bytes don't tell apart.
+        // Keys with the same first bytes.
         for number in 0..<100 { keys[[1, 2, 3, 4, 5, 6, 7, 8, UInt8(number)]] = 1 }
         var sorter = EntrySorter(transaction, bound: bound)
         for (key, flag) in keys { try sorter.add(key, flag: flag, value: flag == 1 ? key.reversed() : []) }

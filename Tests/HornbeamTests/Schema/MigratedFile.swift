@@ -83,8 +83,8 @@ final class MigratedFile {
         return schema.typeNames.compactMap { schema.types[$0]?.description }
     }
 
-    /// Opens the file with a crash at each of its calls in turn. Power loss and a kill must leave a file of which
-    /// `isMigrated` says whether it is the old or the new one; what opening acknowledged must be new.
+    /// Opens the file with a crash at each of its calls in turn. After power loss and a kill `isMigrated` must
+    /// recognise the old or the new file; after an acknowledged opening it must be the new one.
     func crashEverywhere(
         _ migrate: (SimulatedDisk) -> Bool, _ isMigrated: (_ image: [UInt8]?, _ place: Comment) throws -> Bool
     ) throws {

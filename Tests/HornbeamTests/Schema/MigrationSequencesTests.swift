@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random sequences of schema changes and writes, against a model of the store as a table of values: what a sequence of
-// openings leaves must be what the model says, and the store must be whole.
+// Random sequences of schema changes and writes, compared with a model of the store as a table of values: after a
+// sequence of openings the store must agree with the model, and be whole.
 
 import HornbeamTestSupport
 import Testing
@@ -8,11 +8,11 @@ import Testing
 @testable import Hornbeam
 @testable import HornbeamEngine
 
-/// The store as tables: what each row has in each column the store knows.
+/// The store as tables: the values of each row in each column known to the store.
 private struct Table {
     var name = "Thing0"
     var columns: [ColumnDescription] = [column("id", .int64), column("c0", .optional(.int64))]
-    /// Those that the model declares, by name.
+    /// The columns that the model declares, by name.
     var declared: Set<String> = ["id", "c0"]
     var indexes: [IndexDescription] = []
     var rows: [Int64: [String: Value]] = [:]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declared migrations of properties and types: what each makes of a file of an earlier version, that it does nothing
-// the second time, and what is refused with the file as it was.
+// Declared migrations of properties and types: their effects on a file of an earlier version, that they do nothing the
+// second time, and refusals that leave the file as it was.
 
 import Dispatch
 import HornbeamPages
@@ -379,7 +379,7 @@ struct MigrationTests {
         let (reports, reported) = AsyncStream.makeStream(of: Void.self)
         let gate = DispatchSemaphore(value: 0)
         let opening = Task {
-            // Also if it fails before it has told anything.
+            // Also if it fails before its first report.
             defer { reported.finish() }
             return try await Database.open(at: path, models: Citizen.self, migrations: migrations) { report in
                 guard report.done == 0 || report.done == 1024 else { return }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What opening says of a file that doesn't fit its models, and of options that can't be.
+// The errors of opening for a file that doesn't fit its models, and for impossible options.
 
 import Foundation
 import Hornbeam

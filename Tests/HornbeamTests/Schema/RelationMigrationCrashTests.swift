@@ -136,7 +136,7 @@ struct RelationMigrationCrashTests {
         } else {
             #expect(try links(core, "Team", "former") == Self.leads, place)
         }
-        // What a migration takes links apart into goes with it.
+        // The temporary trees for a migration's links are removed with it.
         let loose = try read.treeNames().filter { name in ["f:", "b:"].contains { name.hasPrefix($0) } }
         #expect(loose == [], place)
         return isMigrated

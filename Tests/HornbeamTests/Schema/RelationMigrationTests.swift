@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relations whose form changes: one or many, one way or mutual, another name. What can be kept is kept, what is
-// ambiguous is refused.
+// Relations whose form changes: one or many, one way or mutual, another name. Unambiguous links are kept, ambiguous
+// ones are refused.
 
 import HornbeamPages
 import HornbeamTestSupport

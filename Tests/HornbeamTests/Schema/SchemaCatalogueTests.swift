@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening with other models than the store was made with: what is brought up to date, what is kept, what is refused.
+// Opening with other models than the store was made with: the parts brought up to date, kept, and refused.
 
 import Foundation
 import HornbeamTree
@@ -61,7 +61,7 @@ struct SchemaCatalogueTests {
         let both = [index("one", ["b"], .text), index("two", ["b"], .text)]
         try store.reopen([item(columns, both)])
         try store.reopen([item(columns, both.reversed())])
-        // What was opened is committed.
+        // The opening's changes are committed.
         try store.reopen()
         let read = try store.store.beginRead()
         defer { read.abort() }
@@ -166,7 +166,7 @@ struct SchemaCatalogueTests {
         }
     }
 
-    /// Two byte strings that a cut key doesn't tell apart: they begin alike, and their hashes collide.
+    /// Two byte strings with the same cut key: they have the same beginning, and their hashes collide.
     private static let collidingTails: [[UInt8]] = [
         [
             252, 113, 118, 5, 231, 199, 215, 118, 3, 50, 66, 122, 213, 31, 106, 112, 209, 39, 61, 15, 8, 186, 30, 147,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schema changes beside readers: those of the same process go on with the state they began with, and those of another
-// process are told to open anew.
+// Schema changes beside readers: readers of the same process continue in their first state, and those of another
+// process get an error that asks them to open anew.
 
 import HornbeamPages
 import HornbeamTestSupport

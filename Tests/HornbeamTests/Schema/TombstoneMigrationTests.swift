@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What migrations do to deleted entities and to the times of the last saves: what has another name or form has it there
-// too, and what is forgotten is gone from them.
+// The effects of migrations on deleted entities and on the times of the last saves: renamed and converted properties
+// are so there too, and forgotten ones are removed there too.
 
 import Foundation
 import HornbeamTestSupport

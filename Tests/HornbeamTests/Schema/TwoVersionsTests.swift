@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two versions of a program that open one file in turn: what each finds of the other's, what is built again, and what
-// is refused. (Properties that the earlier one lacks: LaterModelTests.)
+// Two versions of a program that open one file in turn: each finds the other's data, some of it is rebuilt, and some is
+// refused. (Properties that the earlier one lacks: LaterModelTests.)
 
 import Testing
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several full-text indexes over the same properties: which of them is asked, whatever asks, with its help and without.
+// Several full-text indexes over the same properties: the choice of one, for every kind of query, with its help and
+// without.
 
 import HornbeamTestSupport
 import Testing
@@ -83,7 +84,7 @@ struct ChosenIndexTests {
         let phrase = Test.string(\.text, matches: .phrase("write happens"))
         #expect(try ids(phrase, context, isRanked: false) == [2])
         #expect(throws: HornbeamError.self) { try Story.filter(phrase).ranked(in: context) }
-        // Of the same words it is.
+        // For an index of the same words it is.
         #expect(try ids(.string(\.title, matches: .phrase("happy runners")), context) == [1])
         let both = try Search(parsing: "\"happy runners\" AND wi-fi")
         #expect(try ids(.string(\.title, matches: both), context) == [1])

@@ -15,7 +15,7 @@ private struct Recipe: Equatable {
     var title = ""
     var steps: [String] = []
     var hints: [String]?
-    /// What no index is over.
+    /// A property without an index.
     var notes: [String] = []
     var moreNotes: [String]?
 }
@@ -56,7 +56,7 @@ struct FullTextArraysTests {
             #expect(
                 try Recipe.filter(.string(\.title, \.steps, \.hints, matches: "bake")).sorted(by: \.id).ids(in: context)
                     == [0, 4])
-            // Which text is the shorter counts, as in one string.
+            // The shorter text counts more, as in a single string.
             #expect(try Recipe.filter(.string(\.steps, matches: "flour")).ids(in: context).first == 2)
         }
     }

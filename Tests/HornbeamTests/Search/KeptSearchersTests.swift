@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches of a database whose reads are taken up again: each sees the texts of its own read, whatever was committed
-// between it and the one before, or beside it.
+// Searches of a database whose reads are reused: each sees the texts of its own read, despite commits since the read
+// before, or during it.
 
 import Dispatch
 import HornbeamTestSupport
@@ -24,7 +24,7 @@ private struct Note {
 
 @Suite("Searchers kept with reads")
 struct KeptSearchersTests {
-    /// That a read's searches agree with its texts.
+    /// Expects a read's searches to agree with its texts.
     private func expectAgreement(_ context: Context, _ random: inout SeededGenerator) throws {
         let word = "w\(random.below(8))"
         let room = random.below(4)
@@ -127,7 +127,7 @@ struct KeptSearchersTests {
             }
         }
         #expect(try reads(63, &selections) == 0)
-        // So many are kept as before.
+        // The same number is kept as before.
         #expect(try (0..<200).map { try reads($0 % 64, &selections) }.reduce(0, +) == 63)
         #expect(try (0..<64).map { try reads($0, &selections) }.reduce(0, +) == 0)
     }
@@ -138,7 +138,7 @@ struct KeptSearchersTests {
         try database.write { context in
             for id in 0..<2_000 { try Note(id: id, text: "r\(id % 400)", room: id % 4).save(to: &context) }
         }
-        /// Of a search for one of five notes, among 500.
+        /// The plan of a search for one of five notes, among 500.
         func plan(_ room: Int) throws -> String {
             try database.read { context in
                 let list = Note.filter(.string(\.text, matches: "r\(room)")).filter(\.room == room).limit(10)
@@ -150,7 +150,7 @@ struct KeptSearchersTests {
         while try !plan(1).contains("intersection of (ranked search"), searches < 50 { searches += 1 }
         #expect((2...4).contains(searches), "75 is what to gather costs, 22.5 what to test five rows does")
         #expect(try !plan(2).contains("intersection"), "another room")
-        // To look at a plan tests nothing.
+        // Showing a plan tests no rows.
         let list = Note.filter(.string(\.text, matches: "r3")).filter(\.room == 3).limit(10)
         try database.read { context in
             for _ in 0..<50 {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index has its language in the file, and none unless it is given one; what a word is goes by
-// Unicode, in every script.
+// An index has its language in the file, and none unless one is given; words follow Unicode, in every script.
 
 import HornbeamTestSupport
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes of some entities: what they hold after any changes, which searches they answer, and what they are
-// to the file.
+// Full-text indexes of some entities: their content after any changes, the searches they answer, and their form in the
+// file.
 
 import FoundationEssentials
 import HornbeamTestSupport
@@ -94,7 +94,7 @@ struct PartialTextIndexTests {
         try query.explain(in: context).description
     }
 
-    /// Compares the entities that the indexes hold, and those that searches find, with a look at all entities.
+    /// Compares the entities in the indexes, and the results of searches, with all entities.
     private func compare(_ context: Context, with articles: [Int: Article]) throws {
         for word in Article.words {
             let match = Test.string(\.title, \.text, matches: .words(word))
@@ -207,7 +207,7 @@ struct PartialTextIndexTests {
             #expect(message { try weaker.sorted(by: .by(\.year), .score).ids(in: context) } == said)
             #expect(message { try weaker.sorted(by: .score).ids(in: context) } == said)
         }
-        // Beside alternatives, and in each of them.
+        // Next to alternatives, and in each of them.
         let either = Article.filter(\.id == 3 || match).filter(Self.isSearched)
         let apart = Article.filter(\.id == 3 || match && Self.isSearched)
         for query in [either, apart] {
@@ -217,7 +217,7 @@ struct PartialTextIndexTests {
         }
         let neither = Article.filter((\.id == 3 || match) && \.year > 2000)
         #expect(try !plan(neither.sorted(by: \.id), context).contains("search of index"))
-        // One that has all comes first; the other one by its name.
+        // An index of all entities comes first; the other one by its name.
         let leaf = Article.filter(.string(\.text, matches: "leaf"))
         #expect(try plan(leaf, context).contains("search of index all for"))
         #expect(try plan(leaf.filter(\.isOpen == false), context).contains("search of index all for"))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists in the order of scores: which have it, what the others say, and pages that go on behind a hit.
+// Lists in the order of scores: which have it, the errors of the others, and pages that continue after a hit.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -95,7 +95,7 @@ struct RankedOrdersTests {
         ]
     }
 
-    /// All hits by pages of so many, each behind the last hit of the one before, which `change` may do something to.
+    /// All hits by pages of `size`, each after the last hit of the one before, which `change` may modify.
     private func pages<Entity: EntityModelProtocol>(
         _ list: QueryList<Entity>, of size: Int, _ context: inout Context,
         _ change: (Ranked<Entity>, inout Context) throws -> Void

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that a search may put before a colon: those of the properties that it is over. What a person writes never
-// fails; what a program writes fails with the names that there are, whatever is done with the query.
+// The names allowed before a colon in a search: those of its properties. A person's query never fails; a program's
+// query fails with the names that there are, in every use of the query.
 
 import Hornbeam
 import HornbeamTestSupport

@@ -16,7 +16,7 @@ private struct Note {
     var length: Int { text.count }
 }
 
-/// The same without an index.
+/// The same entity without an index.
 @EntityModel
 private struct Plain {
     let id: Int
@@ -247,7 +247,7 @@ struct SearchQueryTests {
             #expect(explanation.value == hit.score && !explanation.parts.isEmpty)
             #expect("\(explanation)".hasPrefix("\(hit.score)"))
         }
-        // Of numbers that it can be worked out from again.
+        // The score can be computed again from the numbers shown.
         let doubled = Note.filter(.string(\.title, \.text, matches: journal.boosted(2)))
         let why = try #require(try doubled.explainScore(of: 2, in: context)).description
         #expect(why.contains("5.0  N: documents") && why.contains("1.0  n: documents that hold it"), "\(why)")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a word is, where a search is over other properties than an index, or in another order: the analyzer of an index
-// says it, the same for what is found, with the index's help and without it, and for what is marked.
+// The words of a search over other properties than an index, or in another order: the analyzer of an index decides,
+// with the index's help and without it, for results and for highlights alike.
 
 import HornbeamTestSupport
 import Testing
@@ -71,23 +71,23 @@ struct SearchWordingTests {
         func found(_ predicate: Hornbeam.Predicate<Place>) throws -> Bool {
             try Place.filter(predicate).count(in: context) == 1
         }
-        // Of an index that stems.
+        // Words of an index with stemming.
         #expect(try found(.string(\.name, matches: "zurich")) && found(.string(\.tags, \.name, matches: "hotel")))
         let hotel = SearchQuery<Place>("hotel")
         #expect(try hotel.highlights(\.name, of: place).map { String(place.name[$0]) } == ["hotels"])
         #expect(try hotel.highlights(\.tags, of: place).map(\.element) == [1])
         #expect(try hotel.snippet(\.tags, \.name, of: place)?.marked("[", "]") == "[hotels]")
-        // Of the one over just these, which doesn't.
+        // Words of the index over exactly these, without stemming.
         #expect(try found(.string(\.name, \.notes, matches: "zurich")))
         #expect(try found(.string(\.name, \.notes, matches: "hotel")), "Hôtel, without its accent")
         let names = Place.filter(.string(\.name, \.notes, matches: .words("hotel").in(\.name)))
         #expect(try names.count(in: context) == 0)
-        // Of one that keeps accents.
+        // Words of an index that keeps accents.
         #expect(try !found(.string(\.region, matches: "zurich")) && found(.string(\.region, matches: "ZÜRICH")))
         #expect(try SearchQuery<Place>("zurich").highlights(\.region, of: place).isEmpty)
-        // Of none.
+        // Words of a property without an index.
         #expect(try !found(.string(\.other, matches: "zurich")) && found(.string(\.other, matches: "zürich")))
-        // Beside one that no index has.
+        // Next to a property without an index.
         #expect(try found(.string(\.other, \.name, matches: "zurich")))
         #expect(try SearchQuery<Place>("zurich").snippet(\.other, \.name, of: place)?.highlights.count == 1)
     }
@@ -123,7 +123,7 @@ struct SearchWordingTests {
         #expect(try compare(context, \Pieces.tags, \Pieces.name) > 5)
     }
 
-    /// How many of the searches asked the index. What isn't found is told by testing row by row.
+    /// The number of searches that used the index. Missing results are found by testing row by row.
     private func compare<Entity: EntityModelProtocol>(
         _ context: Context, _ first: any KeyPath<Entity, [String]> & Sendable,
         _ second: any KeyPath<Entity, String> & Sendable
@@ -169,7 +169,7 @@ struct SearchWordingTests {
             let found = try Slim.filter(test).ids(in: context)
             #expect(try (found + Slim.filter(!test).ids(in: context)).sorted() == Array(0..<200), "\(text)")
         }
-        // What is found is marked.
+        // Matches are marked.
         for hit in try Slim.filter(.string(\.name, \.notes, \.tags, matches: .all(["wi-fi"]))).ranked(in: context) {
             var marked = try hit.highlights(\.name).count + hit.highlights(\.notes).count
             marked += try hit.highlights(\.tags).count
@@ -183,7 +183,7 @@ struct SearchWordingTests {
 }
 
 extension QueryList {
-    /// That wants an index where there is one to take.
+    /// Requires an index if there is a suitable one.
     fileprivate func requiringIndexIfAny(in context: Context) throws -> Self {
         do {
             _ = try requiringIndex().explain(in: context)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and means of columns are those of properties and of statements: exact, and rounded once.
+// Sums and means of columns agree with those of properties and of statements: exact, and rounded once.
 
 import HornbeamSecondaryIndexes
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of secondary indexes as text: what of the query language they answer, and what they say of the rest.
+// Queries of secondary indexes as text: the supported part of the query language, and the errors for the rest.
 
 import Foundation
 import Hornbeam

@@ -15,7 +15,7 @@ struct LostRecordTests {
         "the remains of their trees don't affect the next index of the name, and are reported",
         arguments: [false, true], [false, true])
     func trees(isLost: Bool, inBackground: Bool) throws {
-        // A record that can't be read is nobody's to replace: the index is dropped first. What is lost can be, too.
+        // An unreadable record can't be replaced: the index must be dropped first. A lost index can be dropped, too.
         for isDropped in isLost ? [false, true] : [true] {
             try trees(isLost: isLost, inBackground: inBackground, isDropped: isDropped)
         }
@@ -44,7 +44,7 @@ struct LostRecordTests {
         try write.commit()
         try store.close()
         database = try MigratedFile.open(disk, [Employee.self], [])
-        // A check tells each tree, or that the record can't be read, and nothing of the other index.
+        // A check reports each tree, or that the record can't be read, and nothing about the other index.
         var problems: [String] = []
         #expect(try !database.check { problems.append($0) })
         #expect(problems.count == (isLost ? 3 + idx.registration.others : 1), "\(problems)")

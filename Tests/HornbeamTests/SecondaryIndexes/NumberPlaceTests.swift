@@ -16,7 +16,7 @@ struct NumberPlaceTests {
         IndexColumn<UInt8>("byte"),
     ]
 
-    /// By id: what the columns of each row are.
+    /// The columns of each row, by id.
     private static let rows: [Int: [String: Value]] = [
         1: [
             "whole": .int(-3), "real": .double(0x1p53), "float": .double(0x1p24), "exact": .decimal(-1),
@@ -43,7 +43,7 @@ struct NumberPlaceTests {
     struct Case: CustomTestStringConvertible {
         let column: String
         let number: Value
-        /// Which rows are less, equal and greater.
+        /// The rows that are less, equal and greater.
         let less: [Int]
         let equal: [Int]
         let greater: [Int]
@@ -121,7 +121,7 @@ struct NumberPlaceTests {
             #expect(wanted == [2, 4])
             #expect(try Self.index.query("WHERE exact < 1e300 AND exact > -1e300").ids(in: context) == [1, 2, 3])
         }
-        // What is no number is no place.
+        // A value that isn't a number is no place.
         let isText = ColumnCondition.compare(column: "real", .less, .string("1"))
         #expect(codeThrown { try database.read { _ = try Self.index.query(isText).ids(in: $0) } } == .invalid)
     }

@@ -25,12 +25,12 @@ private func tracks(compound: Bool) -> SecondaryIndex<Track> {
     }
 }
 
-/// A condition, what it says as text, and what it means. Of nil a comparison in text is neither true nor false.
+/// A condition, its text, and its meaning. In text a comparison with nil is neither true nor false.
 private struct Condition {
     let typed: ColumnCondition
     let text: String
     let holds: (Track) -> Bool
-    /// Nil: unknown.
+    /// Nil if unknown.
     let holdsInText: (Track) -> Bool?
 }
 
@@ -173,7 +173,7 @@ struct SecondaryModelTests {
                 #expect(try database.isWhole())
                 try database.close()
                 database = try MigratedFile.open(disk, [Track.self], [])
-                // Sometimes the file changes while nobody knows the index.
+                // Sometimes the file changes by a program without the index.
                 if random.oneIn(2) {
                     try database.write { context in try Track(id: "t0", title: "alone").save(to: &context) }
                     if model["t0"] == nil { rows.append("t0") }
@@ -245,7 +245,7 @@ struct SecondaryModelTests {
             + (limit.map { " LIMIT \($0) OFFSET \(offset)" } ?? "")
         let found = try idx.query(text).ids(in: context)
         #expect(found == sorted(indexed.filter { condition.holdsInText($0) == true }).map(\.id), "\(text)")
-        // Of a known set.
+        // Within a known set.
         let some = indexed.map(\.id).shuffled(using: &random).prefix(10)
         let known = try idx.query(condition.typed).ids(Array(some)).sum(plays, in: context)
         let wanted = indexed.filter { some.contains($0.id) && condition.holds($0) }

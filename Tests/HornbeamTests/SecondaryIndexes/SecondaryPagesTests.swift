@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What queries of a secondary index cost: pages that are looked at, and whose they are.
+// The costs of a secondary index's queries: the number of pages read, and of which trees.
 
 import Foundation
 import HornbeamPages
@@ -25,7 +25,7 @@ struct SecondaryPagesTests {
         return database
     }
 
-    /// What a read looks at besides: the catalogue's way down, the schema's.
+    /// The pages that a read needs in addition: the catalogue's way down, the schema's.
     private func overhead(_ database: Database, _ idx: SecondaryIndex<Employee>) throws -> Int {
         try database.pagesRead { (context) throws in
             #expect(try idx.query(salary == -1).firstID(in: context) == nil)
@@ -37,11 +37,11 @@ struct SecondaryPagesTests {
         let idx = payroll(orders: [[department, salary]])
         let database = try filled(idx)
         let overhead = try overhead(database, idx)
-        /// What `body` looks at, beyond what any query does.
+        /// The pages that `body` reads, beyond those of any query.
         func pages(_ body: (Context) throws -> Void) throws -> Int { try database.pagesRead(body) - overhead }
         // The trees have a root, perhaps a level of branches, and leaves.
         let height = 3
-        // That the pages are counted at all: to look at all rows is far beyond each of these bounds.
+        // The pages are counted at all: reading all rows is far beyond each of these bounds.
         let scan = try pages { (context) throws in #expect(try idx.query().rows(in: context).count == Self.count) }
         #expect(scan > 100, "\(scan)")
 
@@ -61,7 +61,7 @@ struct SecondaryPagesTests {
             let query = try idx.query("WHERE department = ? ORDER BY salary DESC LIMIT 2 OFFSET 200", "d7")
             #expect(try query.ids(in: context) == [9_907, 9_807])
         }
-        // Where the department begins and ends, where the page does, and its two entities.
+        // The beginning and end of the department and of the page, and its two entities.
         #expect(found <= 5 * height, "page: \(found)")
         found = try pages { (context) throws in
             let ids = (0..<50).map { $0 * 130 }

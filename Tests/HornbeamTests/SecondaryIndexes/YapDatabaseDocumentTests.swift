@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What YapDatabase's page on secondary indexes shows, snippet by snippet, and a test for each thing that it promises or
-// that its users have met.
+// The snippets on YapDatabase's page on secondary indexes, one by one, and a test for each of its promises and for each
+// experience of its users.
 
 import Foundation
 import HornbeamMapReduce
@@ -80,7 +80,7 @@ struct YapDatabaseDocumentTests {
         }
     }
 
-    // MARK: What it promises
+    // MARK: Promises
 
     @Test("registering and unregistering change no byte of the entities, and code that saves stays as it was")
     func untouchedEntities() throws {
@@ -167,7 +167,7 @@ struct YapDatabaseDocumentTests {
         #expect(try database.read { context in try few.query().count(in: context) } == 20)
         let description = try database.registeredIndexes()[0]
         #expect(description.entries == 20 && description.bytes <= 2 * 8_192)
-        // One that is taken in, and one that is let go of.
+        // One employee enters the index, and one leaves it.
         try database.write { (context) throws in
             _ = try Employee.query(1_000).delete(from: &context)
             try Employee(id: 30_000, salary: 1).save(to: &context)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with properties that stored entities lack: what opening makes of old rows, and when it refuses.
+// Models with properties that stored entities lack: the values that opening gives old rows, and when it refuses.
 
 import Foundation
 import HornbeamPages
@@ -113,7 +113,7 @@ struct AddedPropertiesTests {
         var problems: [String] = []
         #expect(try database.check { problems.append($0) }, "\(problems)")
         try database.close()
-        // What the model doesn't know any more stays.
+        // Columns that the model doesn't know any more stay.
         let kept = try file.rows("Aged") { row, type in try row.value(type.column("gone")) }
         #expect(kept == [.string("kept a"), .string("kept b"), .string("kept c"), .null])
     }

@@ -172,7 +172,7 @@ struct AggregateTests {
         expect([greatest, half, least, 0], .infinity, mean: 0x1p1022)
         expect([lowest, -half, least, 0], lowest, mean: lowest / 4)
         expect([0x1p1023, 0x1p1023, -0x1p971], greatest, mean: greatest / 3)
-        // What is left of great numbers is small.
+        // The rest of great numbers is small.
         expect([0x1p1023, 0x1p1023, -0x1p1023, -0x1p1023, 1e-300, least], 1e-300, mean: 1e-300 / 6)
         expect([0x1p960, -0x1p959, -0x1p959, 3], 3, mean: 0.75)
         expect([1e308, 1e308, 1e308, -1e308, -1e308, -1e308, 0.1, 0.2, -0.3], 0x1p-55, mean: 0x1p-55 / 9)

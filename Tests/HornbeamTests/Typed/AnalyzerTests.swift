@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes declared with analyzers: what is found by them, that a filter without their help finds the same,
-// and that another analyzer or another version of one has the index built anew.
+// Full-text indexes declared with analyzers: their results, that a filter without their help finds the same, and that
+// another analyzer or another version of one has the index built anew.
 
 import HornbeamTestSupport
 import Testing
@@ -80,7 +80,7 @@ private struct LongTag {
     private var search
 }
 
-/// What a type was called between its first and its last name.
+/// A type's name between its first and its last one.
 @EntityModel
 private struct Between {
     let id: Int

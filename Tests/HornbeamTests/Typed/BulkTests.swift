@@ -152,13 +152,13 @@ struct BulkTests {
         let error = #expect(throws: HornbeamError.self) { try Node.filter(\.id < 4).delete(from: &context) }
         #expect(error?.code == .deleteDenied)
         #expect(try context.ids(Node.self) == [1, 2, 3, 4, 5, 6])
-        // Leaves alone: not those that become leaves by it.
+        // Only leaves: not those that become leaves by it.
         let leaves = Node.filter(.none(\.$children))
         #expect(try leaves.delete(from: &context) == 3)
         #expect(try context.ids(Node.self) == [1, 2, 3])
         #expect(try Node.query().delete(from: &context) == 3)
         #expect(try Node.query().count(in: context) == 0)
-        // What the deletion took counts no longer.
+        // Deleted entities no longer count.
         try Node(id: 1, children: .ids([2])).save(to: &context)
         try Node(id: 2).save(to: &context)
         #expect(throws: HornbeamError.self) { try Node.delete(id: 1, from: &context) }
@@ -189,11 +189,11 @@ struct BulkTests {
     func settled() throws {
         var context = Context()
         for id in 0..<30 { try Rival(id: id, isMarked: id < 20).save(to: &context) }
-        // Each marks one that wasn't, takes the mark of the next, and the lower half comes back.
+        // Each marks an unmarked one, takes the mark of the next, and the lower half comes back.
         #expect(try Rival.filter(\.isMarked == true).delete(from: &context) == 20)
         let left: [Rival] = try context.all()
         #expect(left.map(\.id) == Array(0..<10) + Array(20..<30))
-        // Those that came back did so as they were when their turn came.
+        // The restored ones are as they were when their turn came.
         #expect(left.filter(\.isMarked).map(\.id) == [0] + Array(20..<30))
     }
 

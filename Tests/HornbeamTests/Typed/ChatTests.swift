@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entity model's description, block by block: what it shows must compile and do what it says.
+// The entity model's description, block by block: its code must compile and work as described.
 
 import Foundation
 import Hornbeam

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delete rules that look at who else leads to an entity, and those that tell it.
+// Delete rules that depend on other references to an entity, and the rule that notifies it.
 
 import HornbeamTestSupport
 import HornbeamTree
@@ -144,7 +144,7 @@ struct DeleteRulesTests {
         try database.write { (context) throws in
             try Ring(id: 1, next: .id(2)).save(to: &context)
             try Ring(id: 2, next: .id(1)).save(to: &context)
-            // And one that leads to itself.
+            // Also an entity that refers to itself.
             try Ring(id: 3, next: .id(3)).save(to: &context)
             try Ring.delete(id: 1, from: &context)
             #expect(Ring.deleted.withLock { $0 } == [2, 1])
@@ -206,7 +206,7 @@ struct DeleteRulesTests {
             try Post(id: 13, author: .relation(Author(id: 13))).save(to: &context)
         }
         try database.write { (context) throws in
-            // One that wants nothing, and one that isn't stored.
+            // An author that doesn't want its change saved, and one that isn't stored.
             try Post.delete(id: 7, from: &context)
             try Post.delete(id: 8, from: &context)
             #expect(try Author.query(7).resolve(in: context)?.lost == 0)

@@ -20,7 +20,7 @@ private struct Invoice {
     let id: String
 }
 
-/// Keeps what is marked, whatever the options say.
+/// Keeps marked entities, with any options.
 @EntityModel
 private struct Draft {
     let id: Int
@@ -149,7 +149,7 @@ struct DeletedRetentionTests {
         try run(month, at: 0, in: database)
         try run(minute, at: 3590, in: database)
         #expect(try kept(in: database) == [3, 3, 1])
-        // Older than a kept one can be: nobody looks.
+        // No deletion can have become that old, so the pass doesn't look.
         try age(1, by: 40 * 86_400, in: database)
         try run(month, at: 29 * 86_400, in: database)
         #expect(try kept(in: database) == [3, 3, 1])
@@ -215,7 +215,7 @@ struct DeletedRetentionTests {
         }
     }
 
-    /// Has a write go on with a pass, so many seconds from now.
+    /// Runs a pass in a write, `seconds` from now.
     private func run(_ purge: DeletedPurge, at seconds: TimeInterval, in database: Database) throws {
         let position = try database.write { context in
             try Draft(id: Int.random(in: 100..<1 << 30)).save(to: &context)

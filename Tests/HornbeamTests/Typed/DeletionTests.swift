@@ -180,7 +180,7 @@ struct DeletionTests {
                     == left.mapValues { lists in lists.map { list in list.filter { !gone.contains($0) } } })
             #expect(try context.isWhole())
             for kept in try Deleted<Knot>.query().resolve(in: context) { try kept.restore(in: &context) }
-            // Whichever of a mutual link's ends went first has kept it. That somebody else owned them, nobody has.
+            // The end deleted first has kept a mutual link. No end has recorded that another entity owned it.
             func mutual(_ knots: [Int: [[Int]]]) -> [Int: [[Int]]] {
                 knots.mapValues { lists in lists.dropLast().map { $0.sorted() } }
             }
@@ -325,7 +325,8 @@ struct DeletionTests {
         try unsaved.delete(from: &context)
         #expect(try context.ids(Link.self) == [2, 3])
         #expect(try context.session.store(Link.self).mayMiss() == false)
-        // One that a hook saves while it is deleted is stored, and goes with all that its rules take.
+        // An entity that a hook saves while it is deleted is stored, and is removed with everything that its rules
+        // take.
         try Sudden(id: 1).delete(from: &context)
         #expect(try context.ids(Sudden.self) == [] && context.ids(Ash.self) == [])
         #expect(try context.ids(Deleted<Ash>.self) == [1])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delete rule deny: what it refuses, what it lets pass, and that a refused deletion changes nothing.
+// The delete rule deny: the deletions it refuses and allows, and that a refused deletion changes nothing.
 
 import HornbeamPages
 import HornbeamTree
@@ -132,7 +132,7 @@ struct DenyTests {
             #expect(taken.isEmpty)
             taken.add(rows(0..<1_000))
             let former = taken
-            // As many copies of a thousand would be of a hundred million, and letting go of these one in the other
+            // As many copies of a thousand would be of a hundred million, and releasing these one inside the other
             // would use up the stack.
             for number in 1_000..<101_000 { taken.add(rows(number..<number + 1)) }
             for row in rows(0..<1) + rows(999..<1_001) + rows(100_999..<101_000) { #expect(taken.contains(row)) }

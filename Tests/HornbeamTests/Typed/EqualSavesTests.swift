@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves of entities that are stored already. No way of saving writes anything, and no observer is told of a change.
+// Saves of entities that are stored already. No way of saving writes anything, and no observer gets a change.
 
 import Foundation
 import HornbeamPages

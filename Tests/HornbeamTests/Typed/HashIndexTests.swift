@@ -97,7 +97,7 @@ struct HashIndexTests {
         #expect(try ids(Page.filter(\.port == 9 && \.host == "own")) == [500])
         #expect(try ids(Page.filter(\.host == "own" && \.port == 8)) == [])
         #expect(try ids(Page.filter(\.host == "own" && \.port == 9 && \.id == 3)) == [])
-        // Nil is a value like any other here, of which there may be many.
+        // Nil is a value like any other here, and there may be many.
         #expect(try ids(Page.filter(\.host == nil && \.port == 9)) == [501])
         #expect(try ids(Page.filter(\.url == "\(long)/7").limit(2)) == [7, 57])
         let (count, access) = try database.read { (context) throws in

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which key paths mean a column: stored properties alone, also where others lie at the same place in a value.
+// The key paths that mean a column: only stored properties, even if others are at the same place in a value.
 
 import Hornbeam
 import Testing
@@ -84,7 +84,7 @@ struct KeyPathTests {
                 #expect(try list.ids(in: context) == (0..<20).filter(test))
                 if let filter { #expect(try list.explain(in: context).filter == filter) }
             }
-            // Both lie where `outer` does.
+            // Both are at the place of `outer`.
             try expect(\.outer.deep.number == 1, nil) { $0 % 3 == 1 }
             try expect(\.outer.other == 2, nil) { $0 % 4 == 2 }
             try expect(\.double == 4, nil) { $0 % 5 == 2 }

@@ -21,9 +21,9 @@ private struct Node: Equatable {
     @Relationship(inverse: \.children) var parent: Node?
 }
 
-/// What a store should hold.
+/// The expected content of a store.
 private struct Expected: Equatable {
-    /// An entity's links, or those that it had.
+    /// An entity's links, or its former ones.
     struct Links: Equatable {
         var children: [String] = []
         var parent: String?
@@ -220,7 +220,7 @@ struct LifeTests {
         }
     }
 
-    /// What a context holds, of links those of what is stored.
+    /// A context's content, with the links of stored entities only.
     private func found(_ context: Context) throws -> Expected {
         func links(_ node: Node) -> Expected.Links {
             Expected.Links(children: node.$children.ids ?? [], parent: node.$parent.id)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store keeps of each entity beside its properties: when it was last saved.
+// The store's metadata of each entity besides its properties: the time of the last save.
 
 import Foundation
 import HornbeamPages

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving an entity with others nested in it, where these delete or rename what is being saved: by unique keys whose
-// holders make room, with all that cascades from them, or by hooks. What was saved is stored, with its links.
+// Saving an entity with others nested in it, if these delete or rename the entity being saved: by unique keys whose
+// holders are deleted, with all cascades, or by hooks. The saved entity is stored, with its links.
 
 import Testing
 
@@ -58,7 +58,7 @@ private struct Wife {
     @Relationship(deleteRule: .cascade, inverse: \.wife) var husband: Husband?
 }
 
-/// What is done to the owner while the guests in it are saved.
+/// The change to the owner while its nested guests are saved.
 @EntityModel
 private struct Owner {
     let id: String
@@ -115,7 +115,7 @@ struct NestedSavesTests {
         #expect(try Room.query("new").related(\.$posts).resolve(in: context).map(\.id) == ["m"])
         #expect(try Room.query("new").related(\.$posts).count(in: context) == 1)
         #expect(try Post.query("m").related(\.$room).resolve(in: context)?.id == "new")
-        // What wasn't saved is deleted, and what is stored is not.
+        // Unsaved entities are deleted, and stored ones are not.
         #expect(try context.ids(Deleted<Room>.self) == ["old"] && context.ids(Deleted<Post>.self) == ["n"])
         #expect(try context.isWhole())
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Full-text indexes declared without positions: what is found by them, what has scores, and that another declaration
+// Full-text indexes declared without positions: their results, which searches have scores, and that another declaration
 // has the index built anew.
 
 import HornbeamTestSupport
@@ -108,7 +108,7 @@ struct PositionlessIndexTests {
             #expect(!slim.isEmpty, "\(slimSearch)")
             #expect(slim.map(\.id) == whole.map(\.id) && slim.map(\.score) == whole.map(\.score), "\(slimSearch)")
         }
-        // Not where it is asked about one of the properties.
+        // Not if the search is restricted to one of the properties.
         let inTitle = Slim.filter(.string(\.title, \.body, matches: try SearchQuery(parsing: "title:\"red\"")))
         #expect(throws: HornbeamError.self) { try database.read { _ = try inTitle.ranked(in: $0) } }
     }

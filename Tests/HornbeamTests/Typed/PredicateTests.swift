@@ -343,7 +343,7 @@ struct PredicateTests {
                 #expect(pagedByIndex == all)
             }
         }
-        // What was read last may be gone: an integer id tells its row all the same.
+        // The last entity read may be deleted: an integer id still gives its row.
         let sorted = IndexedPlace.query().sorted(by: \.size)
         let first = try sorted.limit(10).resolve(in: context)
         let rest = try sorted.limit(100, offset: 10).ids(in: context)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves and deletions that are refused midway, in a write that goes on: nothing of them is left. Hooks and resolvers
-// that would go on for ever come to an end.
+// Saves and deletions that are refused midway, in a write that continues: nothing of them is left. Hooks and resolvers
+// that would run for ever come to an end.
 
 import Testing
 
@@ -54,7 +54,7 @@ extension CollisionResolver<Place> {
     fileprivate static var refusing: Self { Self { _, _, _, _ in throw Refused() } }
 }
 
-/// Whoever has one of its keys goes, unless it is locked.
+/// The present holder of one of its keys is deleted, unless it is locked.
 @EntityModel
 private struct Guest {
     @Unique<Self>(\.name, collisions: .replace) private var byName
@@ -125,7 +125,7 @@ struct RefusedChangesTests {
         }
         try database.write { (context) throws in
             #expect(throws: Refused.self) { try Parting.delete(id: 2, from: &context) }
-            // It goes on.
+            // The write continues.
             try Letter(id: 3).save(to: &context)
         }
         try database.read { (context) throws in
@@ -148,7 +148,7 @@ struct RefusedChangesTests {
         #expect(throws: Refused.self) { try Place(id: 3, row: 1, seat: 2).save(to: &context) }
         #expect((try context.find(1) as Witness?)?.note == "before")
         #expect(try context.ids(Place.self) == [1, 2])
-        // What isn't refused is done.
+        // Changes that aren't refused are made.
         try Place(id: 3, row: 1, seat: 3).save(to: &context)
         #expect((try context.find(1) as Witness?)?.note == "changed")
         #expect(try context.isWhole())
@@ -185,7 +185,7 @@ struct RefusedChangesTests {
         #expect(try context.ids(Deleted<Photo>.self) == [])
         let links = try Album.query(1).with(.ids).resolve(in: context)
         #expect(links?.$photos.ids == [1, 2, 3] && links?.$covers.ids == [1, 3])
-        // Those that aren't linked stay.
+        // Unlinked ones stay.
         try album.delete(1, 2, 1, relation: \.$covers, from: &context)
         #expect(try context.ids(Photo.self) == [2, 3])
         try Photo(id: 3).save(to: &context)
@@ -215,7 +215,7 @@ struct RefusedChangesTests {
 
 // MARK: - Without end
 
-/// Whoever is in its place moves on by one.
+/// The present holder of its place moves on by one.
 @EntityModel
 private struct Bench {
     @Unique<Self>(\.place, collisions: .movingOn) private var byPlace

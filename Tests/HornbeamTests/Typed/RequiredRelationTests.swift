@@ -30,7 +30,7 @@ struct RequiredRelationTests {
     private func strict() throws -> Database {
         let database = try Database.inMemory(models: Room.self, Seat.self, requiresRelations: true)
         try database.write { context in
-            // The room comes later than its seats: what counts is the end.
+            // The room is saved later than its seats: the state at the end counts.
             try Seat(id: 1, room: .id("r"), maker: .id("m")).save(to: &context)
             try Seat(id: 2, room: .id("r"), maker: .id("m")).save(to: &context)
             try Room(id: "r").save(to: &context)
@@ -115,7 +115,7 @@ struct RequiredRelationTests {
         #expect(try await again.read { try $0.ids(Seat.self) } == [1, 2])
         try await again.write { context in try Room(id: "r").save(to: &context) }
         await #expect(throws: HornbeamError.self) { try await again.write { try Seat(id: 1).save(to: &$0) } }
-        // What was undone within a write is not of it.
+        // A change undone within a write doesn't belong to it.
         try await again.write { context in
             struct Refusal: Error {}
             _ = #expect(throws: Refusal.self) {
@@ -128,7 +128,7 @@ struct RequiredRelationTests {
         try again.close()
     }
 
-    @Test("count as touched until the inner transaction that touched them is undone, which takes what it touched alone")
+    @Test("count as touched until the inner transaction that touched them is undone, with only its own")
     func innerTransactions() throws {
         let required = RequiredRelations()
         for row in UInt64(0)..<10_000 { required.touch("Seat", RowID(rawValue: row)) }
@@ -137,13 +137,13 @@ struct RequiredRelationTests {
             required.touch("Seat", RowID(rawValue: 7))
             for row in UInt64(0)..<4 { required.touch("Seat", RowID(rawValue: 20_000 + 10 * inner + row)) }
             required.touch("Room", RowID(rawValue: 7))
-            // The last one stays. What was touched before is no work of the inner transaction's.
+            // The last one stays. The inner transaction didn't touch the earlier ones.
             if inner < 2 { #expect(required.forget(downTo: count) == 5) }
         }
         #expect(required.count == 10_005)
     }
 
-    /// What `body` does in an inner transaction that then fails.
+    /// Runs `body` in an inner transaction that then fails.
     private func undo(_ context: inout Context, _ body: (inout Context) throws -> Void) throws {
         do {
             try context.transaction { (inner) throws -> Void in

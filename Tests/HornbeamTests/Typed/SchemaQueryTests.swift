@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nested levels with a condition, and levels that take all entities of a type, linked or not: what a program asks to
-// send all that has changed since it last did.
+// Nested levels with a condition, and levels with all entities of a type, linked or not: as a program queries them to
+// send all changes since the last time.
 
 import Foundation
 import Testing
@@ -38,7 +38,7 @@ private struct Everything: Codable {
 
 @Suite("Schema queries and nested conditions")
 struct SchemaQueryTests {
-    /// People a and b, of whom b is in group g, then a time, then person c, also in it.
+    /// People a and b, b being in group g, then a time, then person c, also in g.
     private func store() throws -> (Context, since: ClosedRange<Date>) {
         var context = Context()
         try Everything().save(to: &context)

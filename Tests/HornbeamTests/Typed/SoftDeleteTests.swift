@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleted entities: what deleting leaves behind, how it comes back, and how it is forgotten.
+// Deleted entities: the traces of deleting, how they are restored, and how they are forgotten.
 
 import Foundation
 import HornbeamTestSupport
@@ -57,7 +57,7 @@ private struct Witness {
     }
 
     final class Log: @unchecked Sendable {
-        // One test writes it, in one thread.
+        // A single test writes it, in one thread.
         private(set) var lines: [String] = []
         func add(_ line: String) { lines.append(line) }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole surface of the entity model by name, in both spellings: with the context at the end, and with the context
-// at the head. That a call compiles is most of what is tested here; what it means has tests of its own. What is left
-// out on purpose is in Docs/entities.md.
+// at the head. Mostly this tests that calls compile; other tests cover their meaning. Docs/entities.md lists deliberate
+// omissions.
 
 import Foundation
 import HornbeamFoundation
@@ -69,7 +69,7 @@ extension CollisionResolver<Writer> {
         }
     }
 
-    /// With the older one's, and the one error of that library.
+    /// With the older one's arguments, and the one error of that library.
     fileprivate static var refusing: Self {
         CollisionResolver {
             (existingId: String, newId: String, indexName: String, context: inout Context) in

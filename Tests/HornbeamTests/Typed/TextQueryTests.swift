@@ -17,7 +17,7 @@ private struct Article {
     var shout: String { title.uppercased() }
 }
 
-/// Its index is over a text and one that may be nil.
+/// Its index is over a text and an optional one.
 @EntityModel
 private struct Page {
     @FullTextIndex<Self>(\.title, \.summary) private var search

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique keys of entities that are saved together: what counts is what they are in the end.
+// Unique keys of entities that are saved together: the state at the end counts.
 
 import HornbeamTestSupport
 import Testing
@@ -79,7 +79,7 @@ struct UniqueBatchTests {
                 try Seat(id: "y", number: 7, holder: "other").save(to: &context)
             }
             #expect(error?.code == .uniqueViolation)
-            // Of an index that upserts it takes the first one's place.
+            // With an index that upserts it takes the first one's place.
             try Seat(id: "y", number: 8, holder: "z").save(to: &context)
             #expect(try numbers(context) == ["y": 8])
         }
@@ -128,7 +128,7 @@ struct UniqueBatchTests {
             }
             #expect(try self.numbers(context) == ["a": numbers[0], "b": numbers[1], "c": 2])
         }
-        // What can't be is refused, with nothing changed.
+        // An impossible save is refused, with nothing changed.
         let refused = Seat(
             id: "c", number: 2, behind: .relation([Seat(id: "a", number: 1), Seat(id: "d", number: 2)]))
         #expect(throws: HornbeamError.self) {
@@ -277,7 +277,7 @@ struct UniqueBatchTests {
             let before = try database.read { try numbers($0) }
             let chosen = ids.shuffled(using: &random).prefix(random.below(12) + 1)
             var free = chosen.compactMap { before[$0] }.shuffled(using: &random)
-            // Now and then a number of somebody who stays as they are, or one twice.
+            // Sometimes the number of an unchanged entity, or a number twice.
             let isLegal = !random.oneIn(3)
             if !isLegal, let wrong = (0..<12).filter({ $0 != free[0] }).randomElement(using: &random) {
                 free[0] = wrong

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nil in unique indexes: any number of entities may have it, or, where the declaration says so, one.
+// Nil in unique indexes: any number of entities may have it, or, if the declaration says so, only one.
 
 import Foundation
 import HornbeamPages
@@ -25,7 +25,7 @@ private struct Guest: Equatable {
     var coat: Int?
     var host: Int?
 
-    /// Whose keys nobody else has.
+    /// A guest with unique keys.
     init(_ id: Int) {
         self.id = id
         (seat, table, badge, host) = (id, "t\(id)", id, id)
@@ -39,7 +39,7 @@ private struct Guest: Equatable {
 }
 
 extension CollisionResolver where Entity == Guest {
-    /// Who has the key gets another one.
+    /// The present holder of the key gets another one.
     fileprivate static var yielding: Self {
         CollisionResolver { existing, _, _, context in
             guard var guest: Guest = try context.find(existing) else { return }
@@ -59,7 +59,7 @@ struct UniqueNilsTests {
         try database.write { (context) throws in
             try Guest(1).with { $0.seat = nil }.save(to: &context)
             #expect(codeThrown { try Guest(2).with { $0.seat = nil }.save(to: &context) } == .uniqueViolation)
-            // What is saved again is no other.
+            // An entity saved again is the same one.
             try Guest(1).with { $0.seat = nil }.save(to: &context)
             // The rest of a compound key counts.
             try Guest(3).with { ($0.name, $0.table) = (nil, "a") }.save(to: &context)
@@ -120,7 +120,7 @@ struct UniqueNilsTests {
         #expect(try database.isSound())
     }
 
-    /// What the declaration above says, with the switch as it is given.
+    /// The declaration above, with the given value of the switch.
     private func description(nilsDistinct: Bool) -> EntityDescription {
         var type = Guest.entityShape.description
         type.indexes = type.indexes.map { index in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `collisions: .update`: a new entity is saved in place of the stored one that has its unique key. And what a unique
-// index does that says nothing.
+// `collisions: .update`: a new entity is saved in place of the stored one that has its unique key. Also the behaviour
+// of a unique index without this option.
 
 import Hornbeam
 import Synchronization

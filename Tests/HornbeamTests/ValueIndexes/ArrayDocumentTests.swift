@@ -265,7 +265,7 @@ struct ArrayDocumentTests {
             try database.write { (context) throws in try ContactPerson(id: 1, likes: likes).save(to: &context) }
             #expect(try entries() == likes.count && count("x") == xs)
         }
-        // Nil and empty alike, before and after.
+        // Both nil and empty, before and after.
         #expect(try database.index(withName: "marks")?.entries == 0)
         try database.write { (context) throws in
             try ContactPerson(id: 2, marks: [1, 1]).save(to: &context)

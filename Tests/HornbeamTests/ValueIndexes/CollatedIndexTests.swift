@@ -103,7 +103,7 @@ struct CollatedIndexTests {
             #expect(try database.plan(sorted).remarks == [remark])
             #expect(try database.plan(sorted).access == .rowScan(rows: Self.names.count))
         }
-        // One made later serves.
+        // An index made later is used.
         try database.createIndex(ValueIndex("folded", \Townsperson.name, collation: .caseInsensitive))
         let query = Townsperson.filter(\.name == "Å".collated(.caseInsensitive))
         #expect(try database.plan(query).indexes == ["folded"])

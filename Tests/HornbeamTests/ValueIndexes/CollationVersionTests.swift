@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sort keys of another version of a collation sort otherwise. A file that has such an index opens as any other,
-// no query trusts the index, and who opens the file for writing has it built anew, with the models that declare it or
-// without.
+// Sort keys of another version of a collation have another order. A file with such an index opens as any other, no
+// query trusts the index, and opening the file for writing builds it anew, with the models that declare it or without.
 
 import HornbeamPages
 import HornbeamTestSupport
@@ -27,8 +26,8 @@ struct CollationVersionTests {
     private static let remark = "index byName isn't used: it is in the order of unicode:sv as of icu-0."
 
     /// A file whose declared indexes are as another system has left them: their catalogue names another version, and
-    /// the keys of `byName` are turned round, so that whoever asks it finds something else.
-    /// - Parameter collation: of `byName`, if it is to be called otherwise.
+    /// the keys of `byName` are reversed, so that a query that uses it finds something else.
+    /// - Parameter collation: the collation of `byName`, if it is to have another name.
     private func outdated(collation: String? = nil) throws -> [UInt8] {
         let disk = try SimulatedDisk()
         let database = try MigratedFile.open(disk, [Townsperson.self, Neighbour.self], [])
@@ -36,7 +35,7 @@ struct CollationVersionTests {
             for (id, name) in Self.names.enumerated() {
                 try Townsperson(id: id, name: name, email: "\(name)@\(id)").save(to: &context)
             }
-            // So many that an index is worth it.
+            // Enough that an index is worth it.
             for id in 100..<300 { try Townsperson(id: id, name: "m\(id)").save(to: &context) }
         }
         try database.createIndex(ValueIndex("later", \Townsperson.name, collation: .unicode))
@@ -66,7 +65,7 @@ struct CollationVersionTests {
         return try Database(opening) { () throws(StorageError) in try TreeStore.open(file: disk) }
     }
 
-    /// What the indexes of the file's catalogue go by.
+    /// The collation versions of the indexes in the file's catalogue.
     private func versions(_ disk: SimulatedDisk) throws -> Set<String> {
         let store = try TreeStore.open(file: try SimulatedDisk(image: disk.killedImage()))
         let read = try store.beginRead()
@@ -128,7 +127,7 @@ struct CollationVersionTests {
             #expect(try database.plan(one).indexes == [])
             #expect(try database.plan(one).remarks.contains { $0.hasPrefix("index byEmail isn't used") })
             #expect(try database.results(one).map(\.id) == [1])
-            // What is asked of something else has nothing to wonder about.
+            // A query without the index gets no remark.
             #expect(try database.plan(Townsperson.filter(\.id > 3)).remarks == [])
         }
         try database.close()

@@ -104,7 +104,7 @@ struct ComputedOrderTests {
         #expect(
             try database.results(ComputedMeasure.query().sorted(by: \.isLarge.desc, \.lowerName.desc)).map(\.isLarge)
                 == measures.map(\.isLarge).sorted { $0 && !$1 })
-        // What is stored in another order than its own is sorted by its own.
+        // Values stored in another order than their own are sorted by their own.
         #expect(
             try database.results(ComputedMeasure.query().sorted(by: \.opposite)).map(\.size)
                 == measures.map(\.size).sorted(by: >))

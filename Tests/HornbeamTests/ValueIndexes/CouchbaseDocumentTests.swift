@@ -46,7 +46,7 @@ struct CouchbaseDocumentTests {
         #expect(plan.filter == nil && plan.order == .byAccess && plan.isCountKnown)
         #expect(try database.results(query) == before)
         #expect(before.contains { $0.name == "The Michigander" })
-        // Each of both alone: a leftmost prefix serves, what follows it doesn't narrow.
+        // Each condition alone: a leftmost prefix can use the index, the second component alone can't.
         #expect(try database.plan(Hotel.filter(\.type == "museum")).indexes == ["TypeNameIndex"])
         #expect(try database.plan(Hotel.filter(\.name == "M-12")).indexes == [])
         #expect(try database.deleteIndex(withName: "TypeNameIndex"))
@@ -100,7 +100,7 @@ struct CouchbaseDocumentTests {
         #expect(try database.plan(Hotel.filter(\.type == "museum")).indexes == [])
         #expect(try database.plan(Hotel.filter(\.name == "x")).indexes == ["one"])
         #expect(try database.newestState() > version)
-        // Of another kind.
+        // An index of another kind.
         let map = MapIndex("one", version: "1") { (hotel: Hotel, emit: inout MapEmitter<Int>) in
             emit(key: .string(hotel.name))
         }

@@ -25,7 +25,7 @@ enum Rank: Int, IndexKey, CaseIterable, Comparable {
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What lies within a property.
+/// A value nested in a property.
 struct ValuedPlace: Codable, Equatable {
     var city: String
     var floor: Int?

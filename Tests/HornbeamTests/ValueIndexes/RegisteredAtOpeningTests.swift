@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that a file tells by itself are taken up when it is opened; one that can't be doesn't keep it shut.
+// Indexes defined in the file itself are used after opening it; an index that can't be used doesn't prevent opening.
 
 import HornbeamPages
 import HornbeamTestSupport

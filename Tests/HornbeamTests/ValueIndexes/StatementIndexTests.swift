@@ -59,7 +59,7 @@ struct StatementIndexTests {
     @Test("an index with a condition in words has only matching entities, and serves queries that imply it")
     func partial() throws {
         let database = try guests()
-        // As `guests` makes them: what is asked of the database might be answered from the index.
+        // As `guests` makes them: a query to the database might use the index.
         let adults = (0..<200).filter { $0 % 7 != 0 && $0 % 5 != 0 && $0 % 90 > 17 }
         let narrow = "age > 30 AND name = 'N4'"
         let before = try ids(database, narrow)
@@ -75,7 +75,7 @@ struct StatementIndexTests {
         // IS VALUED on the key is implied by a comparison with it, and can be asked for itself.
         let ordered = try Statement("SELECT id FROM Boarder WHERE name IS VALUED AND age > 17 ORDER BY name LIMIT 3")
         #expect(try database.read { context in try ordered.explain(in: context) }.contains("index adults"))
-        // Typed queries use it as well, and the file tells all of it.
+        // Typed queries use it as well, and the file contains its whole definition.
         let typed = Boarder.filter(\.age > 30 && \.name == "N4")
         #expect(try database.plan(typed).indexes == ["adults"])
         #expect(try database.results(typed).map(\.id) == before)

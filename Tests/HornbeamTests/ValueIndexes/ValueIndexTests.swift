@@ -80,7 +80,7 @@ struct ValueIndexTests {
             default: query = query.filter(condition)
             }
         }
-        // What partial indexes ask for.
+        // The conditions of partial indexes.
         switch random.below(8) {
         case 0: query = query.filter(\.size > random.below(2))
         case 1: query = query.filter(.string(\.name, hasPrefix: "a", caseSensitive: true))
@@ -100,7 +100,7 @@ struct ValueIndexTests {
         return random.oneIn(3) ? query.limit(random.below(8), offset: random.below(4)) : query
     }
 
-    // MARK: From one opening to the next
+    // MARK: Reopening
 
     @Test("an index stays, also for a program that doesn't declare it, and is used at once")
     func reopening() throws {
@@ -122,7 +122,7 @@ struct ValueIndexTests {
             let database = try Database(at: path, models: IndexedThing.self)
             #expect(try database.plan(query).indexes == ["large"])
             #expect(try database.index(withName: "large")?.state == .current)
-            // What only code can tell waits for it.
+            // Indexes that need code wait for it.
             #expect(try database.index(withName: "lower")?.state == .unregistered(missed: 0))
             #expect(try database.plan(IndexedThing.filter(\.lowerName == "n7")).indexes == [])
             try database.write { (context) throws in
@@ -211,7 +211,7 @@ struct ValueIndexTests {
             let all = try database.results(IndexedThing.filter(asked)).map(\.id)
             let within = try database.results(IndexedThing.filter(condition)).map(\.id)
             #expect(Set(all).isSubset(of: within), "\(asked.filter) implies \(condition.filter)")
-            // What is answered holds for all that is in the index.
+            // An answered condition holds for everything in the index.
             for (place, conjunct) in asked.filter.conjuncts.enumerated() where answered.contains(place) {
                 let holds = try database.results(IndexedThing.filter(Hornbeam.Predicate(conjunct))).map(\.id)
                 #expect(Set(within).isSubset(of: holds), "\(condition.filter) implies \(conjunct)")

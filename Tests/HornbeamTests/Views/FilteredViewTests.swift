@@ -141,7 +141,7 @@ struct FilteredViewTests {
         #expect(changes.deletions.map(\.id) == [2, 0])
         #expect(changes.deletedGroups == ["a"])
         #expect(changes.insertions.isEmpty && changes.moves.isEmpty && changes.updates.isEmpty)
-        // What is saved comes and goes by the query.
+        // Saved entities come and go by the query.
         try database.write { context in
             try Mail(id: 4, folder: "a", rank: 4, subject: "green milk tea").save(to: &context)
             try Mail(id: 3, folder: "b", rank: 3, subject: "tea").save(to: &context)

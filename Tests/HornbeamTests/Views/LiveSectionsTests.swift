@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views that tell of themselves: element after element, against the view as it is.
+// Observed views: element after element, compared with the view itself.
 
 import Foundation
 import HornbeamTestSupport
@@ -40,7 +40,7 @@ struct LiveSectionsTests {
             if let element = try observation.poll() { shown = element.applied(to: shown) }
             try #require(try shown == rows(mappings, database))
         }
-        // Nothing that isn't shown is told.
+        // Changes outside the view are not reported.
         try database.write { context in try Mail(id: 500, folder: nil, rank: 1).save(to: &context) }
         _ = try observation.poll()
         try database.write { context in try Mail(id: 500, folder: nil, rank: 2).save(to: &context) }

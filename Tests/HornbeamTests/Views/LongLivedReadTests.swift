@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that stay at one state until they are moved: what they see, what they cost, and how they end.
+// Reads that stay at one state until they are moved: the state they see, their cost, and how they end.
 
 import Foundation
 import HornbeamTestSupport
@@ -145,7 +145,7 @@ struct LongLivedReadTests {
         try moved.moveForward()
         #expect(moved.version > version)
         #expect(moved.age < .seconds(50))
-        // That of the state before is not that of this one.
+        // The expiry of the earlier state doesn't end this one.
         moved.expire(0)
         #expect(moved.isOpen)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has become of a view between any two states, against the two lists: applied to the one it gives the other, by
-// itself and through mappings of every kind.
+// The changes of a view between any two states, compared with the two lists: applied to the older one they give the
+// newer, directly and through mappings of every kind.
 
 import Foundation
 import HornbeamPages
@@ -69,7 +69,7 @@ struct ViewChangesTests {
         let (groupsBefore, groupsAfter) = (before.sections.map(\.group), after.sections.map(\.group))
         #expect(changes.deletedGroups == groupsBefore.filter { !groupsAfter.contains($0) })
         #expect(changes.insertedGroups == groupsAfter.filter { !groupsBefore.contains($0) })
-        // Each entity is told of once, and all positions are those of the two lists.
+        // Each entity is reported once, and all positions are those of the two lists.
         func ids(_ view: NaiveView) -> Set<Int> { Set(view.sections.flatMap { $0.mails.map(\.id) }) }
         #expect(Set(changes.deletions.map(\.id)) == ids(before).subtracting(ids(after)))
         #expect(Set(changes.insertions.map(\.id)) == ids(after).subtracting(ids(before)))

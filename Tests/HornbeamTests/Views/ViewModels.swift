@@ -38,7 +38,7 @@ func mailView(_ version: String = "1") -> MailView {
         where: { !$0.isSpam })
 }
 
-/// What that view must be.
+/// The expected view.
 struct NaiveView: Equatable {
     var sections: [(group: String, mails: [Mail])] = []
 
@@ -99,7 +99,7 @@ struct MailWrites {
         }
     }
 
-    /// One write of some changes; one in a few is undone.
+    /// A write of some changes; sometimes a change is undone.
     mutating func write(_ database: Database, changes: Int, ids: Int = 40) throws {
         let before = mails
         do {

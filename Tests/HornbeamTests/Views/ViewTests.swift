@@ -106,7 +106,7 @@ struct ViewTests {
         #expect(try groups { Data([UInt8($0.id), 0]) } == (0..<4).map { Data([$0, 0]) })
         #expect(try groups { Decimal($0.rank) / 8 } == [-0.25, -0.125, 0, 0.125])
         #expect(try groups { $0.rank == 0 ? nil : $0.rank < 0 ? Level.low : .high } == [.low, .high])
-        // Nil is a group where the type says so.
+        // Nil is a group if the type says so.
         #expect(try groups { mail -> String?? in .some(mail.id == 0 ? nil : mail.folder) } == [nil, "f1", "f2", "f3"])
     }
 
@@ -193,7 +193,7 @@ struct ViewTests {
             try database.write { context in try Mail(id: 1, folder: "a", rank: 3).save(to: &context) }
         }
         #expect(try database.read { context in try Mail.query(1).resolve(in: context) } == nil)
-        // A group that has nobody is empty, and no error.
+        // An unknown group is empty, and no error.
         try database.read { (context) throws in
             #expect(try view["none"].count(in: context) == 0)
             #expect(try view["none"].first(in: context) == nil)

@@ -25,7 +25,7 @@ struct YapViewsTests {
         try database.register(view)
         let wanted = try database.read { try view["b"].id(at: 31_415, in: $0) }
         let id = try #require(wanted)
-        // One more than the least that are of higher rank.
+        // One more than the number of entities with a higher rank.
         let higher = (0..<count).filter { $0 % 2 == 1 && $0 * 7919 % count > id * 7919 % count }.count
         #expect(higher == 31_415)
         // The catalogue, the view, the rows: a few descents of three or four pages each. All are 600 pages and more.
@@ -80,7 +80,7 @@ struct YapViewsTests {
         }
         try database.write { context in
             _ = try Mail.query(6).delete(from: &context)
-            // To the front, to another group, and nowhere.
+            // To the front, to another group, and out of the view.
             try Mail(id: 5, folder: "a", rank: 9).save(to: &context)
             try Mail(id: 3, folder: "c", rank: 0).save(to: &context)
             try Mail(id: 4, folder: "a", rank: -4, size: 1).save(to: &context)
