@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code of Docs/entities.md on what rules a save: merge strategies, hooks, resolvers, ids, relations in JSON.
+// The code of Docs/entities.md on the rules of a save: merge strategies, hooks, resolvers, ids, relations in JSON.
 
 import Foundation
 import Hornbeam

@@ -24,7 +24,7 @@ struct Circle {
     @Relationship(inverse: \.circles) var contacts: [Contact]?
 }
 
-/// Stands for a table on a screen.
+/// Represents a table on a screen.
 @MainActor
 private final class Table {
     var rows: [String] = []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of README.md, line for line: what the first screen shows must compile and do what it says.
+// The example of README.md, line for line: the code of the first screen must compile and do as described.
 
 import Foundation
 import Hornbeam
@@ -111,7 +111,7 @@ struct ReadmeTests {
         }
     }
 
-    /// But for where the file lies, every line of the README's program stands in this file too.
+    /// Except for the file's path, every line of the README's program is in this file too.
     @Test("The program in the README is the one above")
     func sameText() throws {
         let here = URL(fileURLWithPath: #filePath)
