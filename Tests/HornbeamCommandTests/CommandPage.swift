@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Docs/command.md as a script: its files, its commands and what they print.
+// Docs/command.md as a script: its files, its commands and their output.
 
 import Foundation
 

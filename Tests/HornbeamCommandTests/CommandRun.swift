@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the built command as a user would, and keeps what it printed.
+// Runs the built command as a user would, and keeps its output.
 
 import Foundation
 import Glibc
@@ -71,7 +71,7 @@ final class PseudoTerminal {
 
     deinit { close(master) }
 
-    /// All that was written so far, a whole number of lines: the kernel hands it on a moment after it was written.
+    /// All output so far, a whole number of lines: the kernel passes it on a moment after it was written.
     func read() -> String {
         var all: [UInt8] = []
         var bytes = [UInt8](repeating: 0, count: 1 << 16)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indexes that a program has made at run time, seen by the command, which hasn't got the program's code.
+// Indexes made by a program at run time, as the command sees them without the program's code.
 
 import Hornbeam
 import HornbeamTestSupport
@@ -98,7 +98,7 @@ private struct Resident {
 
 @Suite("The command and indexes by collations")
 struct CollatedIndexCommandTests {
-    /// A store whose indexes are in the order of another version of their collations.
+    /// A store whose indexes have the order of another version of their collations.
     private func store(_ folder: TemporaryFolder) throws -> String {
         let path = folder.path("town.hornbeam")
         let database = try Database(at: path, models: Resident.self)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("hornbeam tree, check and schema")
 struct StoreTests {
-    /// Changes a store in this process; it is closed and gone when this returns.
+    /// Changes a store in this process; it is closed and released when this returns.
     private func change(_ file: String, _ body: (Transaction) throws -> Void) throws {
         let store = try TreeStore.open(at: file)
         let transaction = try store.beginWrite()
@@ -197,7 +197,7 @@ struct StoreTests {
         }
     }
 
-    /// A library whose newest commit is in its journal alone, as a crash would leave it.
+    /// A library whose newest commit is only in its journal, as a crash would leave it.
     private func crashedLibrary() throws -> (Library, [UInt8]) {
         let library = try Library()
         var options = StoreOptions()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built command and what it answers when nothing, or nonsense, was asked.
+// The built command and its answers to nothing, or nonsense.
 
 import HornbeamTestSupport
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables as they look, and the widths behind them.
+// The appearance of tables, and their widths.
 
 import Testing
 
