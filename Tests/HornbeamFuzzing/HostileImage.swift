@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small store's file that a fuzz target changes at places of its choice, and what is done with it then.
+// A small store's file that a fuzz target changes at chosen places, and the use of the changed file.
 
 import HornbeamProof
 import HornbeamTestSupport
@@ -59,7 +59,7 @@ struct HostileImage {
         image.sealJournal(parts.records)
     }
 
-    /// Opens the file and does with it what can be done.
+    /// Opens the file and uses it in every way.
     func use(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         do {
@@ -67,7 +67,7 @@ struct HostileImage {
         } catch let failure as ProofFailure {
             preconditionFailure("\(failure)")
         } catch {
-            // A typed error is what a hostile file should give.
+            // A hostile file should give a typed error.
         }
     }
 }

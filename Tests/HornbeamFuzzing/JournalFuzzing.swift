@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzz target: replay of the journal. Any bytes at all, as the redo of a commit whose checksum is right, may be refused
-// as corrupt or replayed to a store that is sound, and nothing else.
+// Fuzz target: replay of the journal. Any bytes, as the redo of a commit with a right checksum, may be refused as
+// corrupt or replayed to a sound store, and nothing else.
 
 import HornbeamProof
 import HornbeamTestSupport

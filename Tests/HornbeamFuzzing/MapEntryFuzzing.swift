@@ -7,7 +7,7 @@ import Hornbeam
 import HornbeamMapReduce
 import HornbeamPages
 
-/// The first byte chooses what the rest is read as.
+/// The first byte chooses how the rest is read.
 public func fuzzMapEntries(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     let bytes = UnsafeRawBufferPointer(rebasing: input[1...])

@@ -5,8 +5,8 @@
 import HornbeamProof
 import HornbeamTestSupport
 
-/// The first byte chooses the node and the second how it is used then; three bytes each are an offset in it and what is
-/// flipped there.
+/// The first byte chooses the node and the second how it is used then; three bytes each are an offset in it and the
+/// flipped bits there.
 public func fuzzNode(_ input: UnsafeRawBufferPointer) {
     guard input.count >= 2 else { return }
     var image = HostileImage()

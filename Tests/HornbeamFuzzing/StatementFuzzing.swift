@@ -6,7 +6,7 @@ import Foundation
 import Hornbeam
 import HornbeamTree
 
-/// Pieces of statements, by a byte each, so that what the fuzzer makes of them is often one.
+/// Pieces of statements, by a byte each, so that the fuzzer's input is often a statement.
 private let words = [
     "SELECT", "FROM", "Item", "_", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "OFFSET", "JOIN", "UNNEST",
     "LEFT", "ON", "AS", "a", "b", "id", "name", "size", "tags", "data", "parent", "children", "(", ")", "[", "]", ",",
@@ -72,7 +72,7 @@ public func fuzzStatements(_ input: UnsafeRawBufferPointer) {
         ? String(decoding: rest, as: UTF8.self) : rest.map { words[Int($0) % words.count] }.joined(separator: " ")
     do {
         let statement = try Statement(text)
-        // Joins of joins are products, and long patterns may take any time: neither is a fault of what reads them.
+        // Joins of joins are products, and long patterns may take any time: neither is a fault of the reader.
         let upper = text.uppercased()
         let sources = ["JOIN", "UNNEST"].reduce(0) { $0 + upper.components(separatedBy: $1).count - 1 }
         guard sources <= 3, text.utf8.count <= 100 || !upper.contains("REGEXP") else { return }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzz target: operations on a store beside a simple model, with faults and crashes. After each of them the store is
-// the model as of the last acknowledged commit, or of the one whose outcome is open, and sound.
+// sound, and equals the model as of the last acknowledged commit, or of one whose outcome is unknown.
 
 import Glibc
 import HornbeamPages
@@ -69,7 +69,7 @@ private struct StoreRun {
         disk.plan = .init(call: disk.calls + 1 + Int(byte() ?? 0) % 40, fault: fault)
     }
 
-    /// An error must have a fault behind it.
+    /// Every error must have a fault as its cause.
     private func tolerate(_ body: (TreeStore) throws(StorageError) -> Void) throws {
         do throws(StorageError) { try body(store) } catch { try checkCause(of: error) }
     }
@@ -132,7 +132,7 @@ private struct StoreRun {
 
     // MARK: Crashes
 
-    /// Power fails, or the process is killed; the store opens from what is left.
+    /// Power fails, or the process is killed; the store opens from the remaining file.
     private mutating func reopen(seed: UInt64, maybe: ModelStore?) throws {
         isFaulty = false
         let image =

@@ -17,7 +17,7 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
         defer { transaction.abort() }
         let index = TextIndex(prefix: "t:")
         let writer = try TextIndexWriter(index, in: transaction)
-        // Enough for a list beside postings in entries.
+        // Enough for a list in addition to postings in entries.
         for document in 0..<UInt64(90) {
             try writer.insert(document, text: "common word\(document % 7) rare\(document) \(document * 31 % 11)")
         }
@@ -45,7 +45,7 @@ public func fuzzText(_ input: UnsafeRawBufferPointer) {
     } catch {}
 }
 
-/// A few documents that are added, changed and gone, as records, and a batch of them that is being folded.
+/// A few documents that are added, changed and removed, as records, and a batch of them that is being folded.
 private func leavePending(_ index: TextIndex, _ transaction: Transaction) throws(StorageError) {
     for document in UInt64(100)..<110 {
         let limits = PendingLimits(pending: 80, slice: 60)
@@ -150,7 +150,7 @@ private func use(
             do throws(StorageError) { _ = try searcher.search(query, limit: 12) } catch {}
             do throws(StorageError) { _ = try searcher.count(query, filter: .documents([3, 6, 30])) } catch {}
         }
-        // Reads all there is, positions too.
+        // Reads everything, positions too.
         _ = try TextCheck(index, in: transaction).run { (body) throws(StorageError) in
             try body(3, text)
         }
