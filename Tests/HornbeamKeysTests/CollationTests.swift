@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collations: which texts are equal, in which order the others come, and which version says so.
+// Collations: the equal texts, the order of the others, and the version that decides both.
 
 import HornbeamTestSupport
 import Testing

@@ -204,7 +204,7 @@ struct CompoundKeysTests {
                 guard let value = try? read(type, from: &reader) else { return }
                 var key = KeyWriter()
                 write(value, as: type, to: &key)
-                // All but strings have one encoding only; bytes need not be composed.
+                // All types except strings have only one encoding; bytes need not be composed.
                 if case .string = value { return }
                 if case .int = value {
                     #expect(key.bytes == Array(bytes[..<reader.offset]))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HornbeamKeys
 
-/// −1, 0 or 1, as `memcmp` and then the length have it.
+/// −1, 0 or 1, by `memcmp` and then by the length.
 func order(_ left: [UInt8], _ right: [UInt8]) -> Int {
     if left == right { return 0 }
     return left.lexicographicallyPrecedes(right) ? -1 : 1
@@ -18,9 +18,9 @@ func order<Value: Comparable>(_ left: Value, _ right: Value) -> Int {
     return left < right ? -1 : 1
 }
 
-/// The order of strings, by way of their composed forms. Swift's own `<` on strings in other forms is wrong where one
-/// is a prefix of the other: it then compares the sizes of the forms that they came in ("e\u{301}" is neither below,
-/// above nor equal to "éa").
+/// The order of strings by their composed forms. Swift's own `<` on strings in other forms is wrong if one is a prefix
+/// of the other: it then compares the sizes of their original forms ("e\u{301}" is neither below, above nor equal to
+/// "éa").
 func order(_ left: String, _ right: String) -> Int {
     if left == right { return 0 }
     return Normalisation.composedString(left) < Normalisation.composedString(right) ? -1 : 1
