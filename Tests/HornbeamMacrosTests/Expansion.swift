@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expands `@EntityModel` in a source text, as the compiler would, and keeps what was diagnosed.
+// Expands `@EntityModel` in a source text, as the compiler would, and keeps the diagnostics.
 
 import HornbeamMacroExpansion
 import SwiftBasicFormat
@@ -34,7 +34,7 @@ struct Expansion {
         }
     }
 
-    /// The generated extension alone.
+    /// Only the generated extension.
     var generated: String {
         guard let start = text.range(of: "\nextension ")?.lowerBound ?? text.range(of: "extension ")?.lowerBound else {
             return ""
